@@ -115,10 +115,10 @@ def one_at_a_time(path: Path, most: int | None = None) -> State:
 
 def history(path: Path, most: int | None = None) -> None:
     """Replay a segment by Coordinator.replay into rows of its history, which are dropped; at most so many events."""
-    coordinator, folded = Coordinator(0), History()
+    coordinator, history = Coordinator(0), History()
     for event in _events(path, most):
         for change in coordinator.replay(event):
-            folded.fold(change)
+            history.observe_change(change)
 
 
 def by_column(path: Path) -> State:

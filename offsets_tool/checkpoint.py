@@ -79,9 +79,9 @@ def save(coordinator: Coordinator, position: int, observers: Observers | None = 
         "proved_at": coordinator.proved_at,
         "differed_at": coordinator.differed_at,
         **pack_state(coordinator.state),
-        "history": observers and _packed_history(observers.history.memory()),
-        "removals": observers and _packed_removal_log(observers.removals.memory(), coordinator.state),
-        "ended_transactions": observers and observers.transactions.memory(),
+        "history": observers and _packed_history(observers.history.saved_state()),
+        "removals": observers and _packed_removal_log(observers.removals.saved_state(), coordinator.state),
+        "ended_transactions": observers and observers.transactions.saved_state(),
     }
     text = "\n".join(json.dumps(part, separators=(",", ":")) for part in (head, body))
     return gzip.compress(text.encode("ascii"), _LEVEL, mtime=0)
@@ -161,20 +161,20 @@ def _coordinator(body: dict[str, Packed]) -> Coordinator:
     return made
 
 
-def _packed_history(memory: HistoryState) -> Packed:
+def _packed_history(saved: HistoryState) -> Packed:
     return {
-        "open": [[pack_subject(subject), pack_row(row)] for subject, row in memory.open.items()],
-        "batch": [pack_change(change) for change in memory.batch],
-        "made": [[pack_subject(subject), pack_row(row)] for subject, row in memory.made.items()],
-        "next_offset": memory.next_offset,
-        "after_gap": memory.after_gap,
-        "owners": pack_state(memory.owners) if _is_ahead(memory) else None,
+        "open": [[pack_subject(subject), pack_row(row)] for subject, row in saved.open.items()],
+        "batch": [pack_change(change) for change in saved.batch],
+        "made": [[pack_subject(subject), pack_row(row)] for subject, row in saved.made.items()],
+        "next_offset": saved.next_offset,
+        "after_gap": saved.after_gap,
+        "owners": pack_state(saved.owners) if _is_ahead(saved) else None,
     }
 
 
-def _is_ahead(memory: HistoryState) -> bool:
+def _is_ahead(saved: HistoryState) -> bool:
     """Return whether the coordinator has changes of groups or members that History has not taken in yet."""
-    return any(isinstance(change.subject, GroupOf | MemberOf) for change in memory.batch)
+    return any(isinstance(change.subject, GroupOf | MemberOf) for change in saved.batch)
 
 
 def _history_state(body: Packed, now: State) -> HistoryState:
@@ -189,8 +189,8 @@ def _history_state(body: Packed, now: State) -> HistoryState:
     )
 
 
-def _packed_removal_log(memory: RemovalLogState, now: State) -> Packed:
-    return {**pack_removals(memory.removals, now), "complete": memory.complete}
+def _packed_removal_log(saved: RemovalLogState, now: State) -> Packed:
+    return {**pack_removals(saved.removals, now), "complete": saved.complete}
 
 
 def _removal_log_state(body: Packed, now: State) -> RemovalLogState:

@@ -42,10 +42,10 @@ def partition_for(group: str, partitions: int = DEFAULT_PARTITIONS) -> int:
     """
     if partitions < 1:
         raise UsageError(f"a topic cannot have {partitions} partitions: give --partitions a positive number")
-    return _place_of(java_hash(group), partitions)
+    return _partition_of_hash(java_hash(group), partitions)
 
 
-def _place_of(value: int, partitions: int) -> int:
+def _partition_of_hash(value: int, partitions: int) -> int:
     return 0 if value == -0x80000000 else abs(value) % partitions
 
 
@@ -59,11 +59,11 @@ class Homes(NamedTuple):
 
 def find_homes(group: str, fitting: tuple[int, ...], groups: int) -> Homes:
     """Return a group's log partition by each likely number of partitions, given the numbers that fit `groups` other groups."""
-    counts, shown_by = _told(fitting, groups)
+    counts, shown_by = _counts_to_name(fitting, groups)
     return Homes({count: partition_for(group, count) for count in counts}, shown_by)
 
 
-def _told(fitting: tuple[int, ...], groups: int) -> tuple[tuple[int, ...], str]:
+def _counts_to_name(fitting: tuple[int, ...], groups: int) -> tuple[tuple[int, ...], str]:
     likely, usual = likely_counts(fitting, groups), DEFAULT_PARTITIONS
     if len(likely) == 1:
         return likely, "the groups here show the number"
@@ -95,5 +95,5 @@ def infer_partitions(places: Iterable[tuple[str, int]], highest: int = 0) -> tup
     fitting: Iterable[int] = range(highest + 1, most + 1)
     for group, place in islice(places, _ENOUGH):
         value = java_hash(group)
-        fitting = [count for count in fitting if place < count and _place_of(value, count) == place]
+        fitting = [count for count in fitting if place < count and _partition_of_hash(value, count) == place]
     return tuple(fitting)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pyspark.sql import SparkSession
 
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.lake.tables import LAG
 from offsets_tool.log.files.folders import PathKind, look_at
 from offsets_tool.log.topics import find_topics
@@ -94,7 +94,7 @@ def run_lag(
 
 
 def run_expiry(
-    lake: str, start: Callable[[], SparkSession], request: PolicyGiven, progress: Progress = untold
+    lake: str, start: Callable[[], SparkSession], request: PolicyOverrides, progress: Progress = untold
 ) -> JobDone:
     """Compute the expiry of a lake's offsets, and return what was done; errors are those of spark.derived.expiry.expiry."""
     return _timed(lambda: _derived("expiry", expiry(lake, start, request, progress)))

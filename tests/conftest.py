@@ -63,7 +63,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     yield
     if spread:
         # The groups that take longest come first: what comes last is handed to whoever has nothing left to do.
-        items.sort(key=lambda item: _turn(_group(item)))
+        items.sort(key=lambda item: _rank(_group(item)))
 
 
 def _group(item: pytest.Item) -> str:
@@ -73,7 +73,7 @@ def _group(item: pytest.Item) -> str:
     return next((group for fixture, group in TOGETHER.items() if fixture in asked), alone)
 
 
-def _turn(group: str) -> int:
+def _rank(group: str) -> int:
     return [*TOGETHER.values(), "tests/house/test_checks.py", "pictures", group].index(group)
 
 

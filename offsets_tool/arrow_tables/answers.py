@@ -12,10 +12,10 @@ import pyarrow as pa
 from offsets_tool.arrow_tables.table_of_rows import AnyPath, table_of
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.evidence.answers.assignments import assignments_of
-from offsets_tool.evidence.clock_places import tell_range
+from offsets_tool.evidence.clock_places import note_range
 from offsets_tool.evidence.ends import KnownEnds
 from offsets_tool.evidence.evidence import open_evidence
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import LogFindings, findings_of
 from offsets_tool.evidence.findings.rebalances import rebalances_in
 from offsets_tool.evidence.lagging import lag_rows, replay_for_lag
@@ -55,7 +55,7 @@ def read_findings(
     until: str | None = None,
     zone: str | None = None,
     server_logs: Sequence[AnyPath] = (),
-    policy: PolicyGiven | None = None,
+    policy: PolicyOverrides | None = None,
     **options: Any,
 ) -> pa.Table:
     """Return what is wrong or odd, the worst first, as `offsets-tool findings` does: the columns of the lake's `findings`.
@@ -72,7 +72,7 @@ def read_findings(
         paths, options, Clock.in_zone(zone), group=group, topic=topic, since=since, until=until
     )
     with replay:
-        found = findings_of(replay, policy or PolicyGiven(), read_server_logs(_texts(server_logs)))
+        found = findings_of(replay, policy or PolicyOverrides(), read_server_logs(_texts(server_logs)))
         return table_of(Finding, (each for each in found if asked.shows(each)))
 
 
@@ -84,7 +84,7 @@ def read_timeline(
     until: str | None = None,
     zone: str | None = None,
     server_logs: Sequence[AnyPath] = (),
-    policy: PolicyGiven | None = None,
+    policy: PolicyOverrides | None = None,
     is_whole: bool = False,
     **options: Any,
 ) -> pa.Table:
@@ -100,7 +100,7 @@ def read_timeline(
         paths, options, Clock.in_zone(zone), group=group, topic=topic, since=since, until=until
     )
     with replay:
-        found = LogFindings(replay, policy or PolicyGiven(), read_server_logs(_texts(server_logs)))
+        found = LogFindings(replay, policy or PolicyOverrides(), read_server_logs(_texts(server_logs)))
         return table_of(TimelineRow, map(timeline_row, timeline_of(found, asked, is_whole=is_whole)))
 
 
@@ -225,7 +225,7 @@ def _asked(
     """Return what is asked about, and a replay of the evidence to a moment."""
     asked = asked_about(clock, **about)
     evidence = open_evidence(*paths, **options)
-    tell_range(evidence, asked.range, clock)
+    note_range(evidence, asked.range, clock)
     return asked, EvidenceReplay(evidence, moment_asked(evidence, as_of, clock))
 
 

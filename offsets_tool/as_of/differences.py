@@ -51,7 +51,7 @@ class _Subject(NamedTuple):
     member_id: str = ""
 
 
-class _Held(NamedTuple):
+class _FieldsAt(NamedTuple):
     """The fields of a subject at a moment; None where the log does not prove them."""
 
     fields: Row | None
@@ -81,7 +81,7 @@ def difference_rows(before: Snapshot, after: Snapshot, wanted: Wanted | None = N
     [('offset', 'changed', ['pending'], 0)]
     """
     asked = wanted or Wanted()
-    held, holds = _held(before, asked), _held(after, asked)
+    held, holds = _fields_at(before, asked), _fields_at(after, asked)
     unproven = _unproven_groups(before) | _unproven_groups(after)
     found = (
         _row(subject, held.get(subject), holds.get(subject))
@@ -91,17 +91,17 @@ def difference_rows(before: Snapshot, after: Snapshot, wanted: Wanted | None = N
     return [row for row in found if row is not None]
 
 
-def _unproven_groups(moment: Snapshot) -> set[tuple[str, int]]:
+def _unproven_groups(snapshot: Snapshot) -> set[tuple[str, int]]:
     """Return the groups of which a moment proves nothing, each with its log partition: nor are their members known."""
     return {
         (subject.group, _number(p.log_partition))
-        for p in moment
+        for p in snapshot
         for subject in p.coverage.unknown
         if isinstance(subject, GroupOf)
     }
 
 
-def _row(subject: _Subject, before: _Held | None, after: _Held | None) -> Row | None:
+def _row(subject: _Subject, before: _FieldsAt | None, after: _FieldsAt | None) -> Row | None:
     difference = _difference(before, after)
     if difference is None:
         return None
@@ -127,7 +127,7 @@ def _row(subject: _Subject, before: _Held | None, after: _Held | None) -> Row | 
     }
 
 
-def _difference(before: _Held | None, after: _Held | None) -> Difference | None:
+def _difference(before: _FieldsAt | None, after: _FieldsAt | None) -> Difference | None:
     """Return how a subject differs; None where it does not."""
     if before is not None and after is not None and before.fields == after.fields:
         return None
@@ -138,7 +138,7 @@ def _difference(before: _Held | None, after: _Held | None) -> Difference | None:
     return Difference.CHANGED
 
 
-def _is_unproven(held: _Held | None) -> bool:
+def _is_unproven(held: _FieldsAt | None) -> bool:
     return held is not None and held.fields is None
 
 
@@ -147,36 +147,36 @@ def _delta(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) ->
     return ends[1] - ends[0] if len(ends) == 2 and None not in ends else None
 
 
-def _held(moment: Snapshot, wanted: Wanted) -> dict[_Subject, _Held]:
-    of_all = [] if wanted.topics else [*_groups(moment, wanted), *_members(moment, wanted)]
-    return dict((*of_all, *_owners(moment, wanted), *_offsets(moment, wanted)))
+def _fields_at(snapshot: Snapshot, wanted: Wanted) -> dict[_Subject, _FieldsAt]:
+    of_all = [] if wanted.topics else [*_groups(snapshot, wanted), *_members(snapshot, wanted)]
+    return dict((*of_all, *_owners(snapshot, wanted), *_offsets(snapshot, wanted)))
 
 
-def _groups(moment: Snapshot, wanted: Wanted) -> Iterator[tuple[_Subject, _Held]]:
-    for row in group_rows(moment, wanted):
+def _groups(snapshot: Snapshot, wanted: Wanted) -> Iterator[tuple[_Subject, _FieldsAt]]:
+    for row in group_rows(snapshot, wanted):
         yield _subject(Compared.GROUP, row), _proven(row, _OF_GROUP)
 
 
-def _members(moment: Snapshot, wanted: Wanted) -> Iterator[tuple[_Subject, _Held]]:
-    for row in member_rows(moment, wanted):
+def _members(snapshot: Snapshot, wanted: Wanted) -> Iterator[tuple[_Subject, _FieldsAt]]:
+    for row in member_rows(snapshot, wanted):
         subject = _subject(Compared.MEMBER, row)._replace(member_id=row["member_id"])
         yield subject, _proven(row, (name for name in row if name not in _NOT_OF_MEMBER))
 
 
-def _owners(moment: Snapshot, wanted: Wanted) -> Iterator[tuple[_Subject, _Held]]:
+def _owners(snapshot: Snapshot, wanted: Wanted) -> Iterator[tuple[_Subject, _FieldsAt]]:
     """Yield each assigned partition with its owners, which are several in a share group alone."""
-    for p in moment:
+    for p in snapshot:
         owners: dict[OffsetOf, list[Row]] = {}
-        for offset, owner in owned_partitions(moment, p, wanted):
+        for offset, owner in owned_partitions(snapshot, p, wanted):
             owners.setdefault(offset, []).append(owner)
         for offset, found in owners.items():
             found.sort(key=itemgetter("member_id"))
             row = {**offset._asdict(), "log_partition": p.log_partition}
-            yield _subject(Compared.OWNER, row), _Held({"owners": found})
+            yield _subject(Compared.OWNER, row), _FieldsAt({"owners": found})
 
 
-def _offsets(moment: Snapshot, wanted: Wanted) -> Iterator[tuple[_Subject, _Held]]:
-    for row in offset_rows(moment, wanted):
+def _offsets(snapshot: Snapshot, wanted: Wanted) -> Iterator[tuple[_Subject, _FieldsAt]]:
+    for row in offset_rows(snapshot, wanted):
         row["pending"].sort(key=itemgetter("producer_id"))
         yield _subject(Compared.OFFSET, row), _proven(row, _OF_OFFSET)
 
@@ -190,6 +190,6 @@ def _number(log_partition: int | None) -> int:
     return -1 if log_partition is None else log_partition
 
 
-def _proven(row: Row, names: Iterable[str]) -> _Held:
+def _proven(row: Row, names: Iterable[str]) -> _FieldsAt:
     fields = {name: row[name] for name in names} if row["is_proven"] else None
-    return _Held(fields, row.get("log_offset"))
+    return _FieldsAt(fields, row.get("log_offset"))

@@ -32,7 +32,7 @@ class NameFilter:
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self.texts: Final = tuple(dict.fromkeys(texts))
-        self._exact: Final = frozenset(name for text in self.texts for name in _named(text))
+        self._exact: Final = frozenset(name for text in self.texts for name in _possible_names(text))
         self._patterns: Final = {
             text: re.compile(translate(visible(text))) for text in self.texts if is_pattern(text)
         }
@@ -74,10 +74,12 @@ class NameFilter:
     def means(self, text: str, name: str) -> bool:
         """Return whether this one of the texts matches the name."""
         pattern = self._patterns.get(text)
-        return name in _named(text) or (pattern is not None and bool(pattern.match(visible(shown(name)))))
+        return name in _possible_names(text) or (
+            pattern is not None and bool(pattern.match(visible(shown(name))))
+        )
 
 
-def _named(text: str) -> tuple[str, str]:
+def _possible_names(text: str) -> tuple[str, str]:
     """Return the names that a text may stand for: as JSON lines show it, and as a table's cell does, which quotes some."""
     return from_shown(text), from_shown(from_cell(text))
 

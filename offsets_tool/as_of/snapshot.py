@@ -147,7 +147,7 @@ class Snapshot:
 
 
 def replay_events(
-    moments: Sequence[Snapshot],
+    snapshots: Sequence[Snapshot],
     log_partition: int | None,
     events: Iterable[Event],
     *,
@@ -159,7 +159,9 @@ def replay_events(
 
     `watch` is called with every event that counts for the last of them.
     """
-    partitions = [(moment.begin(log_partition, begins, end), moment.names.learn) for moment in moments]
+    partitions = [
+        (snapshot.begin(log_partition, begins, end), snapshot.names.learn) for snapshot in snapshots
+    ]
     for event in events:
         changes = None
         for partition, learn in partitions:

@@ -53,9 +53,9 @@ def last_stable_offset(p: PartitionSnapshot) -> int:
     return p.end if first is None else first.first_offset
 
 
-def blocked(moment: Snapshot) -> list[Blocked]:
+def blocked(snapshot: Snapshot) -> list[Blocked]:
     """Return the partitions that have an open transaction."""
-    firsts = ((p, _first_open(p)) for p in moment)
+    firsts = ((p, _first_open(p)) for p in snapshot)
     return [
         Blocked(p.log_partition, first.first_offset, p.end - first.first_offset, first.producer_id)
         for p, first in firsts
@@ -67,9 +67,9 @@ def _first_open(p: PartitionSnapshot) -> Transaction | None:
     return min(p.state.transactions.values(), key=attrgetter("first_offset"), default=None)
 
 
-def open_rows(moment: Snapshot, wanted: Wanted | None = None) -> list[Row]:
+def open_rows(snapshot: Snapshot, wanted: Wanted | None = None) -> list[Row]:
     """Return a row for each open transaction, the oldest first; `wanted` chooses groups."""
-    rows = [row for p in moment for row in _open_rows(moment, p) if _is_wanted(row, wanted)]
+    rows = [row for p in snapshot for row in _open_rows(snapshot, p) if _is_wanted(row, wanted)]
     return sorted(
         rows, key=lambda row: (row["first_timestamp"], row["log_partition"] or 0, row["first_offset"])
     )
@@ -92,10 +92,10 @@ def _is_wanted(row: Row, wanted: Wanted | None) -> bool:
     return wanted is None or not wanted.groups or wanted.groups.meet(row["groups"])
 
 
-def _open_rows(moment: Snapshot, p: PartitionSnapshot) -> Iterator[Row]:
+def _open_rows(snapshot: Snapshot, p: PartitionSnapshot) -> Iterator[Row]:
     # No record that counts is later than the time of --as-of.
-    is_timed = moment.as_of.time is not None
-    until = moment.as_of.time if is_timed else moment.newest_timestamp
+    is_timed = snapshot.as_of.time is not None
+    until = snapshot.as_of.time if is_timed else snapshot.newest_timestamp
     age_to = AgeTo.AS_OF if is_timed else AgeTo.NEWEST_RECORD
     for transaction in p.state.transactions.values():
         pending = [

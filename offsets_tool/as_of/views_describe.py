@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.as_of.views_groups import group_rows
-from offsets_tool.as_of.views_members import member_rows, named
+from offsets_tool.as_of.views_members import member_rows, named_partitions
 from offsets_tool.as_of.views_offsets import empty_offset_row, offset_rows
 from offsets_tool.replay.changes import Change, ChangeKind, GroupKind, GroupOf, OffsetOf
 from offsets_tool.replay.member_records import assigned, client_of
@@ -20,19 +20,19 @@ from offsets_tool.rows import Row
 _NOBODY: Final[Row] = dict.fromkeys(("member_id", "client_host", "client_id"))
 
 
-def described_offsets(moment: Snapshot, wanted: Wanted) -> list[Row]:
+def described_offsets(snapshot: Snapshot, wanted: Wanted) -> list[Row]:
     """Return a row for each committed offset, with the member that owns the partition, and for each owned partition without one."""
     rows = {
-        OffsetOf(row["group"], row["topic"], row["partition"]): row for row in offset_rows(moment, wanted)
+        OffsetOf(row["group"], row["topic"], row["partition"]): row for row in offset_rows(snapshot, wanted)
     }
-    for p in moment:
-        for offset, owner in owned_partitions(moment, p, wanted):
+    for p in snapshot:
+        for offset, owner in owned_partitions(snapshot, p, wanted):
             rows.setdefault(offset, empty_offset_row(p, offset)).update(owner)
     return [_NOBODY | rows[offset] | {"log_end_offset": None, "lag": None} for offset in sorted(rows)]
 
 
 def owned_partitions(
-    moment: Snapshot, p: PartitionSnapshot, wanted: Wanted
+    snapshot: Snapshot, p: PartitionSnapshot, wanted: Wanted
 ) -> Iterator[tuple[OffsetOf, Row]]:
     """Yield each partition that a member of a log partition's groups is assigned, with that member.
 
@@ -45,22 +45,22 @@ def owned_partitions(
         for member_id, member in members.items():
             client = client_of(member)
             row = {"member_id": member_id, "client_host": client.client_host, "client_id": client.client_id}
-            for topic, partition in named(moment.names, assigned(member, group.protocol_type)):
+            for topic, partition in named_partitions(snapshot.names, assigned(member, group.protocol_type)):
                 if wanted.has_offset(topic, partition):
                     yield OffsetOf(name, topic, partition), row
 
 
-def described_states(moment: Snapshot, wanted: Wanted) -> list[Row]:
+def described_states(snapshot: Snapshot, wanted: Wanted) -> list[Row]:
     """Return the rows of groups, each with the assignor that the group uses.
 
     That is a classic group's protocol, or what most members of a consumer group ask for; None where the broker's own choice holds,
     which is not in the log (ConsumerGroup.preferredServerAssignor).
     """
     asked: dict[str, Counter[str]] = {}
-    for row in member_rows(moment, wanted):
+    for row in member_rows(snapshot, wanted):
         if row["server_assignor"]:
             asked.setdefault(row["group"], Counter())[row["server_assignor"]] += 1
-    rows = group_rows(moment, wanted)
+    rows = group_rows(snapshot, wanted)
     for row in rows:
         most = asked[row["group"]].most_common(1)[0][0] if row["group"] in asked else None
         row["assignor"] = row["protocol"] or most
@@ -84,9 +84,9 @@ def find_deletions(changes: Iterable[Change]) -> dict[str, GroupDeletion]:
     }
 
 
-def appears_later(moment: Snapshot, group: str) -> tuple[int | None, int] | None:
+def appears_later(snapshot: Snapshot, group: str) -> tuple[int | None, int] | None:
     """Return where a group first appears behind the moment: log partition and offset; None if it does not."""
-    for p in moment:
+    for p in snapshot:
         at = [log_offset for subject, log_offset in p.coverage.later.items() if subject.group == group]
         if at:
             return p.log_partition, min(at)

@@ -15,7 +15,7 @@ GROUP_FIELDS: Final = ("kind", "state", *_ATTRIBUTES, "members")
 """The fields of a group's state, in the order in which every table and history shows them."""
 
 
-def group_rows(moment: Snapshot, wanted: Wanted | None = None) -> list[Row]:
+def group_rows(snapshot: Snapshot, wanted: Wanted | None = None) -> list[Row]:
     """Return the groups of a snapshot, a dictionary each, by name; `wanted` chooses some.
 
     >>> from offsets_tool import snapshot_of
@@ -24,7 +24,7 @@ def group_rows(moment: Snapshot, wanted: Wanted | None = None) -> list[Row]:
     ['consumer Stable 2']
     """
     asked = wanted or Wanted()
-    rows = [_row(p, name) for p in moment for name in _names(p) if asked.has_group(name)]
+    rows = [_row(p, name) for p in snapshot for name in _names(p) if asked.has_group(name)]
     return sorted(rows, key=lambda row: row["group"])
 
 

@@ -31,7 +31,7 @@ from offsets_tool.rows import Row
 TASKS: Final = ("active_tasks", "standby_tasks", "warmup_tasks")
 
 
-def member_rows(moment: Snapshot, wanted: Wanted | None = None) -> list[Row]:
+def member_rows(snapshot: Snapshot, wanted: Wanted | None = None) -> list[Row]:
     """Return the members of a snapshot's groups, a dictionary each, by group and member id; `wanted` chooses groups.
 
     >>> from offsets_tool import snapshot_of
@@ -41,8 +41,8 @@ def member_rows(moment: Snapshot, wanted: Wanted | None = None) -> list[Row]:
     """
     asked = wanted or Wanted()
     rows = [
-        _row(moment.names, p, group, member_id, member)
-        for p in moment
+        _row(snapshot.names, p, group, member_id, member)
+        for p in snapshot
         for name, members in p.state.members.items()
         if asked.has_group(name) and (group := p.state.groups.get(name)) is not None
         for member_id, member in members.items()
@@ -89,10 +89,10 @@ def _partitions(names: TopicNames, group: Group, member: Member) -> Row:
 
 def partition_texts(names: TopicNames, owned: Iterable[Owned]) -> list[str]:
     """Return partitions as "topic-partition", in the order of topics and partitions."""
-    return [f"{topic}-{partition}" for topic, partition in sorted(named(names, owned))]
+    return [f"{topic}-{partition}" for topic, partition in sorted(named_partitions(names, owned))]
 
 
-def named(names: TopicNames, owned: Iterable[Owned]) -> list[tuple[str, int]]:
+def named_partitions(names: TopicNames, owned: Iterable[Owned]) -> list[tuple[str, int]]:
     """Return partitions as topic name and number, with names for topic ids; the id as text where there is no name."""
     return [(of if isinstance(of, str) else names.name(of), partition) for of, partition in owned]
 

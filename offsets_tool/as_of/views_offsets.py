@@ -18,7 +18,7 @@ NO_COMMIT: Row = dict.fromkeys(
 """The fields of a commit, for a partition that has none."""
 
 
-def offset_rows(moment: Snapshot, wanted: Wanted | None = None) -> list[Row]:
+def offset_rows(snapshot: Snapshot, wanted: Wanted | None = None) -> list[Row]:
     """Return the committed offsets of a snapshot, a dictionary each, by group, topic and partition.
 
     Times are epoch milliseconds, -1 where Kafka has none. `wanted` chooses groups and topics by name.
@@ -28,7 +28,7 @@ def offset_rows(moment: Snapshot, wanted: Wanted | None = None) -> list[Row]:
     >>> rows[0]["group"], rows[0]["topic"], rows[0]["partition"], rows[0]["committed_offset"]
     ('checkout-race-1227', 'pricing-loyalty.v2', 1, 555)
     """
-    rows = [row for p in moment for row in _rows(p, wanted or Wanted())]
+    rows = [row for p in snapshot for row in _rows(p, wanted or Wanted())]
     return sorted(rows, key=lambda row: (row["group"], row["topic"], row["partition"]))
 
 

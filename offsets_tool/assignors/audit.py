@@ -11,10 +11,10 @@ from offsets_tool.assignors.claims import claims_by_generation, claims_by_partit
 from offsets_tool.assignors.fixed import assign_ranges, assign_round_robin
 from offsets_tool.assignors.guarantees import (
     by_owner,
-    left_out,
     misplaced,
-    named,
     needless,
+    partition_text,
+    unassigned,
     uneven,
     uneven_by_topic,
 )
@@ -103,8 +103,9 @@ def _fixed(assignor: Callable[[Subscriptions], Assignment]) -> Auditor:
         others = sorted(partition for partition, owner in expected.items() if found.get(partition) != owner)
         partition = others[0]
         has = f"member {found[partition]} has it" if partition in found else "nobody has it"
-        detail = f"{named(partition)} belongs to member {expected[partition]}, and {has}; so with {len(others)} of {len(expected)}"
-        return Audit(Agreement.DIFFERS, AuditBasis.RECOMPUTED, f"{detail} partitions")
+        detail = f"{partition_text(partition)} belongs to member {expected[partition]}, and {has}"
+        many = f"so with {len(others)} of {len(expected)} partitions"
+        return Audit(Agreement.DIFFERS, AuditBasis.RECOMPUTED, f"{detail}; {many}")
 
     return audited
 
@@ -128,25 +129,25 @@ def _range_of_brokers(given: Subscriptions, assigned: Assignment) -> Audit:
 
 
 def _even_by_topic(given: Subscriptions, assigned: Assignment, because: str) -> Audit:
-    if missing := left_out(given, assigned):
-        return _differs(f"nobody got {named(missing[0])}")
+    if missing := unassigned(given, assigned):
+        return _differs(f"nobody got {partition_text(missing[0])}")
     if wrong := uneven_by_topic(given, assigned):
         return _differs(wrong)
     return Audit(Agreement.CONSISTENT, AuditBasis.GUARANTEES, f"each topic is shared out evenly, {because}")
 
 
 def _sticky(given: Subscriptions, assigned: Assignment) -> Audit:
-    if missing := left_out(given, assigned):
-        return _differs(f"nobody got {named(missing[0])}")
+    if missing := unassigned(given, assigned):
+        return _differs(f"nobody got {partition_text(missing[0])}")
     return _recomputed(given, assigned, complete) or _even(given, assigned)
 
 
 def _cooperative(given: Subscriptions, assigned: Assignment) -> Audit:
     """Audit `cooperative-sticky`: partitions that somebody has yet to give up are assigned to nobody."""
     claimed = {partition for member in given.members for partition in member.claims}
-    held_back = left_out(given, assigned)
+    held_back = unassigned(given, assigned)
     if missing := [partition for partition in held_back if partition not in claimed]:
-        return _differs(f"nobody got {named(missing[0])}, which nobody has to give up")
+        return _differs(f"nobody got {partition_text(missing[0])}, which nobody has to give up")
     found = _recomputed(given, assigned, complete_cooperative)
     if found is not None or not held_back:
         return found or _even(given, assigned)
@@ -198,8 +199,8 @@ def _even(given: Subscriptions, assigned: Assignment) -> Audit:
 
 def _uniform(given: Subscriptions, assigned: Assignment) -> Audit:
     """Audit `uniform` of brokers: even; and where all ask for the same topics, no member loses one partition and gets another."""
-    if missing := left_out(given, assigned):
-        return _differs(f"nobody got {named(missing[0])}")
+    if missing := unassigned(given, assigned):
+        return _differs(f"nobody got {partition_text(missing[0])}")
     if wrong := uneven(given, assigned):
         return _differs(wrong)
     kept = [

@@ -27,13 +27,13 @@ def misplaced(
             return f"member {member_id} is not in the group"
         for partition in sorted(partitions):
             if partition[0] not in asked[member_id] and partition not in besides.get(member_id, ()):
-                return f"{named(partition)} went to member {member_id}, which does not ask for its topic"
+                return f"{partition_text(partition)} went to member {member_id}, which does not ask for its topic"
             if owners.setdefault(partition, member_id) != member_id:
-                return f"{named(partition)} went to two members, {owners[partition]} and {member_id}"
+                return f"{partition_text(partition)} went to two members, {owners[partition]} and {member_id}"
     return None
 
 
-def left_out(given: Subscriptions, assigned: Assignment) -> list[Partition]:
+def unassigned(given: Subscriptions, assigned: Assignment) -> list[Partition]:
     """Return the partitions of topics that members ask for which nobody got."""
     taken = {partition for partitions in assigned.values() for partition in partitions}
     return [partition for partition in given.partitions if partition not in taken]
@@ -50,7 +50,7 @@ def uneven(given: Subscriptions, assigned: Assignment) -> str | None:
                 if partition[0] in poor.topics:
                     return (
                         f"member {rich} has {size[rich]} partitions and member {poor.member_id} has {size[poor.member_id]}, "
-                        f"which asks for {named(partition)} too"
+                        f"which asks for {partition_text(partition)} too"
                     )
     return None
 
@@ -77,7 +77,7 @@ def needless(kept: Iterable[tuple[str, frozenset[Partition]]], assigned: Assignm
         now = assigned.get(member_id, frozenset())
         if own - now and now - own:
             lost, got = min(own - now), min(now - own)
-            return f"member {member_id} gave up {named(lost)} and got {named(got)} instead"
+            return f"member {member_id} gave up {partition_text(lost)} and got {partition_text(got)} instead"
     return None
 
 
@@ -90,6 +90,6 @@ def by_owner(assigned: Assignment) -> dict[Partition, str]:
     return owners
 
 
-def named(partition: Partition) -> str:
+def partition_text(partition: Partition) -> str:
     """Return a partition as `topic-partition`."""
     return f"{partition[0]}-{partition[1]}"

@@ -13,10 +13,10 @@ from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.as_of.views_describe import GroupDeletion, appears_later, find_deletions
 from offsets_tool.cli.nothing_shown import nothing_then
 from offsets_tool.cli.texts import quoted
-from offsets_tool.evidence.moments.moment_notes import number_text, place
-from offsets_tool.evidence.names_here import NamesHere
+from offsets_tool.evidence.moments.moment_notes import number_text, offset_text
 from offsets_tool.evidence.nearest import nearest
 from offsets_tool.evidence.replaying import EvidenceReplay
+from offsets_tool.evidence.source_names import SourceNames
 from offsets_tool.evidence.sources import Source
 from offsets_tool.placement import Homes, find_homes, partition_for
 from offsets_tool.time_texts import shown_time
@@ -27,7 +27,7 @@ _NAMED: Final = 3
 
 _NOBODY: Final = "nothing in this evidence has this name"
 
-WhyNot = Callable[[str, NamesHere], str]
+WhyNot = Callable[[str, SourceNames], str]
 """From a group that the evidence has to a sentence that says why the command shows nothing of it."""
 
 
@@ -45,8 +45,8 @@ class AbsentNames:
         self._partitions = partitions
 
     @cached_property
-    def _here(self) -> NamesHere:
-        return NamesHere(self._sources)
+    def _here(self) -> SourceNames:
+        return SourceNames(self._sources)
 
     def notes(self, is_shown: bool) -> Iterator[str]:
         """Yield all notes, one sentence each; `is_shown` says whether the command showed anything at all."""
@@ -131,9 +131,9 @@ def _near(text: str, names: Collection[str]) -> str:
     return f"; nearest: {', '.join(map(quoted, near))}" if near else ""
 
 
-def _stretch(group: str, here: NamesHere) -> str:
+def _stretch(group: str, here: SourceNames) -> str:
     at = here.groups[group]
-    return f"{place(at.log_partition, at.first)} to {place(at.log_partition, at.last)}"
+    return f"{offset_text(at.log_partition, at.first)} to {offset_text(at.log_partition, at.last)}"
 
 
 def _span(partitions: set[int]) -> str:
@@ -162,7 +162,7 @@ def nobody(option: str, names: NameFilter) -> Iterator[str]:
         yield f"{option} '{text}': no member of what is asked for has this name{_near(text, names.looked_for)}"
 
 
-def passed_over(group: str, here: NamesHere) -> str:
+def passed_over(group: str, here: SourceNames) -> str:
     """Say that the group has records and that the options leave all of them out: for commands that show records or changes."""
     return (
         f"group {quoted(group)} has records from {_stretch(group, here)}, and the other options leave all of them out; "
@@ -172,14 +172,14 @@ def passed_over(group: str, here: NamesHere) -> str:
 
 def why_not_then(replay: EvidenceReplay) -> WhyNot:
     """Return a function that says why a moment does not show a group: deleted before, created later, or in a partition left out."""
-    moment = replay.moment
+    moment = replay.snapshot
     where = then(moment)
 
     @cache
     def deletions() -> dict[str, GroupDeletion]:
         return find_deletions(change for _, told in replay.once_more() for _, made in told for change in made)
 
-    def why(group: str, here: NamesHere) -> str:
+    def why(group: str, here: SourceNames) -> str:
         at = here.groups[group]
         is_named = moment.as_of.ends is None or at.log_partition in moment.as_of.ends
         if any(group in p.state.groups for p in moment):
@@ -189,9 +189,10 @@ def why_not_then(replay: EvidenceReplay) -> WhyNot:
             return f"{absent}: partition {number_text(at.log_partition)}, where it lives, counts as empty; name its end too"
         if (gone := deletions().get(group)) is not None:
             when = shown_time(gone.timestamp) or "no timestamp"
-            return f"{absent}: it was deleted at {place(gone.log_partition, gone.log_offset)} ({when}); choose an earlier --as-of"
+            at_offset = offset_text(gone.log_partition, gone.log_offset)
+            return f"{absent}: it was deleted at {at_offset} ({when}); choose an earlier --as-of"
         if (later := appears_later(moment, group)) is not None:
-            return f"{absent}: its first record is {place(*later)}; choose a later --as-of"
+            return f"{absent}: its first record is {offset_text(*later)}; choose a later --as-of"
         return f"{absent}: its records, {_stretch(group, here)}, leave nothing; `offsets-tool history` shows what happened"
 
     return why
@@ -199,10 +200,10 @@ def why_not_then(replay: EvidenceReplay) -> WhyNot:
 
 def absent_then(replay: EvidenceReplay, wanted: Wanted, what: str, *, is_shown: bool) -> Iterator[str]:
     """Yield the notes of a command that has shown a moment: on names without rows, or that the log has no `what` at all."""
-    where = then(replay.moment)
+    where = then(replay.snapshot)
     yield from AbsentNames(wanted, replay.evidence.sources, where, why_not_then(replay)).notes(is_shown)
     if not (is_shown or wanted.groups or wanted.topics):
-        yield from nothing_then(replay.moment, what, where)
+        yield from nothing_then(replay.snapshot, what, where)
 
 
 def then(moment: Snapshot) -> str:

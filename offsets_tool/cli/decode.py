@@ -19,7 +19,7 @@ from offsets_tool.columns.text.request import Printer
 from offsets_tool.dialects.output import Output
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event, decode
-from offsets_tool.evidence.clock_places import tell_range
+from offsets_tool.evidence.clock_places import note_range
 from offsets_tool.evidence.distinct_records import DistinctRecord, shown_records
 from offsets_tool.evidence.event_json import event_json, event_summary
 from offsets_tool.evidence.evidence import Evidence
@@ -92,7 +92,7 @@ def decode_command(*, output_path: str | None, strict: bool, **options: Any) -> 
     to_terminal = default_format(output_path) == "table"
     evidence = evidence_of(options, filters, has_bar=not to_terminal, has_hashes=False)
     sources = evidence.sources
-    said = tell_range(evidence, filters, clock)
+    said = note_range(evidence, filters, clock)
     shown_as = "" if options["formatter"] else options["format_"] or default_format(output_path)
     with evidence, output(output_path, evidence.files) as out:
         write_caption(out, shown_as, said)

@@ -132,7 +132,7 @@ def _say_some(reason: str, texts: list[str], most: int) -> None:
 
 def _refuse_missing(replay: EvidenceReplay, wanted: Wanted, partitions: int | None) -> None:
     absent = AbsentNames(
-        wanted, replay.evidence.sources, then(replay.moment), why_not_then(replay), partitions
+        wanted, replay.evidence.sources, then(replay.snapshot), why_not_then(replay), partitions
     )
     for text in absent.others():
         note(text)

@@ -92,7 +92,7 @@ def expiry_command(*, format_: str | None, output_path: str | None, strict: bool
             replay.write_caption(out, chosen)
             write_rows(out, map(_json_row, rows) if chosen == "jsonl" else rows, chosen, table)
     for text in (
-        *orphans(replay.moment),
+        *orphans(replay.snapshot),
         *absent_then(replay, wanted, "committed offset", is_shown=bool(rows)),
     ):
         note(text)

@@ -18,7 +18,7 @@ from offsets_tool.cli.render import default_format, note, output, write_caption,
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
-from offsets_tool.evidence.clock_places import tell_range
+from offsets_tool.evidence.clock_places import note_range
 from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.findings.finding import findings_of
 from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
@@ -122,7 +122,7 @@ def findings_command(*, format_: str | None, output_path: str | None, strict: bo
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         evidence = replay.evidence
-        captions = tell_range(evidence, asked.review.range, clock)
+        captions = note_range(evidence, asked.review.range, clock)
         rows = [finding_row(each) for each in findings_of(replay, given, server_logs) if asked.shows(each)]
         evidence.has_shown = bool(rows)
         with output(output_path, evidence.files) as out:

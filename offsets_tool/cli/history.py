@@ -18,12 +18,12 @@ from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
-from offsets_tool.evidence.clock_places import tell_range
+from offsets_tool.evidence.clock_places import note_range
 from offsets_tool.evidence.filters import Filters
-from offsets_tool.evidence.moments.moment_notes import gaps, place
+from offsets_tool.evidence.moments.moment_notes import gaps, offset_text
 from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
 from offsets_tool.evidence.replaying import EvidenceReplay
-from offsets_tool.history.change_log import Happening, HappeningKind, tell
+from offsets_tool.history.change_log import Happening, HappeningKind, batch_happenings
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import NameOf
 from offsets_tool.replay.changes import Change
@@ -140,7 +140,7 @@ def history_command(*, format_: str | None, output_path: str | None, strict: boo
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
-        captions = tell_range(replay.evidence, asked.range, clock)
+        captions = note_range(replay.evidence, asked.range, clock)
         moment = replay.run()
         for text in gaps(moment):
             note(text)
@@ -183,7 +183,7 @@ def _parse_asked(options: Row, clock: Clock) -> Asked:
 def happenings(replay: EvidenceReplay) -> Iterator[Happening]:
     """Replay the log once more and yield everything that happened, partition by partition in the order of the log."""
     for _, replayed in replay.once_more():
-        yield from _happenings_of(replayed, replay.moment.names.name)
+        yield from _happenings_of(replayed, replay.snapshot.names.name)
 
 
 def _happenings_of(
@@ -193,9 +193,9 @@ def _happenings_of(
     for event, changes in replayed:
         history.observe_record(event.record.log_offset)
         for change in changes:
-            if turns := history.row_changes(change):
-                yield from tell(turns)
-    yield from tell(history.flush_row_changes())
+            if row_changes := history.row_changes(change):
+                yield from batch_happenings(row_changes)
+    yield from batch_happenings(history.flush_row_changes())
 
 
 def _json_row(happening: Happening) -> Row:
@@ -212,7 +212,7 @@ def _table_row(happening: Happening) -> Row:
     epochs = (happening.member_epoch, happening.generation, happening.group_epoch)
     return {
         "written_at": shown_time(happening.timestamp),
-        "log": place(happening.log_partition, happening.log_offset),
+        "log": offset_text(happening.log_partition, happening.log_offset),
         "group": happening.group,
         "about": about,
         "what": happening.what + moved if happening.note is None else f"anomaly: {happening.note}",

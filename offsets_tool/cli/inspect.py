@@ -25,8 +25,8 @@ from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.lanes import SurveyLane
 from offsets_tool.evidence.sources import Source
 from offsets_tool.log.ledger import Ledger, LedgerEntry
-from offsets_tool.log.left_out import find_left_out
 from offsets_tool.log.storage import real_path
+from offsets_tool.log.unread_files import find_unread
 from offsets_tool.review.coverage import ledger_total
 from offsets_tool.survey import Survey
 from offsets_tool.time_texts import shown_time
@@ -121,7 +121,7 @@ def _left_out(paths: tuple[str, ...], evidence: Evidence) -> Iterator[dict[str, 
         for source in evidence.sources
         if source.path
     }
-    for number, each in enumerate(find_left_out(paths, read), 1):
+    for number, each in enumerate(find_unread(paths, read), 1):
         if number <= _LEFT_OUT_NAMED or not each.has_row:
             note(f"{each.source}: not read: {each.reason}")
         if not each.has_row:

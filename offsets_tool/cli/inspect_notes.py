@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from offsets_tool.evidence.evidence import UNREADABLE_NAMED
-from offsets_tool.evidence.moments.moment_notes import place
+from offsets_tool.evidence.moments.moment_notes import offset_text
 from offsets_tool.evidence.sources import Source
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.rows import Row
@@ -85,7 +85,7 @@ def overlap_note(source: str, overlap: Row) -> str:
 
 
 def _where(problem: Row) -> str:
-    first = place(problem["log_partition"], problem["first_offset"])
+    first = offset_text(problem["log_partition"], problem["first_offset"])
     if problem["records"] == 1:
         return f"the record at {first}"
     return f"{problem['records']:,} records, {first} to {problem['last_offset']},"

@@ -15,7 +15,7 @@ from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import quoted
 from offsets_tool.errors import UsageError
-from offsets_tool.evidence.answers.reset_gaps import left_out, refuse_partial
+from offsets_tool.evidence.answers.reset_gaps import refuse_partial, reset_gaps
 from offsets_tool.evidence.moments.moment_notes import listed, orphans
 from offsets_tool.plans.reset_file import ResetLine, Unsayable
 from offsets_tool.rows import Row
@@ -83,7 +83,7 @@ def offsets_command(
                 write_cells(out, (line.cells() for line in _readable_by_kafka(rows)))
             else:
                 write_rows(out, rows, chosen, table)
-    lacking = left_out(rows, moment, wanted, replay.evidence) if chosen == "csv" else ()
+    lacking = reset_gaps(rows, moment, wanted, replay.evidence) if chosen == "csv" else ()
     for text in (
         *orphans(moment),
         *lacking,

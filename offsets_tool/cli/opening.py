@@ -11,7 +11,7 @@ from offsets_tool.cli.filter_options import clock_of
 from offsets_tool.cli.moment_options import parse_leaders, parse_rules, parse_topic_ids
 from offsets_tool.cli.render import ProgressBar, default_format, note, write_caption
 from offsets_tool.cli.source_options import parse_columns, parse_limits
-from offsets_tool.evidence.clock_places import tell_moment
+from offsets_tool.evidence.clock_places import note_moment
 from offsets_tool.evidence.ends import KnownEnds
 from offsets_tool.evidence.evidence import Evidence, open_evidence
 from offsets_tool.evidence.filters import EVERYTHING, Filters
@@ -143,6 +143,6 @@ def open_replays(
     replays = []
     for option, bound in bounds.items():
         replay = OpenReplay(evidence, ends[option], options, strict=strict)
-        replay.caption = tell_moment(evidence, bound, option, clock)
+        replay.caption = note_moment(evidence, bound, option, clock)
         replays.append(replay)
     return replays

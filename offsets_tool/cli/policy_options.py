@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from offsets_tool.cli.options import F
-from offsets_tool.evidence.expiring import PolicyGiven, policy_of
+from offsets_tool.evidence.expiring import PolicyOverrides, policy_of
 
 
 def policy_options(command: F) -> F:
@@ -37,6 +37,6 @@ def policy_options(command: F) -> F:
     return command
 
 
-def parse_policy(options: Mapping[str, Any]) -> PolicyGiven:
+def parse_policy(options: Mapping[str, Any]) -> PolicyOverrides:
     """Return the policy that the values of `policy_options` give; UsageError for an unknown release or an unreadable span."""
     return policy_of(options["kafka_version"], options["retentions"], options["check_interval"])

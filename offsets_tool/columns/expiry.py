@@ -16,7 +16,7 @@ from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.checkpoint import restore
 from offsets_tool.errors import SourceError
 from offsets_tool.expiry.causes import PolicyConfidence
-from offsets_tool.expiry.forecast import forecast_rows, observe_left, removed_rows
+from offsets_tool.expiry.forecast import forecast_rows, observe_live, removed_rows
 from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.expiry.removal_causes import explain_dropped, explained_topic
 from offsets_tool.expiry.removal_codec import unpack_removal_facts
@@ -48,7 +48,7 @@ class PartitionExpiry(NamedTuple):
     """The live offsets of one partition as rows of ExpiryRow, in batches, and the longest lifetime of each topic there."""
 
     live: Iterator[pa.RecordBatch]
-    alive: list[LongestLifetime]
+    longest: list[LongestLifetime]
 
 
 def checkpoint_expiry(checkpoint: bytes, source: str, asked: ExpiryAsked) -> PartitionExpiry:
@@ -56,26 +56,26 @@ def checkpoint_expiry(checkpoint: bytes, source: str, asked: ExpiryAsked) -> Par
 
     SourceError for a checkpoint that cannot be read; `source` names it.
     """
-    partition, left = _left(checkpoint, source)
+    partition, left = _restored(checkpoint, source)
     rows = (row for policy in asked.policies for row in forecast_rows(partition, policy, asked.newest))
-    return PartitionExpiry(_batches(rows), list(left.lifetimes.alive()))
+    return PartitionExpiry(_batches(rows), list(left.lifetimes.longest()))
 
 
 def checkpoint_ages(checkpoint: bytes, source: str, asked: ExpiryAsked) -> Ages:
     """Return the ages of the live offsets in a partition's checkpoint; errors as `checkpoint_expiry`."""
-    partition, left = _left(checkpoint, source)
+    partition, left = _restored(checkpoint, source)
     ages = Ages()
-    observe_left(ages, partition, left.memory().changed, asked.newest, asked.policies[0])
+    observe_live(ages, partition, left.saved_state().changed, asked.newest, asked.policies[0])
     return ages
 
 
-def _left(checkpoint: bytes, source: str) -> tuple[PartitionSnapshot, RemovalTracker]:
-    coordinator, _, told = restore(checkpoint, source)
-    if told is None:
+def _restored(checkpoint: bytes, source: str) -> tuple[PartitionSnapshot, RemovalTracker]:
+    coordinator, _, observers = restore(checkpoint, source)
+    if observers is None:
         raise SourceError(source, "a checkpoint of the coordinator alone; replay the log from its start")
     partition = PartitionSnapshot(coordinator.log_partition, AsOf(), None, 0)
     partition.coordinator = coordinator
-    return partition, told.removals.tracker
+    return partition, observers.removals.tracker
 
 
 def removal_ages(facts: Iterable[str], log_end: LogEnd, asked: ExpiryAsked) -> Ages:
@@ -110,10 +110,10 @@ def removal_facts_by_topic(facts: Iterable[str], log_end: LogEnd, asked: ExpiryA
                 yield _topic_fact(part.topic, part)
 
 
-def longest_lifetimes(alive: Iterable[LongestLifetime]) -> Iterator[TopicFact]:
+def longest_lifetimes(longest: Iterable[LongestLifetime]) -> Iterator[TopicFact]:
     """Return the longest lifetime of each topic, given those in all partitions of a cluster."""
     first: dict[tuple[object, ...], LongestLifetime] = {}
-    for each in alive:
+    for each in longest:
         first[each[:2]] = min(each, first.get(each[:2], each), key=lambda one: one.began_at)
     return (_topic_fact(each.topic, each) for each in first.values())
 
@@ -131,12 +131,12 @@ def _explained(
     some: Sequence[TopicRemoval | DroppedCommit | LongestLifetime], asked: ExpiryAsked
 ) -> Iterator[Row]:
     policy = asked.policies[0]
-    alive = [each for each in some if isinstance(each, LongestLifetime)]
+    longest = [each for each in some if isinstance(each, LongestLifetime)]
     removals = [each for each in some if isinstance(each, TopicRemoval)]
     yield from removed_rows(
         (explain_dropped(each) for each in some if isinstance(each, DroppedCommit)), policy
     )
-    yield from removed_rows(explained_topic(removals, alive, asked.newest, policy, asked.known), policy)
+    yield from removed_rows(explained_topic(removals, longest, asked.newest, policy, asked.known), policy)
 
 
 def _topic_fact(topic: str, found: TopicRemoval | DroppedCommit | LongestLifetime) -> TopicFact:

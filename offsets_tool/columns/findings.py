@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.columns.reading import RowsRead
-from offsets_tool.columns.record_sums import observe_page
+from offsets_tool.columns.record_sums import observe_batch
 from offsets_tool.columns.replay.history_rows_replay import HistoryRowsReplay
 from offsets_tool.columns.replay.row_events import rows_below
 from offsets_tool.expiry.removal_log import RemovalLog
@@ -92,13 +92,13 @@ def partition_columns(
     sums = RecordSums(partition.log_partition)
     for page in rows_below(reads, partition.end):
         _observe_run(history, page)
-        observe_page(sums, page)
+        observe_batch(sums, page)
         for event, changes in replay.replay(page):
             replay.observe(event, changes)
-        rows += (row for row in replay.taken_rows() if not isinstance(row, RemovalRow))
-        offsets += replay.taken_columns()
-        ended += replay.taken_transactions()
-    replay.settle()
+        rows += (row for row in replay.take_rows() if not isinstance(row, RemovalRow))
+        offsets += replay.take_columns()
+        ended += replay.take_transactions()
+    replay.materialize()
     rows += rows_of(TransactionRow, pa.Table.from_batches(ended, arrow_schema(TransactionRow)))
     rows += (*history.flush(), *history.open_rows(), *replay.transactions.unsettled(), *more)
     stretch = LogStretch(

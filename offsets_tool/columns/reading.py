@@ -72,18 +72,18 @@ class RowReader:
             limits=limits,
             ledger=ledger,
         )
-        waiting = _Waiting(origin, ledger, log=self._log)
+        gathered = _GatheredBatches(origin, ledger, log=self._log)
         for item in self._items(reading):
             if isinstance(item, BatchRead):
-                yield from waiting.add(item)
+                yield from gathered.add(item)
                 continue
-            yield from waiting.rest()
+            yield from gathered.rest()
             yield (
                 self._unreadable(item, ledger)
                 if isinstance(item, Unreadable)
                 else self._rows(item, origin, ledger)
             )
-        yield from waiting.rest()
+        yield from gathered.rest()
         reading.finish()
 
     def _items(self, reading: SegmentReading) -> "Iterator[Chunk | BatchRead | Unreadable]":
@@ -121,7 +121,7 @@ class RowReader:
         return RowsRead(chunk.start, chunk.end, log, events)
 
 
-class _Waiting:
+class _GatheredBatches:
     """Batches of the reference reader, until their records are enough for a batch of rows."""
 
     def __init__(self, origin: Origin, ledger: Ledger, *, log: bool) -> None:

@@ -10,7 +10,7 @@ from offsets_tool.findings.record_sums import RecordSums
 from offsets_tool.wire.text import from_shown
 
 
-def observe_page(sums: RecordSums, page: pa.RecordBatch) -> None:
+def observe_batch(sums: RecordSums, page: pa.RecordBatch) -> None:
     """Add the records of a page, which has columns of `events`, and raw bytes."""
     known = page.select(["group", "key", "value"]).filter(pc.is_valid(page.column("group")))
     sizes = _lengths(known.column("key")) + _lengths(known.column("value"))

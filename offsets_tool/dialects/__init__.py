@@ -69,7 +69,7 @@ def formatter(name: str, kafka_version: str | None = None, besides: Sequence[str
     Without a release, the newest one that ships it. Raises UsageError for a name, a release or a pair of them that cannot be;
     it lists all names, and those that the caller knows `besides`.
     """
-    families = _named(name.replace("\\", ""), besides)
+    families = _families_named(name.replace("\\", ""), besides)
     if kafka_version is None:
         return families[0].make(families[0].last)
     release = parse_release(kafka_version)
@@ -81,7 +81,7 @@ def formatter(name: str, kafka_version: str | None = None, besides: Sequence[str
     )
 
 
-def _named(name: str, besides: Sequence[str]) -> list[_Family]:
+def _families_named(name: str, besides: Sequence[str]) -> list[_Family]:
     families = [family for family in _FAMILIES if name in (family.kind, family.class_name)]
     if not families:
         kinds = ", ".join(dict.fromkeys([*(family.kind for family in _FAMILIES), *besides]))

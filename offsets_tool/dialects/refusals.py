@@ -37,7 +37,7 @@ def generated_words(error: DecodeError, release: Release) -> str:
     return error.kafka
 
 
-def named(message: str) -> str:
+def trace_head(message: str) -> str:
     """Return a message as a stack trace begins with it: the exception's class where there is no message."""
     return _UNDERFLOW_CLASS if message == UNDERFLOW else message
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from offsets_tool.dialects import knowledge
 from offsets_tool.dialects.output import Output
-from offsets_tool.dialects.refusals import generated_words, named, schema_words
+from offsets_tool.dialects.refusals import generated_words, schema_words, trace_head
 from offsets_tool.dialects.versions import ByRelease, newest
 from offsets_tool.errors import DecodeError
 from offsets_tool.records.kinds import CLASSIC_TYPES, GROUP_METADATA, OFFSET_COMMIT, RECORD_TYPES
@@ -89,7 +89,7 @@ class TextReader:
         try:
             return knowledge.prefix(data)
         except DecodeError as error:
-            raise DecodeError(error.reason, kafka=named(error.kafka)) from None
+            raise DecodeError(error.reason, kafka=trace_head(error.kafka)) from None
 
     def _refusal(
         self, error: DecodeError, cls: type, data: bytes, renamed: dict[str, str] | None = None
@@ -97,7 +97,7 @@ class TextReader:
         if self._release < _GENERATED_CLASSES:
             text = schema_words(error, cls, data, self._release, renamed)
         else:
-            text = named(generated_words(error, self._release))
+            text = trace_head(generated_words(error, self._release))
         return DecodeError(error.reason, error.position, error.path, text)
 
 

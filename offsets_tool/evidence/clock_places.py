@@ -1,4 +1,4 @@
-"""What the text of a moment was taken for, told where that is not plain: a place such as 12:31 looks like a time of day too.
+"""Notes what the text of a moment was taken for, where that is not plain: the place 12:31 looks like a time of day too.
 
 It is refused where the evidence has no such place. Reads the partition's records only until one stands as far: no place that looks
 like a time is beyond offset 59. Which texts look so is known by moment_texts.
@@ -14,13 +14,13 @@ from offsets_tool.evidence.partition_logs import uncounted
 from offsets_tool.evidence.sources import Source
 
 
-def tell_moment(evidence: Evidence, bound: Bound, option: str, clock: Clock) -> str | None:
+def note_moment(evidence: Evidence, bound: Bound, option: str, clock: Clock) -> str | None:
     """Note what the text of an option was taken for, where that is not plain; return it too where it is a place.
 
     UsageError for a place that looks like a time of day, if the evidence has no such place.
     """
-    if bound.told is not None:
-        evidence.note(bound.told)
+    if bound.note is not None:
+        evidence.note(bound.note)
     if bound.clock_text is None:
         return None
     place = bound.places[0]
@@ -34,13 +34,13 @@ def tell_moment(evidence: Evidence, bound: Bound, option: str, clock: Clock) -> 
     return said
 
 
-def tell_range(evidence: Evidence, filters: Filters, clock: Clock) -> list[str]:
+def note_range(evidence: Evidence, filters: Filters, clock: Clock) -> list[str]:
     """Note what --since and --until were taken for, and which places are not here; return those that look like times of day.
 
-    UsageError as of `tell_moment`.
+    UsageError as of `note_moment`.
     """
     bounds = (("--since", filters.since), ("--until", filters.until))
-    said = [tell_moment(evidence, bound, option, clock) for option, bound in bounds]
+    said = [note_moment(evidence, bound, option, clock) for option, bound in bounds]
     for text in _elsewhere(filters, evidence.sources):
         evidence.note(text)
     return [text for text in said if text is not None]

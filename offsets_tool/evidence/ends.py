@@ -4,7 +4,6 @@ Files are read at once, directories only for partitions that are asked for.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from offsets_tool.as_of.snapshot import Snapshot
@@ -31,25 +30,22 @@ class KnownEnds:
         *,
         files: Sequence[str] = (),
         log_starts: Sequence[str] = (),
-        samples: Iterable[EndSample] = (),
         files_at: int | None = None,
         is_last_stable: bool = False,
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Read the end offsets in `files`, and where logs start in `log_starts`; find data topics' directories below `paths`.
 
-        `samples` are such as somebody has read already. `files_at` is when files were made that do not say it, in epoch
-        milliseconds; by default when they were written.
+        `files_at` is when files were made that do not say it, in epoch milliseconds; by default when they were written.
         `is_last_stable` takes ends as consumers with isolation.level=read_committed see them. `note` is told what was found odd.
         """
         self.is_last_stable = is_last_stable
         self._note = note
         self._sampled: dict[TopicPartition, list[EndSample]] = {}
-        given = [*((path, False) for path in files), *((path, True) for path in log_starts)]
-        read = (read_ends(path, files_at, log_starts=is_start) for path, is_start in given)
-        for sample in chain(samples, chain.from_iterable(read)):
-            place = TopicPartition(sample.topic, sample.partition)
-            self._sampled.setdefault(place, []).append(sample)
+        for path, is_start in [*((path, False) for path in files), *((path, True) for path in log_starts)]:
+            for sample in read_ends(path, files_at, log_starts=is_start):
+                partition = TopicPartition(sample.topic, sample.partition)
+                self._sampled.setdefault(partition, []).append(sample)
         self._logs = data_logs(paths)
         self._samples: dict[TopicPartition, list[EndSample]] = {}
         self._ends: dict[TopicPartition, Ends] = {}
@@ -63,20 +59,22 @@ class KnownEnds:
         """Whether the end of any partition is known from a file or a data directory, and not from commits alone."""
         return bool(self._sampled or self._logs)
 
-    def knows(self, place: TopicPartition) -> bool:
+    def knows(self, partition: TopicPartition) -> bool:
         """Return whether this partition's end is known from a file or a data directory, and not from commits alone."""
-        return place in self._sampled or place in self._logs
+        return partition in self._sampled or partition in self._logs
 
-    def find(self, moment: Snapshot, places: Iterable[TopicPartition]) -> None:
-        """Read what the logs of these places tell, and set `at`: the time of the moment, else the newest of all."""
-        newest = moment.newest_timestamp or 0
-        asked = moment.as_of.time
-        reaches = asked is not None and any(p.cut.end is not None for p in moment)
+    def find(self, snapshot: Snapshot, partitions: Iterable[TopicPartition]) -> None:
+        """Read what the logs of these partitions tell, and set `at`: the time of the moment, else the newest of all."""
+        newest = snapshot.newest_timestamp or 0
+        asked = snapshot.as_of.time
+        reaches = asked is not None and any(p.cut.end is not None for p in snapshot)
         until = asked if asked is not None and reaches else newest
-        found = {place: self._logged(place, until) for place in places if place in self._logs}
+        found = {
+            partition: self._logged(partition, until) for partition in partitions if partition in self._logs
+        }
         self.at = newest if asked is None else asked
-        if moment.as_of.is_end:
-            sampled = [s.at for place in places for s in self._sampled.get(place, ())]
+        if snapshot.as_of.is_end:
+            sampled = [s.at for partition in partitions for s in self._sampled.get(partition, ())]
             self.at = max([newest, *sampled, *(s.at for samples in found.values() for s in samples)])
             if self.at > newest and sampled:
                 self._note(
@@ -85,49 +83,49 @@ class KnownEnds:
                 )
         self._samples = found
 
-    def _logged(self, place: TopicPartition, until: int) -> list[EndSample]:
-        return [sample for log in list(self._logs[place]) for sample in self._read(place, log, until)]
+    def _logged(self, partition: TopicPartition, until: int) -> list[EndSample]:
+        return [sample for log in list(self._logs[partition]) for sample in self._read(partition, log, until)]
 
-    def _read(self, place: TopicPartition, log: DataLog, until: int) -> list[EndSample]:
+    def _read(self, partition: TopicPartition, log: DataLog, until: int) -> list[EndSample]:
         try:
             samples = log.samples(until)
             self._note_watermark(log)
         except SourceError as error:
-            self._leave_out(place, log, error)
+            self._leave_out(partition, log, error)
             return []
         return samples
 
-    def _leave_out(self, place: TopicPartition, log: DataLog, error: SourceError) -> None:
-        self._note(f"{error}: nothing more of {place.topic}-{place.partition} is taken from there")
-        self._logs[place].remove(log)
+    def _leave_out(self, partition: TopicPartition, log: DataLog, error: SourceError) -> None:
+        self._note(f"{error}: nothing more of {partition.topic}-{partition.partition} is taken from there")
+        self._logs[partition].remove(log)
 
-    def of(self, place: TopicPartition) -> Ends:
+    def of(self, partition: TopicPartition) -> Ends:
         """Return the ends of a partition; after `find`."""
-        if place not in self._ends:
-            self._ends[place] = self._put_together(place)
-        return self._ends[place]
+        if partition not in self._ends:
+            self._ends[partition] = self._put_together(partition)
+        return self._ends[partition]
 
-    def _put_together(self, place: TopicPartition) -> Ends:
-        seen = [*self.samples(place), *self.bounds.samples(place)]
+    def _put_together(self, partition: TopicPartition) -> Ends:
+        seen = [*self.samples(partition), *self.bounds.samples(partition)]
         return Ends.of(seen, is_last_stable=self.is_last_stable)
 
-    def has_log(self, place: TopicPartition) -> bool:
+    def has_log(self, partition: TopicPartition) -> bool:
         """Return whether the log of a partition may tell when its records were written."""
-        return bool(self._logs.get(place))
+        return bool(self._logs.get(partition))
 
-    def samples(self, place: TopicPartition) -> list[EndSample]:
+    def samples(self, partition: TopicPartition) -> list[EndSample]:
         """Return what files and directories tell of the end of a partition; after `find`."""
-        return [*self._sampled.get(place, ()), *self._samples.get(place, ())]
+        return [*self._sampled.get(partition, ()), *self._samples.get(partition, ())]
 
-    def written(self, place: TopicPartition, offset: int) -> Written | None:
+    def written(self, partition: TopicPartition, offset: int) -> Written | None:
         """Return when a record was written, by the log of its partition that reaches farthest; None where none tells."""
-        log = max(self._logs.get(place, ()), key=lambda log: log.end_offset, default=None)
+        log = max(self._logs.get(partition, ()), key=lambda log: log.end_offset, default=None)
         if log is None:
             return None
         try:
             return log.written(offset)
         except SourceError as error:
-            self._leave_out(place, log, error)
+            self._leave_out(partition, log, error)
             return None
 
     def _note_watermark(self, log: DataLog) -> None:

@@ -21,7 +21,7 @@ _BATCH_FIELDS = tuple(field.name for field in fields(Batch))
 
 def event_json(event: Event, *, raw: bool = False) -> dict[str, Any]:
     """Return the event as JSON values; raw key and value (base64) are added when `raw`, or when something could not be read."""
-    row: dict[str, Any] = _place(event.record)
+    row: dict[str, Any] = _record_json(event.record)
     row["key"] = _key_json(event.key)
     row["value"] = _value_json(event)
     row["tombstone"] = event.tombstone
@@ -35,7 +35,7 @@ def event_json(event: Event, *, raw: bool = False) -> dict[str, Any]:
     return row
 
 
-def _place(record: LogRecord) -> dict[str, Any]:
+def _record_json(record: LogRecord) -> dict[str, Any]:
     row: dict[str, Any] = {
         "source": record.source,
         "partition": record.log_partition,

@@ -15,9 +15,9 @@ from offsets_tool.evidence.times import parse_duration
 from offsets_tool.expiry.forecast import (
     PartitionRemovals,
     ages,
-    ages_left,
     all_removals,
     explained,
+    live_ages,
     live_rows,
     removed_rows,
 )
@@ -30,7 +30,7 @@ from offsets_tool.time_texts import duration_text
 from offsets_tool.wire.json import Release
 
 
-class PolicyGiven(NamedTuple):
+class PolicyOverrides(NamedTuple):
     """What a person says about the brokers. What is not given is what the log proves or supports, else Kafka's default."""
 
     release: Release | None = None
@@ -41,16 +41,16 @@ class PolicyGiven(NamedTuple):
 
 def policy_of(
     kafka_version: str | None = None, retention: str | Sequence[str] = (), check_interval: str | None = None
-) -> PolicyGiven:
+) -> PolicyOverrides:
     """Return what is known of the brokers: their release ("3.9"), retention ("7d", or several to compare), check interval ("10m").
 
     What is not given is told by the log, else Kafka's default. UsageError for an unknown release or an unreadable span.
 
     >>> policy_of("3.9", "7d")
-    PolicyGiven(release=(3, 9), retentions=(604800000,), check_interval_ms=None)
+    PolicyOverrides(release=(3, 9), retentions=(604800000,), check_interval_ms=None)
     """
     texts = (retention,) if isinstance(retention, str) else retention
-    return PolicyGiven(
+    return PolicyOverrides(
         release=_family(kafka_version),
         retentions=tuple(parse_duration(text, "--retention", MAX_RETENTION_MS) for text in texts),
         check_interval_ms=None
@@ -65,30 +65,32 @@ def _family(text: str | None) -> Release | None:
 
 
 class FoundExpiry(NamedTuple):
-    """What is told of expiry: a row for each offset that is there, one a retention, then one for each that is gone."""
+    """Rows of ExpiryRow: one for each live offset and retention, then one for each removed offset."""
 
     rows: list[Row]
     facts: dict[int | None, LogFacts]
     """What the records of each log partition say of its cluster."""
 
 
-def find_expiry(replay: EvidenceReplay, given: PolicyGiven, wanted: Wanted) -> FoundExpiry:
+def find_expiry(replay: EvidenceReplay, given: PolicyOverrides, wanted: Wanted) -> FoundExpiry:
     """Run the replay; return the rows of the wanted groups, and what they rest on.
 
     Notes what of the policy is supposed, and what the log cannot tell.
     """
-    moment, told = replay.run(), ClusterFacts()
-    removals = _removals(replay, told)
+    snapshot, cluster_facts = replay.run(), ClusterFacts()
+    removals = _removals(replay, cluster_facts)
     bases = [
-        _searched(told.basis(given.release, each, given.check_interval_ms), removals, moment, given)
+        _searched(
+            cluster_facts.basis(given.release, each, given.check_interval_ms), removals, snapshot, given
+        )
         for each in given.retentions or (None,)
     ]
     first = bases[0]
-    for text in (basis_note(first), *gaps(moment)):
+    for text in (basis_note(first), *gaps(snapshot)):
         if text:
             replay.evidence.note(text)
-    found = explained(removals, moment.newest_timestamp, first.policy, first.known)
-    rows = [row for basis in bases for row in live_rows(moment, basis.policy, _now(moment), wanted)]
+    found = explained(removals, snapshot.newest_timestamp, first.policy, first.known)
+    rows = [row for basis in bases for row in live_rows(snapshot, basis.policy, _now(snapshot), wanted)]
     rows.sort(key=lambda row: (row["group"], row["topic"], row["partition"], row["retention_ms"]))
     return FoundExpiry(
         rows + removed_rows(found, first.policy, wanted),
@@ -96,32 +98,34 @@ def find_expiry(replay: EvidenceReplay, given: PolicyGiven, wanted: Wanted) -> F
     )
 
 
-def _removals(replay: EvidenceReplay, told: ClusterFacts) -> list[PartitionRemovals]:
+def _removals(replay: EvidenceReplay, cluster_facts: ClusterFacts) -> list[PartitionRemovals]:
     """Return the removals of every partition, which is replayed once more: by rows where that pays."""
     if not replay.rows_pay:
-        return all_removals(replay.once_more(), told)
+        return all_removals(replay.once_more(), cluster_facts)
     from offsets_tool.columns.replay.removals_replay import removals_by_rows  # noqa: PLC0415 - with Arrow, where it pays
 
     found = []
     for partition, (coordinator, reads) in replay.rows_once_more():
         facts = LogFacts()
         found.append(removals_by_rows(partition, coordinator, reads, facts))
-        told.add(facts)
+        cluster_facts.add(facts)
     return found
 
 
-def _searched(basis: Basis, removals: list[PartitionRemovals], moment: Snapshot, given: PolicyGiven) -> Basis:
+def _searched(
+    basis: Basis, removals: list[PartitionRemovals], snapshot: Snapshot, given: PolicyOverrides
+) -> Basis:
     """Return the basis with what removals speak for, where that was not given."""
 
     def left() -> Ages:
-        return ages_left(removals, moment.newest_timestamp, basis.policy)
+        return live_ages(removals, snapshot.newest_timestamp, basis.policy)
 
     is_given = given.check_interval_ms is not None
     return by_removals(basis, ages(removals, basis.policy), left, interval_given=is_given)
 
 
-def _now(moment: Snapshot) -> int | None:
-    return moment.newest_timestamp if moment.as_of.time is None else moment.as_of.time
+def _now(snapshot: Snapshot) -> int | None:
+    return snapshot.newest_timestamp if snapshot.as_of.time is None else snapshot.as_of.time
 
 
 def basis_note(basis: Basis) -> str | None:

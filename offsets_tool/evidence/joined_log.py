@@ -15,7 +15,7 @@ from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED, CopiesAsked
 from offsets_tool.evidence.moments.moment_notes import listed, number_text
 from offsets_tool.evidence.partition_logs import PartitionLog
 from offsets_tool.evidence.sources import Source
-from offsets_tool.log.copies.copy_facts import CopyFacts, EpochsSeen, copy_facts
+from offsets_tool.log.copies.copy_facts import CopyFacts, ObservedEpochs, copy_facts
 from offsets_tool.log.copies.lineage import Lineage
 from offsets_tool.log.copies.union import epoch_in, union
 from offsets_tool.log.copies.views import BranchEnd, CopiesView, LeftOut, Union, deciding_copy
@@ -171,7 +171,7 @@ def _facts_by_reading(log: PartitionLog, sources: list[Source], time: int | None
     if not sources:
         places = [event.record.log_offset for event in log.events()]
         return CopyFacts(log.name, min(places, default=0), max(places, default=-1) + 1, is_whole=False)
-    seen = EpochsSeen(time)
+    seen = ObservedEpochs(time)
     for item in chain.from_iterable(source.read(source.ledger(), True) for source in sources):
         if isinstance(item, BatchRead):
             seen.observe(item.batch)

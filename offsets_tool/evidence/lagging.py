@@ -53,45 +53,45 @@ def replay_for_lag(replay: EvidenceReplay, ends: KnownEnds, wanted: Wanted) -> S
         bounds.forget(log_partition)
         return lambda _event, changes: bounds.observe(log_partition, changes)
 
-    moment = replay.run(None if ends.has_any else watch)
-    if ends.has_any and not _knows_all(moment, ends, wanted):
+    snapshot = replay.run(None if ends.has_any else watch)
+    if ends.has_any and not _knows_all(snapshot, ends, wanted):
         for p, events in replay.once_more():
             for _, changes in events:
                 bounds.observe(p.log_partition, changes)
-    return moment
+    return snapshot
 
 
 def _replay_rows(replay: EvidenceReplay, ends: KnownEnds, wanted: Wanted) -> Snapshot:
     """Run the replay by rows, and learn from them what they tell of ends; from changes where rows do not say enough."""
     from offsets_tool.columns.lag.log_commits import LogCommits  # noqa: PLC0415 - with Arrow, where it pays
 
-    told, unsaid = LogCommits(), set[int | None]()
+    log_commits, unsaid = LogCommits(), set[int | None]()
 
     def watch(log_partition: int | None) -> "WatchRows":
-        told.forget(log_partition)
+        log_commits.forget(log_partition)
         unsaid.discard(log_partition)
-        return lambda rows: None if told.take(log_partition, rows) else unsaid.add(log_partition)
+        return lambda rows: None if log_commits.take(log_partition, rows) else unsaid.add(log_partition)
 
-    moment = replay.run(watch_rows_of=watch)
-    is_needed = not (ends.has_any and _knows_all(moment, ends, wanted))
+    snapshot = replay.run(watch_rows_of=watch)
+    is_needed = not (ends.has_any and _knows_all(snapshot, ends, wanted))
     for p, events in replay.once_more() if is_needed else ():
         if p.log_partition in unsaid:
-            told.observe_instead(p.log_partition, (changes for _, changes in events))
-    ends.bounds = told if is_needed else LogCommits()
-    return moment
+            log_commits.observe_instead(p.log_partition, (changes for _, changes in events))
+    ends.bounds = log_commits if is_needed else LogCommits()
+    return snapshot
 
 
-def _knows_all(moment: Snapshot, ends: KnownEnds, wanted: Wanted) -> bool:
-    return all(ends.knows(_place(row)) for row in described_offsets(moment, wanted))
+def _knows_all(snapshot: Snapshot, ends: KnownEnds, wanted: Wanted) -> bool:
+    return all(ends.knows(_topic_partition(row)) for row in described_offsets(snapshot, wanted))
 
 
-def lag_rows(moment: Snapshot, ends: KnownEnds, wanted: Wanted) -> list[Row]:
+def lag_rows(snapshot: Snapshot, ends: KnownEnds, wanted: Wanted) -> list[Row]:
     """Return a LagRow, as a dict, of each committed offset and of each partition that is owned without one.
 
     `is_proven` is False where the log does not prove the committed offset.
     """
-    rows = described_offsets(moment, wanted)
-    find_ends(moment, ends, rows)
+    rows = described_offsets(snapshot, wanted)
+    find_ends(snapshot, ends, rows)
     return [_row(row, found) for row, found in zip(rows, _lags(rows, ends), strict=True)]
 
 
@@ -104,12 +104,13 @@ def _lags(rows: list[Row], ends: KnownEnds) -> Iterator[Row]:
         asked = [
             at
             for at, row in enumerate(rows)
-            if row["committed_offset"] is not None and not ends.has_log(_place(row))
+            if row["committed_offset"] is not None and not ends.has_log(_topic_partition(row))
         ]
         commits = [
-            StandingCommit(rows[at]["group"], _place(rows[at]), rows[at]["committed_offset"]) for at in asked
+            StandingCommit(rows[at]["group"], _topic_partition(rows[at]), rows[at]["committed_offset"])
+            for at in asked
         ]
-        samples = {each.place: ends.samples(each.place) for each in commits}
+        samples = {each.partition: ends.samples(each.partition) for each in commits}
         made = lags_at(ends.at, commits, ends.bounds, samples, is_last_stable=ends.is_last_stable)
         for at, lag in zip(asked, made, strict=True):
             found[at] = lag
@@ -117,11 +118,11 @@ def _lags(rows: list[Row], ends: KnownEnds) -> Iterator[Row]:
         yield lag_of(row, ends)._asdict() if lag is None else lag
 
 
-def add_lag(moment: Snapshot, ends: KnownEnds, rows: list[Row]) -> None:
+def add_lag(snapshot: Snapshot, ends: KnownEnds, rows: list[Row]) -> None:
     """Fill in `log_end_offset` and `lag` of described offsets where the end is known, and not only bounds of it."""
     if not ends.has_any:
         return
-    find_ends(moment, ends, rows)
+    find_ends(snapshot, ends, rows)
     for row in rows:
         found = lag_of(row, ends)
         if found.method in _SEEN:
@@ -129,21 +130,21 @@ def add_lag(moment: Snapshot, ends: KnownEnds, rows: list[Row]) -> None:
             row["lag"] = None if row["committed_offset"] is None else found.lag
 
 
-def find_ends(moment: Snapshot, ends: KnownEnds, rows: list[Row]) -> None:
+def find_ends(snapshot: Snapshot, ends: KnownEnds, rows: list[Row]) -> None:
     """Read what tells of the ends of the rows' partitions at the moment."""
     # Of several log partitions together, in the order of time: apart from what one partition's log says.
-    committed = [row for row in described_offsets(moment, Wanted()) if row["committed_offset"] is not None]
+    committed = [row for row in described_offsets(snapshot, Wanted()) if row["committed_offset"] is not None]
     for row in sorted(committed, key=itemgetter("commit_timestamp")):
-        ends.bounds.add(None, _place(row), _commit(row))
-    ends.find(moment, {_place(row) for row in rows})
+        ends.bounds.add(None, _topic_partition(row), _commit(row))
+    ends.find(snapshot, {_topic_partition(row) for row in rows})
 
 
 def lag_of(row: Row, ends: KnownEnds) -> LagRow:
     """Return the lag of a row of offsets, after `find_ends`."""
-    place = _place(row)
+    partition = _topic_partition(row)
     commit = None if row["committed_offset"] is None else _commit(row)
-    of = OffsetOf(row["group"], *place)
-    return lag_row(of, commit, ends.of(place), ends.at, partial(ends.written, place))
+    of = OffsetOf(row["group"], *partition)
+    return lag_row(of, commit, ends.of(partition), ends.at, partial(ends.written, partition))
 
 
 def _row(row: Row, found: Row) -> Row:
@@ -152,7 +153,7 @@ def _row(row: Row, found: Row) -> Row:
     return found | {"is_proven": row["is_proven"]}
 
 
-def _place(row: Row) -> TopicPartition:
+def _topic_partition(row: Row) -> TopicPartition:
     return TopicPartition(row["topic"], row["partition"])
 
 

@@ -144,7 +144,7 @@ class RowLane:
 
     def replay(
         self,
-        moments: Sequence[Snapshot],
+        snapshots: Sequence[Snapshot],
         log_partition: int | None,
         begins: int,
         reads: "Iterator[RowsRead]",
@@ -153,7 +153,7 @@ class RowLane:
         from offsets_tool.columns.replay.snapshot import replay_read  # noqa: PLC0415 - with Arrow, where it pays
 
         watch = self._watch_of(log_partition) if self._watch_of else None
-        replay_read(moments, log_partition, reads, begins=begins, watch=watch)
+        replay_read(snapshots, log_partition, reads, begins=begins, watch=watch)
 
     @staticmethod
     def events(partition: PartitionSnapshot, reads: "Iterator[RowsRead]") -> Iterator[Event]:

@@ -54,8 +54,8 @@ def _logs(log_partition: int | None, copies: "dict[str | None, list[_Run]]") -> 
         for name, runs in copies.items()
     ]
     if log_partition is None and len(logs) > 1:
-        told = " and ".join(log.name for log in logs[:2])
-        raise UsageError(f"{told} both have a log, and nothing says of which partition: {_WHICH}")
+        both = " and ".join(log.name for log in logs[:2])
+        raise UsageError(f"{both} both have a log, and nothing says of which partition: {_WHICH}")
     return logs
 
 

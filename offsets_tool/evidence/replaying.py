@@ -11,7 +11,7 @@ from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot, Watch, replay_events
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
-from offsets_tool.evidence.clock_places import tell_moment
+from offsets_tool.evidence.clock_places import note_moment
 from offsets_tool.evidence.evidence import Evidence, open_evidence
 from offsets_tool.evidence.joined_log import JoinedLog
 from offsets_tool.evidence.lanes import RowLane, rows_pay
@@ -77,7 +77,7 @@ def moment_asked(evidence: Evidence, as_of: str | AsOf, clock: Clock) -> AsOf:
     if not isinstance(as_of, str):
         return as_of
     bound = parse_bound((as_of,), "as_of", clock, takes_epochs=True)
-    tell_moment(evidence, bound, "as_of", clock)
+    note_moment(evidence, bound, "as_of", clock)
     return as_of_bound(bound)
 
 
@@ -110,7 +110,7 @@ class EvidenceReplay:
         self.joined: dict[int | None, JoinedLog] = {}
         """After `run`, the logs of partitions that have several copies, and what joining them left out."""
         self._topic_ids = dict(topic_ids or {})
-        self.moment = Snapshot(
+        self.snapshot = Snapshot(
             as_of, TopicNames(lambda: topic_names_below(evidence.paths), self._topic_ids), rules
         )
         _leave_out_set_aside(evidence)
@@ -121,7 +121,7 @@ class EvidenceReplay:
         beside = Evidence(
             evidence.sources, paths=evidence.paths, has_hashes=False, copies_asked=evidence.copies_asked
         )
-        return EvidenceReplay(beside, as_of, rules=self.moment.rules, topic_ids=self._topic_ids)
+        return EvidenceReplay(beside, as_of, rules=self.snapshot.rules, topic_ids=self._topic_ids)
 
     def __enter__(self) -> Self:
         self.evidence.__enter__()
@@ -144,17 +144,17 @@ class EvidenceReplay:
             RowLane(self.evidence, watch_of=watch_rows_of) if watch_of is None and self.rows_pay else None
         )
         for log in self.logs(self.evidence.counted).values():
-            replay_log((self.moment,), log, watch_of, by_rows)
-            self.note_left_out(log)
+            replay_log((self.snapshot,), log, watch_of, by_rows)
+            self.note_overlaps(log)
         self.replay_again(watch_of, by_rows)
         return self.noted()
 
-    def note_left_out(self, log: PartitionLog | JoinedLog) -> None:
+    def note_overlaps(self, log: PartitionLog | JoinedLog) -> None:
         """Note records of segments that reach into each other, and of copies that differ: no file's own ledger can tell."""
         for copy in log.copies if isinstance(log, JoinedLog) else [log]:
             if copy.left_out.records:
                 self.evidence.overlaps += len(copy.left_out.sources)
-                self.moment.names.candidates.distrust(log.log_partition)
+                self.snapshot.names.candidates.distrust(log.log_partition)
                 self.evidence.note(
                     f"partition {number_text(log.log_partition)}: {copy.left_out.records} record(s) of segments that reach into "
                     f"each other are left out, the first as {copy.left_out.first}"
@@ -166,23 +166,23 @@ class EvidenceReplay:
 
     def replay_again(self, watch_of: WatchOf | None = None, by_rows: RowLane | None = None) -> None:
         """Replay once more the partitions whose rules were proved wrong; `by_rows` is the lane of the first time."""
-        if again := self.moment.to_replay_again():
+        if again := self.snapshot.to_replay_again():
             by_rows = by_rows and by_rows.again()
             logs = self.logs(uncounted)
             for number in again:
-                replay_log((self.moment,), logs[number], watch_of, by_rows)
+                replay_log((self.snapshot,), logs[number], watch_of, by_rows)
 
     def noted(self, option: str = "--as-of") -> Snapshot:
         """Note what is to be known about the moment, which `option` named, once all is replayed; return it."""
-        evidence, moment = self.evidence, self.moment
+        evidence, snapshot = self.evidence, self.snapshot
         evidence.all_is_read()
         for damaged in {ledger.log_partition for ledger in evidence.ledgers if ledger.lacks_records}:
-            moment.names.candidates.distrust(damaged)
-            for partition in moment:
+            snapshot.names.candidates.distrust(damaged)
+            for partition in snapshot:
                 partition.is_damaged |= partition.log_partition == damaged
-        for text in moment_notes(moment, option):
+        for text in moment_notes(snapshot, option):
             evidence.note_once(text)
-        return moment
+        return snapshot
 
     def logs(self, events_of: EventsOf) -> dict[int | None, PartitionLog | JoinedLog]:
         """Return each partition's log: its one copy, or all its copies joined."""
@@ -195,7 +195,7 @@ class EvidenceReplay:
         return {number: self._joined(copies) for number, copies in logs.items()}
 
     def _joined(self, copies: list[PartitionLog]) -> PartitionLog | JoinedLog:
-        as_of = self.moment.as_of
+        as_of = self.snapshot.as_of
         number = copies[0].log_partition
         if len(copies) == 1 and number not in (as_of.epochs or {}) and number not in self._copies.leaders:
             return copies[0]
@@ -209,7 +209,7 @@ class EvidenceReplay:
         sources = self.evidence.sources
         copies = {(source.log_partition, source.copy) for source in sources}
         is_joined = len(copies) > len({source.log_partition for source in sources})
-        return is_joined or bool(self.moment.as_of.epochs or self._copies.leaders)
+        return is_joined or bool(self.snapshot.as_of.epochs or self._copies.leaders)
 
     @property
     def rows_pay(self) -> bool:
@@ -218,7 +218,7 @@ class EvidenceReplay:
 
     def closing_notes(self) -> Iterator[str]:
         """Yield which names were derived and which are missing: known only when all rows are made."""
-        return topic_id_notes(self.moment.names)
+        return topic_id_notes(self.snapshot.names)
 
     def once_more(self) -> Iterator[tuple[PartitionSnapshot, Iterator[tuple[Event, tuple[Change, ...]]]]]:
         """After `run`: yield the same events again, partition by partition, with their changes by the rules found to hold."""
@@ -227,7 +227,7 @@ class EvidenceReplay:
                 yield partition, _changes(coordinator, RowLane.events(partition, reads))
             return
         logs = self.logs(uncounted)
-        for partition in self.moment:
+        for partition in self.snapshot:
             yield (
                 partition,
                 _changes(
@@ -250,7 +250,7 @@ class EvidenceReplay:
         """Yield each partition that is replayed once more by rows, and what replays them; only where `rows_pay`."""
         lane = RowLane(self.evidence, is_counted=False)
         logs = self.logs(uncounted)
-        for partition in self.moment:
+        for partition in self.snapshot:
             log = logs[partition.log_partition]
             assert isinstance(log, PartitionLog)
             reads = log.rows(lane.rows)
@@ -284,15 +284,15 @@ def _coordinator_again(partition: PartitionSnapshot) -> Coordinator:
 
 
 def replay_log(
-    moments: Sequence[Snapshot],
+    snapshots: Sequence[Snapshot],
     log: PartitionLog | JoinedLog,
     watch_of: WatchOf | None = None,
     by_rows: RowLane | None = None,
 ) -> None:
     """Replay one log to each of the moments: the one place where events, or rows where nobody watches, meet the coordinator."""
     if by_rows is not None and isinstance(log, PartitionLog):
-        by_rows.replay(moments, log.log_partition, log.begins, log.rows(by_rows.rows))
+        by_rows.replay(snapshots, log.log_partition, log.begins, log.rows(by_rows.rows))
         return
     watch = watch_of(log.log_partition) if watch_of else None
     end = log.end if isinstance(log, JoinedLog) else None
-    replay_events(moments, log.log_partition, log.events(), begins=log.begins, end=end, watch=watch)
+    replay_events(snapshots, log.log_partition, log.events(), begins=log.begins, end=end, watch=watch)

@@ -30,7 +30,7 @@ _AT_ONCE_MS: Final = 1_000
 """The time, in milliseconds, within which all coordinators have usually heard that a topic was deleted."""
 
 
-class _Told(NamedTuple):
+class _PossibleRemovals(NamedTuple):
     """Removals that the topic's deletion can have made, by time; `alone` counts those before each that little else explains."""
 
     times: list[int]
@@ -73,18 +73,18 @@ class Requests:
     def _lost_together(self, removal: TopicRemoval, spread: int) -> bool:
         if removal.at is None:
             return False
-        told = self._told
-        low = bisect_left(told.times, removal.at - spread)
-        high = bisect_right(told.times, removal.at + spread)
-        if told.alone[low] == told.alone[high]:
+        possible = self._possible_removals
+        low = bisect_left(possible.times, removal.at - spread)
+        high = bisect_right(possible.times, removal.at + spread)
+        if possible.alone[low] == possible.alone[high]:
             return False
-        return any(told.groups[number] != removal.group_id for number in range(low, high))
+        return any(possible.groups[number] != removal.group_id for number in range(low, high))
 
     @cached_property
-    def _told(self) -> _Told:
+    def _possible_removals(self) -> _PossibleRemovals:
         removals = [each for each in self._topic.removals if self._may_be_topic(each)]
         alone = (not self._may_be_group(each) and each.plausibility is Plausibility.NONE for each in removals)
-        return _Told(
+        return _PossibleRemovals(
             [each.at for each in removals if each.at is not None],
             [each.group_id for each in removals],
             list(accumulate(alone, initial=0)),

@@ -50,7 +50,7 @@ def forecast(
 
 
 class PartitionRemovals(NamedTuple):
-    """The offsets removed in one partition of the log, and those left.
+    """The offsets removed in one partition of the log, and those that are live.
 
     `changed` is when each group last changed, in epoch milliseconds; `facts` are those of all records.
     """
@@ -59,7 +59,7 @@ class PartitionRemovals(NamedTuple):
     changed: Mapping[str, int]
     removals: list[Removal]
     dropped: list[DroppedCommit]
-    alive: list[LongestLifetime]
+    longest: list[LongestLifetime]
     log_end: LogEnd
     facts: LogFacts
 
@@ -88,10 +88,10 @@ def partition_removals(
     )
     return PartitionRemovals(
         partition,
-        tracker.memory().changed,
+        tracker.saved_state().changed,
         removals,
         dropped,
-        list(tracker.lifetimes.alive()),
+        list(tracker.lifetimes.longest()),
         log_end,
         facts,
     )
@@ -116,24 +116,24 @@ def ages(found: Iterable[PartitionRemovals], policy: Policy) -> Ages:
     return made
 
 
-def ages_left(found: Iterable[PartitionRemovals], newest: int | None, policy: Policy) -> Ages:
-    """Return how old the offsets are that are left; `newest` is the time of the cluster's newest record, epoch milliseconds."""
+def live_ages(found: Iterable[PartitionRemovals], newest: int | None, policy: Policy) -> Ages:
+    """Return the ages of all live offsets; `newest` is the time of the cluster's newest record, epoch milliseconds."""
     made = Ages()
     for each in found:
-        observe_left(made, each.partition, each.changed, newest, policy)
+        observe_live(made, each.partition, each.changed, newest, policy)
     return made
 
 
-def observe_left(
+def observe_live(
     made: Ages, partition: PartitionSnapshot, changed: Mapping[str, int], newest: int | None, policy: Policy
 ) -> None:
-    """Add the ages of the offsets left in one partition; `changed` says when each group last changed."""
+    """Add the ages of the live offsets of one partition; `changed` says when each group last changed."""
     if newest is not None and is_time(newest):
-        left = forecast(partition, policy)
+        live = forecast(partition, policy)
         written = (
-            (expiry, max(commit.commit_timestamp, changed.get(at.group, 0))) for at, commit, expiry in left
+            (expiry, max(commit.commit_timestamp, changed.get(at.group, 0))) for at, commit, expiry in live
         )
-        made.observe_left(written, newest)
+        made.observe_live(written, newest)
 
 
 def _observed(happened: Iterable[Happened], log_facts: LogFacts) -> Iterator[Happened]:
@@ -149,7 +149,7 @@ def explained(
 
     `newest` is the time of the cluster's newest record, in epoch milliseconds.
     """
-    by_topic, alive = (
+    by_topic, longest = (
         defaultdict[str, list[TopicRemoval]](list),
         defaultdict[str, list[LongestLifetime]](list),
     )
@@ -157,13 +157,13 @@ def explained(
         for removal in each.removals:
             for part in split_by_topic(removal, each.log_end, policy, retention_known=known.retention):
                 by_topic[part.topic].append(part)
-        for lifetime in each.alive:
-            alive[lifetime.topic].append(lifetime)
-    told = [explain_dropped(dropped) for each in found for dropped in each.dropped]
+        for lifetime in each.longest:
+            longest[lifetime.topic].append(lifetime)
+    explained = [explain_dropped(dropped) for each in found for dropped in each.dropped]
     for topic, some in by_topic.items():
-        told += explained_topic(some, alive.get(topic, ()), newest, policy, known)
+        explained += explained_topic(some, longest.get(topic, ()), newest, policy, known)
     return sorted(
-        told,
+        explained,
         key=lambda removed: (_number(removed.log_partition), removed.log_offset, removed.producer_id or -1),
     )
 

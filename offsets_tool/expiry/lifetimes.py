@@ -67,7 +67,7 @@ class Lifetimes:
         """Return all live offsets of a group."""
         return self.by_group.get(group, {})
 
-    def alive(self) -> Iterator[LongestLifetime]:
+    def longest(self) -> Iterator[LongestLifetime]:
         """Yield the longest lifetime of each topic that has live offsets."""
         first: dict[tuple[str, UUID | None], int] = {}
         for there in self.by_group.values():
@@ -84,7 +84,9 @@ def time_of(timestamp: int, commit_timestamp: int) -> int | None:
     return None if at < 0 else at
 
 
-def left_topics(removed: Iterable[RemovedOffset], left: Mapping[TopicPartition, Lifetime]) -> frozenset[str]:
+def partly_removed_topics(
+    removed: Iterable[RemovedOffset], left: Mapping[TopicPartition, Lifetime]
+) -> frozenset[str]:
     """Return the topics that lost offsets and still have some; a topic created again under the name has another id."""
     went: dict[str, set[UUID | None]] = {}
     for each in removed:

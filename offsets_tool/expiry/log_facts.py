@@ -61,7 +61,9 @@ class LogFacts:
             return
         self.is_new = self.is_new or proves_new(event)
         value, offset = event.value, event.record.log_offset
-        self._see((event.type_id, value.version if value else None), VersionRange(offset, at, offset, at))
+        self._observe_version(
+            (event.type_id, value.version if value else None), VersionRange(offset, at, offset, at)
+        )
         if event.type_id in COMMITS and value is not None and value.data.expire_timestamp != _NONE:
             self.lasting[_as_long(value.data.expire_timestamp - value.data.commit_timestamp)] += 1
 
@@ -75,7 +77,7 @@ class LogFacts:
     ) -> None:
         """Learn from many events, whose facts were counted elsewhere."""
         for type_version, where in seen.items():
-            self._see(type_version, where)
+            self._observe_version(type_version, where)
         self.lasting.update(lasting)
         self.is_new = self.is_new or is_new
         self._reach(newest)
@@ -96,7 +98,7 @@ class LogFacts:
         if end > self._next_offset:
             self.proven_from = self._next_offset = end
 
-    def _see(self, type_version: TypeVersion, where: VersionRange) -> None:
+    def _observe_version(self, type_version: TypeVersion, where: VersionRange) -> None:
         known = self.seen.get(type_version)
         self.seen[type_version] = where if known is None else known.joined(where)
 

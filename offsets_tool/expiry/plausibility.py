@@ -54,7 +54,7 @@ def _expiry(removal: Removal, removed: RemovedOffset, policy: Policy, *, is_new:
     return found if tells or keeps else None
 
 
-def expiries_left(removal: Removal, policy: Policy, *, is_new: bool) -> Iterator[Expiry]:
+def expiries_of_kept(removal: Removal, policy: Policy, *, is_new: bool) -> Iterator[Expiry]:
     """Yield the expiry of the oldest offset that a removal left, one of each kind that the rules distinguish."""
     for kept in removal.kept:
         commit = _UNSEEN._replace(
@@ -70,7 +70,7 @@ def plausibility_of(
     if any(not may_expire(removed, expiry) for removed, expiry in found):
         return Plausibility.NONE
     expiries = [expiry for _, expiry in found if expiry is not None]
-    at, left = removal.at, list(expiries_left(removal, policy, is_new=is_new))
+    at, left = removal.at, list(expiries_of_kept(removal, policy, is_new=is_new))
     if at is not None and not _all_over(left, expiries, at):
         fits = not retention_known and _fits_another(left, expiries, at)
         return Plausibility.OTHER_RETENTION if fits else Plausibility.NONE

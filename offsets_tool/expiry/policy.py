@@ -44,7 +44,7 @@ class Basis(NamedTuple):
     known: PolicyConfidence = PolicyConfidence()
 
 
-class _Sign(NamedTuple):
+class _NewestRelease(NamedTuple):
     """Words for what a log has, and the newest release that writes it and nothing newer."""
 
     release: Release
@@ -59,14 +59,14 @@ _WITH_TOPIC_IDS: Final[Release] = (4, 1)
 _LATER_TYPES: Final = frozenset(
     each.id for each in RECORD_TYPES.values() if release_of(each.since) >= _WITH_TOPIC_IDS
 )
-_CLASSIC_SIGNS: Final = (
-    (GROUP_METADATA, {3, 4}, _Sign((3, 9), "group metadata of version 3: 2.3 to 3.9")),
-    (GROUP_METADATA, {2}, _Sign((2, 2), "group metadata of version 2: 2.1 or 2.2")),
-    (OFFSET_COMMIT, {2, 3}, _Sign((3, 9), "commits of version 2 or 3: 2.1 to 3.9")),
-    (GROUP_METADATA, {1}, _Sign((2, 0), "group metadata of version 1: 0.10.1 to 2.0")),
-    (GROUP_METADATA, {0}, _Sign((0, 10, 0), "group metadata of version 0: 0.9 to 0.10.0")),
-    (OFFSET_COMMIT, {1}, _Sign((2, 0), "commits of version 1, no group metadata: 0.9 to 2.0")),
-    (LEGACY_OFFSET_COMMIT, {0}, _Sign((0, 8, 2), "keys of type 0 alone: 0.8.2")),
+_CLASSIC_RELEASES: Final = (
+    (GROUP_METADATA, {3, 4}, _NewestRelease((3, 9), "group metadata of version 3: 2.3 to 3.9")),
+    (GROUP_METADATA, {2}, _NewestRelease((2, 2), "group metadata of version 2: 2.1 or 2.2")),
+    (OFFSET_COMMIT, {2, 3}, _NewestRelease((3, 9), "commits of version 2 or 3: 2.1 to 3.9")),
+    (GROUP_METADATA, {1}, _NewestRelease((2, 0), "group metadata of version 1: 0.10.1 to 2.0")),
+    (GROUP_METADATA, {0}, _NewestRelease((0, 10, 0), "group metadata of version 0: 0.9 to 0.10.0")),
+    (OFFSET_COMMIT, {1}, _NewestRelease((2, 0), "commits of version 1, no group metadata: 0.9 to 2.0")),
+    (LEGACY_OFFSET_COMMIT, {0}, _NewestRelease((0, 8, 2), "keys of type 0 alone: 0.8.2")),
 )
 """Record type, versions of its values, what they prove; the first that applies counts."""
 
@@ -89,12 +89,12 @@ class ClusterFacts:
         self, release: Release | None, retention_ms: int | None, check_interval_ms: int | None
     ) -> Basis:
         """Return the policy: what is given, else what the log proves, else Kafka's default."""
-        sign = self._sign() if release is None else None
-        rules = release or (sign.release if sign else ())
+        newest = self._newest_release() if release is None else None
+        rules = release or (newest.release if newest else ())
         found, words = self._retention(rules) if retention_ms is None else (retention_ms, None)
         interval = CHECK_INTERVAL_MS if check_interval_ms is None else check_interval_ms
         known = PolicyConfidence(release is not None, words is None or self._is_plain(words, found))
-        return Basis(Policy(rules, found, interval), sign.words if sign else None, words, None, known)
+        return Basis(Policy(rules, found, interval), newest.words if newest else None, words, None, known)
 
     def _retention(self, release: Release) -> tuple[int, str]:
         if release < KIP_211 and (possible := list(filter(may_be_retention, self._lasting))):
@@ -106,15 +106,17 @@ class ClusterFacts:
         many, by = self._lasting.total(), self._lasting[retention_ms]
         return words == _BY_DEFAULT or (by >= _MANY and 4 * by > 3 * many)
 
-    def _sign(self) -> _Sign:
+    def _newest_release(self) -> _NewestRelease:
         if self._has(OFFSET_COMMIT, {TOPIC_ID_VERSION}) or any(
             type_id in _LATER_TYPES for type_id, _ in self._seen
         ):
-            return _Sign(NEWEST, "commits of version 4 or streams groups: 4.1 or later")
+            return _NewestRelease(NEWEST, "commits of version 4 or streams groups: 4.1 or later")
         if self._new:
-            return _Sign((4, 0), "the new coordinator's records, no commits of version 4: 4.0, or 3.7 to 3.9")
-        found = (sign for type_id, versions, sign in _CLASSIC_SIGNS if self._has(type_id, versions))
-        return next(found, _Sign(NEWEST, "nothing in the log tells"))
+            return _NewestRelease(
+                (4, 0), "the new coordinator's records, no commits of version 4: 4.0, or 3.7 to 3.9"
+            )
+        found = (newest for type_id, versions, newest in _CLASSIC_RELEASES if self._has(type_id, versions))
+        return next(found, _NewestRelease(NEWEST, "nothing in the log tells"))
 
     def _has(self, type_id: int, versions: Iterable[int]) -> bool:
         return any((type_id, version) in self._seen for version in versions)

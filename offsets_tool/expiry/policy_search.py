@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import log
 from typing import Final, NamedTuple
 
-from offsets_tool.expiry.plausibility import CHECKED_MS, SLACK_MS, Expiries, expiries_left, may_expire
+from offsets_tool.expiry.plausibility import CHECKED_MS, SLACK_MS, Expiries, expiries_of_kept, may_expire
 from offsets_tool.expiry.removals import Removal
 from offsets_tool.expiry.rules import CHECK_INTERVAL_MS, MINUTE_MS, Expiry, Policy, may_be_retention
 from offsets_tool.wire.times import is_time
@@ -60,11 +60,13 @@ class Ages:
                 bases.append(base)
                 self._add(Age(at - base, at - max(removal.changed_at or 0, removed.committed_at or 0)))
         if bases and all(may_expire(*each) for each in found):
-            kept = [base for each in expiries_left(removal, policy, is_new=is_new) if (base := _base(each))]
+            kept = [
+                base for each in expiries_of_kept(removal, policy, is_new=is_new) if (base := _base(each))
+            ]
             fits = _minutes([at - base for base in kept], at - max(bases))
             self._fit(fits, Fitting(1, at, at))
 
-    def observe_left(self, left: Iterable[tuple[Expiry, int]], now: int) -> None:
+    def observe_live(self, left: Iterable[tuple[Expiry, int]], now: int) -> None:
         """Add offsets that are live at `now`, each with when it or its group was last written."""
         for expiry, written_at in left:
             base = _base(expiry)

@@ -129,22 +129,22 @@ class Explanations:
     def _evidence(self, removal: TopicRemoval, removed: RemovedOffset, cause: Cause) -> tuple[str, ...]:
         known = [each.log_offset for each in (removed.commit, removal.group) if each is not None]
         offsets = [*known, removed.log_offset, removal.group_deleted_at]
-        places = [_place(removal.log_partition, offset) for offset in offsets if offset is not None]
+        places = [_offset_text(removal.log_partition, offset) for offset in offsets if offset is not None]
         if cause is Cause.TOPIC_DELETED:
             others = islice(self._topic.others(removal), _OTHERS)
-            places += [_place(other.log_partition, other.first_offset) for other in others]
+            places += [_offset_text(other.log_partition, other.first_offset) for other in others]
         return tuple(dict.fromkeys(places))
 
 
 def explained_topic(
     removals: Sequence[TopicRemoval],
-    alive: Iterable[LongestLifetime],
+    longest: Iterable[LongestLifetime],
     until: int | None,
     policy: Policy,
     known: PolicyConfidence,
 ) -> Iterator[Deletion]:
     """Yield why all offsets were removed that any group lost of a topic; `until` as TopicTimeline has it."""
-    explanations = Explanations(policy, TopicTimeline(removals, alive, until), known)
+    explanations = Explanations(policy, TopicTimeline(removals, longest, until), known)
     return (removed for removal in removals for removed in explanations.explain(removal))
 
 
@@ -165,7 +165,10 @@ def explain_dropped(dropped: DroppedCommit) -> Deletion:
         (),
         None,
         None,
-        (_place(dropped.log_partition, commit.log_offset), _place(dropped.log_partition, dropped.log_offset)),
+        (
+            _offset_text(dropped.log_partition, commit.log_offset),
+            _offset_text(dropped.log_partition, dropped.log_offset),
+        ),
     )
 
 
@@ -173,5 +176,5 @@ def _first(cause: Cause, causes: list[Cause]) -> list[Cause]:
     return [cause, *(each for each in causes if each is not cause)]
 
 
-def _place(log_partition: int | None, log_offset: int) -> str:
+def _offset_text(log_partition: int | None, log_offset: int) -> str:
     return f"{'' if log_partition is None else log_partition}:{log_offset}"

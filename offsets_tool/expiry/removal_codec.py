@@ -9,7 +9,7 @@ from typing import Final
 from uuid import UUID
 
 from offsets_tool.expiry.lifetimes import ByGroup, Lifetime, Lifetimes
-from offsets_tool.expiry.removal_tracker import ChangePlace, Open, TrackerState
+from offsets_tool.expiry.removal_tracker import LastChange, Open, TrackerState
 from offsets_tool.expiry.removals import DroppedCommit, KeptOffset, Removal, RemovedOffset
 from offsets_tool.history.json_codec import (
     Packed,
@@ -117,16 +117,16 @@ def _dropped(kind: str, facts: Packed) -> DroppedCommit:
     )
 
 
-def pack_removals(memory: TrackerState, now: State) -> Packed:
+def pack_removals(saved: TrackerState, now: State) -> Packed:
     """Return the tracker's state as JSON; `now` is the coordinator's state, which holds the commits and the groups."""
     return {
         "lifetimes": {
-            group: [_packed_lifetime(memory.lifetimes.by_group[group][at]) for at in offsets]
+            group: [_packed_lifetime(saved.lifetimes.by_group[group][at]) for at in offsets]
             for group, offsets in now.offsets.items()
         },
-        "changed": memory.changed,
-        "open": [_packed_open(group, opened) for group, opened in memory.open.items()],
-        "place": memory.place,
+        "changed": saved.changed,
+        "open": [_packed_open(group, opened) for group, opened in saved.open.items()],
+        "place": saved.place,
     }
 
 
@@ -145,7 +145,7 @@ def unpack_removals(body: Packed, now: State) -> TrackerState:
         pending={producer: dict(commits) for producer, commits in now.pending.items()},
     )
     opened = dict(map(_open, body["open"]))
-    return TrackerState(state, Lifetimes(lifetimes), body["changed"], opened, ChangePlace(*body["place"]))
+    return TrackerState(state, Lifetimes(lifetimes), body["changed"], opened, LastChange(*body["place"]))
 
 
 def _packed_lifetime(lifetime: Lifetime) -> Packed:

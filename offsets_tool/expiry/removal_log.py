@@ -22,18 +22,18 @@ class RemovalLogState(NamedTuple):
 
 
 class RemovalLog:
-    """The removals of one log partition as rows: `fold` takes events, `settled` and `unsettled` return rows."""
+    """The removals of one log partition as rows: `observe` takes events, `take_settled` and `unsettled` return rows."""
 
-    def __init__(self, log_partition: int | None, memory: RemovalLogState | None = None) -> None:
-        """Start without removals, or from a saved state (`memory`)."""
-        self.tracker = RemovalTracker(log_partition, memory and memory.removals)
-        self._complete = memory.complete if memory else []
+    def __init__(self, log_partition: int | None, saved: RemovalLogState | None = None) -> None:
+        """Start without removals, or from a saved state (`saved`)."""
+        self.tracker = RemovalTracker(log_partition, saved and saved.removals)
+        self._complete = saved.complete if saved else []
 
-    def memory(self) -> RemovalLogState:
-        """Return the state of these removals to save it; save it at once, because `fold` goes on changing the same objects."""
-        return RemovalLogState(self.tracker.memory(), self._complete)
+    def saved_state(self) -> RemovalLogState:
+        """Return the state of these removals to save it; save it at once, because `observe` goes on changing the same objects."""
+        return RemovalLogState(self.tracker.saved_state(), self._complete)
 
-    def fold(self, event: Event, changes: Sequence[Change]) -> None:
+    def observe(self, event: Event, changes: Sequence[Change]) -> None:
         """Take in an event and its changes.
 
         For groups that `may_close` names, `tracker.lifetimes` must have all offsets.
@@ -49,14 +49,14 @@ class RemovalLog:
         """Complete the open removals: what comes next belongs to none of them."""
         self._add(self.tracker.close())
 
-    def settled(self, before: int) -> list[RemovalRow]:
+    def take_settled(self, before: int) -> list[RemovalRow]:
         """Return, once, the complete rows that ended below this offset of the log."""
-        told = [row for row in self._complete if _end(row) < before]
+        settled = [row for row in self._complete if _end(row) < before]
         self._complete = [row for row in self._complete if _end(row) >= before]
-        return told
+        return settled
 
     def unsettled(self) -> Iterator[RemovalRow]:
-        """Yield the rows that `settled` has not returned, complete or not."""
+        """Yield the rows that `take_settled` has not returned, complete or not."""
         yield from self._complete
         for removal in self.tracker.open_removals():
             yield removal_row(removal, is_open=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, get_type_hints
 
 from offsets_tool.events import Event
-from offsets_tool.expiry.lifetimes import Lifetime, Lifetimes, left_topics
+from offsets_tool.expiry.lifetimes import Lifetime, Lifetimes, partly_removed_topics
 from offsets_tool.expiry.removals import (
     DroppedCommit,
     KeptOffset,
@@ -65,7 +65,7 @@ class Open:
         return self._reads[topic]
 
 
-class ChangePlace(NamedTuple):
+class LastChange(NamedTuple):
     """The place of the last change of the open removals."""
 
     batch_offset: int
@@ -83,25 +83,25 @@ class TrackerState(NamedTuple):
     """When each group last changed, epoch milliseconds."""
     open: dict[str, Open]
     """Open removals by group."""
-    place: ChangePlace
+    place: LastChange
 
 
 class RemovalTracker:
     """The removals of one log partition: `take` and `take_event` return those that are complete."""
 
-    def __init__(self, log_partition: int | None, memory: TrackerState | None = None) -> None:
-        """Start without removals, or from a saved state (`memory`)."""
-        known = memory or TrackerState(State(), Lifetimes(), {}, {}, ChangePlace(-1, -1, -1))
+    def __init__(self, log_partition: int | None, saved: TrackerState | None = None) -> None:
+        """Start without removals, or from a saved state (`saved`)."""
+        state = saved or TrackerState(State(), Lifetimes(), {}, {}, LastChange(-1, -1, -1))
         self._log_partition = log_partition
         self._is_by_new_coordinator: bool | None = None
-        self._state = known.state
-        self.lifetimes = known.lifetimes
+        self._state = state.state
+        self.lifetimes = state.lifetimes
         self._doubted: tuple[OffsetOf, int] | None = None
-        self._changed = known.changed
-        self._open = known.open
-        self._place = known.place
+        self._changed = state.changed
+        self._open = state.open
+        self._place = state.place
 
-    def memory(self) -> TrackerState:
+    def saved_state(self) -> TrackerState:
         """Return the state of this tracker to save it; save it at once, because the tracker goes on changing the same objects."""
         return TrackerState(self._state, self.lifetimes, self._changed, self._open, self._place)
 
@@ -124,7 +124,7 @@ class RemovalTracker:
         if not isinstance(change.subject, OffsetOf) and not is_noop(change):
             self._state.put(change.subject, change.after)
         if self._open:
-            self._place = ChangePlace(change.batch_offset, change.log_offset, change.timestamp)
+            self._place = LastChange(change.batch_offset, change.log_offset, change.timestamp)
         return done if dropped is None else [*done, dropped]
 
     def take_event(self, event: Event, changes: Sequence[Change]) -> Iterator[Removal | DroppedCommit]:
@@ -269,7 +269,7 @@ class RemovalTracker:
             tuple(opened.removed),
             opened.group_deleted_at,
             len(left),
-            left_topics(opened.removed, left),
+            partly_removed_topics(opened.removed, left),
             self._kept(group, opened, left),
             opened.changed_at,
         )

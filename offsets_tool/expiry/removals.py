@@ -29,8 +29,8 @@ def noop_tombstone(event: Event, changes: Iterable[Change]) -> Iterator[Change]:
     if event.key is None or event.value is not None or event.kept_raw is not None:
         return
     subject = _subject(event)
-    told = (OffsetOf, PendingOf) if isinstance(subject, OffsetOf) else (GroupOf,)
-    if subject is None or any(isinstance(change.subject, told) for change in changes):
+    reporting = (OffsetOf, PendingOf) if isinstance(subject, OffsetOf) else (GroupOf,)
+    if subject is None or any(isinstance(change.subject, reporting) for change in changes):
         return
     record = event.record
     batch = record.log_offset if record.batch is None else record.batch.base_offset
@@ -99,7 +99,7 @@ class Removal(NamedTuple):
     """Log offset of the group's own tombstone in the batch; None without one."""
     left: int
     """Number of offsets that the group still had after it."""
-    left_topics: frozenset[str]
+    partly_removed_topics: frozenset[str]
     """Topics that it removed offsets of (by id, where commits have one) and that the group still had an offset of."""
     kept: tuple[KeptOffset, ...]
     changed_at: int | None

@@ -115,10 +115,10 @@ def _expiry_by_itself(commit: CommittedOffset, policy: Policy) -> Expiry:
     """Return the expiry up to 2.0, whatever the group does: strictly later than retention, or than the time in the value."""
     if commit.expire_timestamp == _NONE or policy.release < OWN_EXPIRY_FROM:
         base = commit.commit_timestamp
-        return _counted(base, policy.retention_ms + 1, Rule.RETENTION_SINCE_COMMIT)
+        return _expiry_after(base, policy.retention_ms + 1, Rule.RETENTION_SINCE_COMMIT)
     # The broker wrote its own retention into every value that the client gave none for.
     if commit.expire_timestamp - commit.commit_timestamp == policy.retention_ms:
-        return _counted(commit.commit_timestamp, policy.retention_ms + 1, Rule.RETENTION_SINCE_COMMIT)
+        return _expiry_after(commit.commit_timestamp, policy.retention_ms + 1, Rule.RETENTION_SINCE_COMMIT)
     return _at_its_own(commit.expire_timestamp + 1)
 
 
@@ -150,10 +150,10 @@ def _since(commit: CommittedOffset, base: int, rule: Rule, policy: Policy) -> Ex
     """
     if commit.expire_timestamp != _NONE:
         return _at_its_own(commit.expire_timestamp)
-    return _counted(base, policy.retention_ms, rule)
+    return _expiry_after(base, policy.retention_ms, rule)
 
 
-def _counted(base: int, after: int, rule: Rule) -> Expiry:
+def _expiry_after(base: int, after: int, rule: Rule) -> Expiry:
     at = time_after(base, after)
     return Expiry(at, Rule.OUT_OF_RANGE if at is None else rule, base)
 

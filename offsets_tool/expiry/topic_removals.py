@@ -84,7 +84,7 @@ def split_by_topic(
             is_new,
             removal.group_deleted_at,
             removal.left,
-            bool(removal.left_topics),
+            bool(removal.partly_removed_topics),
             bool(removal.removed[numbers[0]].reads),
             plausibility,
             removal.first_offset >= log_end.proven_from,

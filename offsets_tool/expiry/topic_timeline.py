@@ -24,12 +24,12 @@ class TopicTimeline:
     """
 
     def __init__(
-        self, removals: Iterable[TopicRemoval], alive: Iterable[LongestLifetime], until: int | None
+        self, removals: Iterable[TopicRemoval], longest: Iterable[LongestLifetime], until: int | None
     ) -> None:
-        self.removals = sorted((each for each in removals if each.at is not None), key=_place)
+        self.removals = sorted((each for each in removals if each.at is not None), key=_sort_key)
         """All removals of offsets of the topic at a known time, in the order of time."""
         lifetimes: dict[UUID | None, list[tuple[int, int]]] = {}
-        for lifetime in alive:
+        for lifetime in longest:
             if until is not None:
                 lifetimes.setdefault(lifetime.topic_id, []).append((lifetime.began_at, until))
         for removal in self.removals:
@@ -84,7 +84,7 @@ def _when(removal: TopicRemoval) -> int:
     return removal.at
 
 
-def _place(removal: TopicRemoval) -> tuple[int, int, int]:
+def _sort_key(removal: TopicRemoval) -> tuple[int, int, int]:
     """Return the key by which removals are sorted: their time, then log partition and log offset."""
     return (
         _when(removal),

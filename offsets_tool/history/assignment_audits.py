@@ -165,8 +165,8 @@ class AssignmentAudits:
             return _Looked(value.protocol, _NOTHING, _undecided(why))
         recorded = of_classic(value)
         claims = chain.from_iterable(member.claims for member in recorded.members)
-        known = {*claims, *self._known_before(change, group.group)}
-        return _Looked(value.protocol, recorded, _held_against(value.protocol or "", recorded, known, {}))
+        known = {*claims, *self._partitions_before(change, group.group)}
+        return _Looked(value.protocol, recorded, _audit_by_counts(value.protocol or "", recorded, known, {}))
 
     def _consumer(self, change: Change, group: Group) -> _Looked | None:
         members = self._state.members.get(group.group, {})
@@ -179,10 +179,10 @@ class AssignmentAudits:
             return _Looked(assignor, recorded, _undecided("the log lacks records of this time"))
         if group.epoch != group.assignment_epoch:
             return _Looked(assignor, recorded, _undecided("the group had changed before it was written"))
-        known, counts = self._known_before(change, group.group), recorded_counts(group)
-        found = _held_against(assignor or _UNIFORM, recorded, known, counts, is_target=True)
+        known, counts = self._partitions_before(change, group.group), recorded_counts(group)
+        found = _audit_by_counts(assignor or _UNIFORM, recorded, known, counts, is_target=True)
         if assignor is None:
-            found = _unsaid(found, _held_against(_RANGE, recorded, known, counts, is_target=True))
+            found = _unsaid(found, _audit_by_counts(_RANGE, recorded, known, counts, is_target=True))
         return _Looked(assignor, recorded, found)
 
     def _before(self, group: str) -> dict[str, frozenset[Partition]]:
@@ -193,7 +193,7 @@ class AssignmentAudits:
         found = {member_id: targets.by_instance.get(of or "") for member_id, of in instances.items()}
         return {member_id: own for member_id, own in found.items() if own is not None} | targets.by_member
 
-    def _known_before(self, change: Change, group: str) -> set[Partition]:
+    def _partitions_before(self, change: Change, group: str) -> set[Partition]:
         """Return partitions that were assigned to the group, or committed by it, before a record."""
         committed = self._committed.offsets.get(group, {})
         partitions = (
@@ -225,7 +225,7 @@ def _preferred(members: Mapping[str, Member]) -> str | None:
     return asked.most_common(1)[0][0] if asked else None
 
 
-def _held_against(
+def _audit_by_counts(
     assignor: str,
     recorded: Recorded,
     known: Iterable[Partition],
@@ -238,10 +238,10 @@ def _held_against(
         return _undecided(recorded.problem)
     partitions = set(chain.from_iterable(recorded.assigned.values()))
     wide, narrow = ({**least_counts(some), **counts} for some in ({*partitions, *known}, partitions))
-    found = audit(assignor, _given(recorded, wide), recorded.assigned, is_target=is_target)
+    found = audit(assignor, _asked_for(recorded, wide), recorded.assigned, is_target=is_target)
     if found.agreement is not Agreement.DIFFERS or wide == narrow:
         return found
-    fewer = audit(assignor, _given(recorded, narrow), recorded.assigned, is_target=is_target)
+    fewer = audit(assignor, _asked_for(recorded, narrow), recorded.assigned, is_target=is_target)
     if fewer.agreement is Agreement.DIFFERS:
         return found
     topic = min(topic for topic, count in wide.items() if narrow.get(topic) != count)
@@ -250,7 +250,7 @@ def _held_against(
     )
 
 
-def _given(recorded: Recorded, counts: Mapping[str, int]) -> Subscriptions:
+def _asked_for(recorded: Recorded, counts: Mapping[str, int]) -> Subscriptions:
     """Return the members with the topics that they ask for: an assignor is told of no others."""
     given = Subscriptions(recorded.members, counts)
     return given._replace(counts={topic: counts[topic] for topic in given.topics})

@@ -38,7 +38,7 @@ def _is_member(row: LastingRow | None) -> bool:
     return isinstance(row, MemberHistoryRow) and (row.member_state is not None or row.generation is not None)
 
 
-def offset_what(before: LastingRow | None, after: LastingRow | None) -> str | None:
+def offset_label(before: LastingRow | None, after: LastingRow | None) -> str | None:
     """Return the label of what happened to a committed offset; None where another row says it."""
     if isinstance(after, OffsetHistoryRow):
         if after.begin_cause in _VISIBILITY:
@@ -71,7 +71,7 @@ _OFFSET_ENDS: dict[str, str | None] = {
 }
 
 
-def group_what(before: LastingRow | None, after: LastingRow | None) -> str | None:
+def group_label(before: LastingRow | None, after: LastingRow | None) -> str | None:
     """Return the label of what happened to a group; None where it continues in another row of the batch."""
     if after is None:
         assert before is not None
@@ -96,7 +96,7 @@ _GROUP_WORDS: dict[str, Callable[[Any], str]] = {
 }
 
 
-def member_what(before: LastingRow | None, after: LastingRow | None) -> str | None:
+def member_label(before: LastingRow | None, after: LastingRow | None) -> str | None:
     """Return the label of what happened to a member; None where it continues in another row of the batch."""
     if after is None:
         assert before is not None

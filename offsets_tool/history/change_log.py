@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from offsets_tool.as_of.views_groups import GROUP_FIELDS
-from offsets_tool.history.change_labels import GOES_ON, group_what, is_new, member_what, offset_what
+from offsets_tool.history.change_labels import GOES_ON, group_label, is_new, member_label, offset_label
 from offsets_tool.history.history import RowChange
 from offsets_tool.history.rows import GroupHistoryRow, LastingRow, MemberHistoryRow, OffsetHistoryRow
 from offsets_tool.replay.changes import OffsetOf, PendingOf, Subject
@@ -59,85 +59,89 @@ class Happening(NamedTuple):
     note: str | None = None
 
 
-class _Story(NamedTuple):
+class _SubjectChange(NamedTuple):
     """The row changes that one record made of one subject, put together.
 
     `before` may be a row that the batch ended earlier, in order to bring the subject back.
     """
 
-    turn: RowChange
+    row_change: RowChange
     before: LastingRow | None
     after: LastingRow | None
 
 
-def tell(turns: Iterable[RowChange]) -> Iterator[Happening]:
+def batch_happenings(row_changes: Iterable[RowChange]) -> Iterator[Happening]:
     """Yield the happenings of one batch of row changes, in the order of the log."""
-    stories = list(_stories(turns))
-    moves = _came_and_went(stories)
-    for story in stories:
-        happening = _happening(story, moves)
+    subject_changes = list(_by_subject(row_changes))
+    moves = _came_and_went(subject_changes)
+    for subject_change in subject_changes:
+        happening = _happening(subject_change, moves)
         if happening is not None:
             yield happening
 
 
-def _stories(turns: Iterable[RowChange]) -> Iterator[_Story]:
-    """Yield a story for each subject and record, and one for each anomaly."""
-    told: dict[tuple[Subject, int], _Story] = {}
+def _by_subject(row_changes: Iterable[RowChange]) -> Iterator[_SubjectChange]:
+    """Yield what each record changed of each subject, and each anomaly."""
+    found: dict[tuple[Subject, int], _SubjectChange] = {}
     resting: dict[Subject, LastingRow] = {}
-    for number, turn in enumerate(turns):
-        subject, at = turn.change.subject, turn.change.log_offset
-        if turn.anomaly is not None:
-            told[subject, -1 - number] = _Story(turn, None, None)
+    for number, row_change in enumerate(row_changes):
+        subject, at = row_change.change.subject, row_change.change.log_offset
+        if row_change.anomaly is not None:
+            found[subject, -1 - number] = _SubjectChange(row_change, None, None)
             continue
-        earlier = told.pop((subject, at), None)
-        before = turn.before if earlier is None else _ended(earlier.before, turn)
-        if turn.after is None and turn.before is not None and turn.before.end_cause in GOES_ON:
-            resting[subject] = turn.before
+        earlier = found.pop((subject, at), None)
+        before = row_change.before if earlier is None else _ended(earlier.before, row_change)
+        if (
+            row_change.after is None
+            and row_change.before is not None
+            and row_change.before.end_cause in GOES_ON
+        ):
+            resting[subject] = row_change.before
         elif before is None:
             before = resting.pop(subject, None)
-        told[subject, at] = _Story(turn, before, turn.after)
-    yield from told.values()
+        found[subject, at] = _SubjectChange(row_change, before, row_change.after)
+    yield from found.values()
 
 
-def _ended(before: LastingRow | None, turn: RowChange) -> LastingRow | None:
+def _ended(before: LastingRow | None, row_change: RowChange) -> LastingRow | None:
     """Return the row that held before a record, ended as the record's last change left its subject."""
-    if before is None or turn.before is None or turn.after is not None:
+    if before is None or row_change.before is None or row_change.after is not None:
         return before
-    return before._replace(end_cause=turn.before.end_cause)
+    return before._replace(end_cause=row_change.before.end_cause)
 
 
 _Moves = dict[tuple[str, int], tuple[list[str], list[str]]]
 """By group and log offset, the members that joined and those that left."""
 
 
-def _came_and_went(stories: list[_Story]) -> _Moves:
+def _came_and_went(subject_changes: list[_SubjectChange]) -> _Moves:
     found: _Moves = {}
-    for story in stories:
-        row = story.after or story.before
+    for subject_change in subject_changes:
+        row = subject_change.after or subject_change.before
         if not isinstance(row, MemberHistoryRow):
             continue
-        joined, left = found.setdefault((row.group, story.turn.change.log_offset), ([], []))
-        if story.after is None and row.end_cause not in GOES_ON:
+        joined, left = found.setdefault((row.group, subject_change.row_change.change.log_offset), ([], []))
+        if subject_change.after is None and row.end_cause not in GOES_ON:
             left.append(row.member_id)
-        elif is_new(story.before, story.after):
+        elif is_new(subject_change.before, subject_change.after):
             joined.append(row.member_id)
     return found
 
 
-def _happening(story: _Story, moves: _Moves) -> Happening | None:
-    if story.turn.anomaly is not None:
-        return _anomaly(story.turn)
-    row = story.after or story.before
+def _happening(subject_change: _SubjectChange, moves: _Moves) -> Happening | None:
+    if subject_change.row_change.anomaly is not None:
+        return _anomaly(subject_change.row_change)
+    row = subject_change.after or subject_change.before
     if row is None:
         return None
-    teller = _TELLERS[type(row)]
-    what = teller.what(story.before, story.after)
+    description = _DESCRIPTIONS[type(row)]
+    what = description.label(subject_change.before, subject_change.after)
     if what is None:
         return None
-    happening = _placed(story.turn, teller.kind, row.group, what)._replace(
-        before=_facts(story.before, story.after, teller.fields),
-        after=_facts(story.after, story.before, teller.fields),
-        **{name: getattr(row, name) for name in teller.who},
+    happening = _placed(subject_change.row_change, description.kind, row.group, what)._replace(
+        before=_facts(subject_change.before, subject_change.after, description.fields),
+        after=_facts(subject_change.after, subject_change.before, description.fields),
+        **{name: getattr(row, name) for name in description.who},
     )
     if isinstance(row, GroupHistoryRow):
         joined, left = moves.get((row.group, happening.log_offset), ((), ()))
@@ -145,20 +149,20 @@ def _happening(story: _Story, moves: _Moves) -> Happening | None:
     return happening
 
 
-def _placed(turn: RowChange, kind: HappeningKind, group: str | None, what: str) -> Happening:
-    change = turn.change
+def _placed(row_change: RowChange, kind: HappeningKind, group: str | None, what: str) -> Happening:
+    change = row_change.change
     return Happening(change.timestamp, change.log_partition, change.log_offset, kind, group, what)
 
 
-def _anomaly(turn: RowChange) -> Happening:
-    assert turn.anomaly is not None
-    told = _placed(turn, HappeningKind.ANOMALIES, turn.anomaly.group, "anomaly")
-    subject = turn.change.subject
+def _anomaly(row_change: RowChange) -> Happening:
+    assert row_change.anomaly is not None
+    found = _placed(row_change, HappeningKind.ANOMALIES, row_change.anomaly.group, "anomaly")
+    subject = row_change.change.subject
     if isinstance(subject, OffsetOf | PendingOf):
-        told = told._replace(topic=subject.topic, partition=subject.partition)
-    elif turn.anomaly.about is not None:
-        told = told._replace(member_id=turn.anomaly.about)
-    return told._replace(note=turn.anomaly.note)
+        found = found._replace(topic=subject.topic, partition=subject.partition)
+    elif row_change.anomaly.about is not None:
+        found = found._replace(member_id=row_change.anomaly.about)
+    return found._replace(note=row_change.anomaly.note)
 
 
 def _facts(row: LastingRow | None, other: LastingRow | None, fields: tuple[str, ...]) -> ChangeFacts | None:
@@ -173,20 +177,20 @@ def _facts(row: LastingRow | None, other: LastingRow | None, fields: tuple[str, 
     }
 
 
-class _Teller(NamedTuple):
+class _Description(NamedTuple):
     """How to describe one kind of row: the label of what happened, the fields to show, the fields that say who."""
 
     kind: HappeningKind
-    what: Callable[[LastingRow | None, LastingRow | None], str | None]
+    label: Callable[[LastingRow | None, LastingRow | None], str | None]
     fields: tuple[str, ...]
     who: tuple[str, ...]
 
 
 _CLIENT = ("member_id", "instance_id", "client_id", "client_host", "member_epoch", "generation")
-_TELLERS = {
-    OffsetHistoryRow: _Teller(
+_DESCRIPTIONS = {
+    OffsetHistoryRow: _Description(
         HappeningKind.OFFSETS,
-        offset_what,
+        offset_label,
         (
             "committed_offset",
             "leader_epoch",
@@ -197,15 +201,15 @@ _TELLERS = {
         ),
         (*_CLIENT, "topic", "partition", "delta", "producer_id", "group_epoch", "is_owner_known"),
     ),
-    GroupHistoryRow: _Teller(
+    GroupHistoryRow: _Description(
         HappeningKind.GROUPS,
-        group_what,
+        group_label,
         GROUP_FIELDS,
         ("generation",),
     ),
-    MemberHistoryRow: _Teller(
+    MemberHistoryRow: _Description(
         HappeningKind.MEMBERS,
-        member_what,
+        member_label,
         (
             "member_epoch",
             "member_state",

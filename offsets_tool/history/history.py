@@ -65,28 +65,29 @@ class HistoryState(NamedTuple):
 class History:
     """The changes of one partition of `__consumer_offsets` as rows that hold from one record to another.
 
-    Give it the changes in their order: `fold` and, at the end, `flush` return the rows that have ended; `open_rows` still hold.
+    Give it the changes in their order: `observe_change` and, at the end, `flush` return the rows that have ended; `open_rows`
+    returns those that still hold.
 
     >>> from offsets_tool import Coordinator, open_evidence
     >>> coordinator, history = Coordinator(3), History()
     >>> with open_evidence("fixtures/corpora/3.9.2-txn/segments", log_partition=3) as evidence:
     ...     changes = [change for event in evidence.events() for change in coordinator.replay(event)]
-    >>> rows = [*(row for change in changes for row in history.fold(change)), *history.flush(), *history.open_rows()]
+    >>> rows = [*(row for change in changes for row in history.observe_change(change)), *history.flush(), *history.open_rows()]
     >>> [(row.committed_offset, row.from_log_offset, row.to_log_offset) for row in rows if hasattr(row, "committed_offset")]
     [(5, 0, None), (649, 1, None), (601, 2, None), (6, 3, None)]
     """
 
-    def __init__(self, name_of: NameOf = uuid_text, memory: HistoryState | None = None) -> None:
+    def __init__(self, name_of: NameOf = uuid_text, saved: HistoryState | None = None) -> None:
         """Start without rows, or from a saved state; `name_of` returns the name of a topic id, as TopicNames.name does."""
-        known = memory or HistoryState({}, [], {}, 0, None, State())
+        state = saved or HistoryState({}, [], {}, 0, None, State())
         self._name_of = name_of
-        self._owners = Owners(name_of, known.owners)
-        self._open = known.open
-        self._batch = known.batch
-        self._made = known.made
+        self._owners = Owners(name_of, state.owners)
+        self._open = state.open
+        self._batch = state.batch
+        self._made = state.made
         """Pending rows that a marker makes effective right now: they know who owned the partition."""
-        self._next_offset = known.next_offset
-        self._after_gap = known.after_gap
+        self._next_offset = state.next_offset
+        self._after_gap = state.after_gap
 
     @property
     def after_gap(self) -> int | None:
@@ -127,7 +128,7 @@ class History:
             return owner._replace(is_known=False)
         return owner
 
-    def memory(self) -> HistoryState:
+    def saved_state(self) -> HistoryState:
         """Return what this History knows now; save it at once, since it shares what goes on changing."""
         owners = self._owners.state
         return HistoryState(self._open, self._batch, self._made, self._next_offset, self._after_gap, owners)
@@ -147,7 +148,7 @@ class History:
             self._after_gap = log_offset
         self._next_offset = log_offset + 1
 
-    def fold(self, change: Change) -> tuple[HistoryRow, ...]:
+    def observe_change(self, change: Change) -> tuple[HistoryRow, ...]:
         """Take in a change; return the rows that ended with the batch before it."""
         return _ended(self.row_changes(change))
 
@@ -160,7 +161,7 @@ class History:
         return iter(self._open.values())
 
     def row_changes(self, change: Change) -> tuple[RowChange, ...]:
-        """Take in a change as `fold` does; return what each change of the batch before it ended and began."""
+        """Take in a change as `observe_change` does; return what each change of the batch before it ended and began."""
         done: tuple[RowChange, ...] = ()
         if self._batch and not is_one_write(self._batch[-1], change.batch_offset, change.timestamp):
             done = self.flush_row_changes()

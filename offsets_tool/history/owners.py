@@ -93,11 +93,11 @@ class Owners:
         holders: dict[Owned, str] = {}
         for member_id, member in self.state.members.get(group.group, {}).items():
             for part in owned(member, group.protocol_type):
-                for place in self._places(group, part):
+                for place in self._lookup_keys(group, part):
                     holders.setdefault(place, member_id)
         return holders
 
-    def _places(self, group: Group, part: Owned) -> Iterator[Owned]:
+    def _lookup_keys(self, group: Group, part: Owned) -> Iterator[Owned]:
         """Yield a partition under all keys that it is looked up by: id and name; for a streams task, the topics that it reads."""
         of, partition = part
         if isinstance(of, UUID):

@@ -20,6 +20,6 @@ def replayed_rows(
     for event, changes in replayed:
         history.observe_record(event.record.log_offset)
         for change in changes:
-            yield from history.fold(change)
+            yield from history.observe_change(change)
     yield from history.flush()
     yield from history.open_rows()

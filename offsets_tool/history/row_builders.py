@@ -113,7 +113,7 @@ def member_row(
     protocol_type = group.protocol_type if group else None
     is_task = group is not None and group.kind is GroupKind.STREAMS
     has_epoch = member.is_member and (group is None or group.kind is not GroupKind.CLASSIC)
-    said = _said_of(member, protocol_type, name_of, is_task)
+    said = _member_columns(member, protocol_type, name_of, is_task)
     return MemberHistoryRow(
         group=subject.group,
         member_id=subject.member_id,
@@ -140,7 +140,7 @@ def member_row(
     )
 
 
-class _Said(NamedTuple):
+class _MemberColumns(NamedTuple):
     """What a member's records say, as a row shows it."""
 
     client: Client
@@ -152,26 +152,30 @@ class _Said(NamedTuple):
     target_assignment: tuple[str, ...]
 
 
-_CLASSIC: Final[Kept[tuple[MemberMetadata, _Said]]] = Kept(8 << 20)
+_CLASSIC: Final[Kept[tuple[MemberMetadata, _MemberColumns]]] = Kept(8 << 20)
 """What classic members say, by the identity of their part of a group's record, which generations share (wire.walk); it is kept too,
 so that nothing else gets its identity."""
 
 
-def _said_of(member: Member, protocol_type: str | None, name_of: NameOf, is_task: bool) -> _Said:
+def _member_columns(
+    member: Member, protocol_type: str | None, name_of: NameOf, is_task: bool
+) -> _MemberColumns:
     metadata = member.metadata
     has_more = is_task or member.current is not None or member.target is not None
     if has_more or not isinstance(metadata, MemberMetadata):
-        return _said(member, protocol_type, name_of, is_task)
+        return _make_member_columns(member, protocol_type, name_of, is_task)
     key = id(metadata), protocol_type
     found = _CLASSIC.get(key)
     if found is None:
-        found = metadata, _said(member, protocol_type, name_of, is_task)
+        found = metadata, _make_member_columns(member, protocol_type, name_of, is_task)
         _CLASSIC.put(key, found, len(metadata.subscription) + len(metadata.assignment))
     return found[1]
 
 
-def _said(member: Member, protocol_type: str | None, name_of: NameOf, is_task: bool) -> _Said:
-    return _Said(
+def _make_member_columns(
+    member: Member, protocol_type: str | None, name_of: NameOf, is_task: bool
+) -> _MemberColumns:
+    return _MemberColumns(
         client_of(member),
         timeouts_of(member),
         subscription(member, protocol_type),

@@ -63,28 +63,28 @@ def ended_transactions(event: Event, changes: Sequence[Change]) -> Iterator[Tran
 
 
 class TransactionLog:
-    """Transactions of one log partition that ended, as rows: `fold` takes events, `settled` and `unsettled` return rows."""
+    """Transactions of one log partition that ended, as rows: `observe` takes events, `take_settled` and `unsettled` return rows."""
 
     def __init__(self, complete: Iterable[TransactionRow] = ()) -> None:
         """Start with rows that were not returned yet."""
         self._complete = list(complete)
 
-    def memory(self) -> list[TransactionRow]:
+    def saved_state(self) -> list[TransactionRow]:
         """Return the rows that were not returned yet, as a checkpoint keeps them."""
         return list(self._complete)
 
-    def fold(self, event: Event, changes: Sequence[Change]) -> None:
+    def observe(self, event: Event, changes: Sequence[Change]) -> None:
         """Take in an event and its changes."""
         self._complete += ended_transactions(event, changes)
 
-    def settled(self, before: int) -> list[TransactionRow]:
+    def take_settled(self, before: int) -> list[TransactionRow]:
         """Return, once, the rows of which the marker lies below this offset of the log."""
         complete = [row for row in self._complete if _end(row) < before]
         self._complete = [row for row in self._complete if _end(row) >= before]
         return complete
 
     def unsettled(self) -> Iterator[TransactionRow]:
-        """Yield the rows that `settled` has not returned."""
+        """Yield the rows that `take_settled` has not returned."""
         yield from self._complete
 
 

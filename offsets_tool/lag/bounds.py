@@ -24,9 +24,9 @@ class Bounds:
     def __init__(self) -> None:
         self._commits: dict[TopicPartition, dict[int | None, list[CommitAt]]] = {}
 
-    def add(self, log_partition: int | None, place: TopicPartition, commit: CommitAt) -> None:
+    def add(self, log_partition: int | None, partition: TopicPartition, commit: CommitAt) -> None:
         """Add a commit; those of one log partition come in their order. None stands for no log partition in particular."""
-        kept = self._commits.setdefault(place, {}).setdefault(log_partition, [])
+        kept = self._commits.setdefault(partition, {}).setdefault(log_partition, [])
         last = kept[-1] if kept else None
         if (
             last is None
@@ -37,19 +37,19 @@ class Bounds:
 
     def observe(self, log_partition: int | None, changes: Iterable[Change]) -> None:
         """Add the commits in some changes, also those of open or aborted transactions: the records that they name existed."""
-        for place, commit in commits_in(changes):
-            self.add(log_partition, place, commit)
+        for partition, commit in commits_in(changes):
+            self.add(log_partition, partition, commit)
 
     def forget(self, log_partition: int | None) -> None:
         """Forget what a log partition said, which is going to say it again."""
         for by_log in self._commits.values():
             by_log.pop(log_partition, None)
 
-    def samples(self, place: TopicPartition) -> Iterator[EndSample]:
+    def samples(self, partition: TopicPartition) -> Iterator[EndSample]:
         """Return what the commits of a partition say of its end, as samples in the order of time."""
-        by_log = self._commits.get(place, {}).values()
+        by_log = self._commits.get(partition, {}).values()
         commits = sorted((commit for kept in by_log for commit in kept), key=lambda commit: commit.at)
-        yield from committed_ends(*place, commits)
+        yield from committed_ends(*partition, commits)
 
 
 def commits_in(changes: Iterable[Change]) -> Iterator[tuple[TopicPartition, CommitAt]]:

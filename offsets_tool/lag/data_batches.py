@@ -31,7 +31,7 @@ class _Unverified(Checksums):
         return 0
 
 
-def _beside(path: Path, suffix: str) -> Path:
+def _sibling(path: Path, suffix: str) -> Path:
     return path.with_name(path.name.split(".")[0] + suffix)
 
 
@@ -43,14 +43,14 @@ def points_of(base: int, path: Path) -> Iterator[tuple[int, int]]:
     first = next(_headers(path, 0), None)
     if first is not None:
         yield first.base_timestamp, max(base, first.base_offset) + 1
-    index = _beside(path, ".timeindex")
+    index = _sibling(path, ".timeindex")
     if is_file(index):
         yield from ((entry.timestamp, entry.offset + 1) for entry in read_time_index(index).entries)
 
 
 def position_of(path: Path, base: int, offset: int) -> int:
     """Return the position, in bytes, of a batch that begins no later than the batch with the offset."""
-    index = _beside(path, ".index")
+    index = _sibling(path, ".index")
     if offset <= base or not is_file(index):
         return 0
     entries = read_offset_index(index).entries

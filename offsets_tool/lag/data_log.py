@@ -120,15 +120,15 @@ class DataLog:
         return found
 
     def _sample(self, at: int, end: int) -> EndSample:
-        place = self.directory
+        directory = self.directory
         return EndSample(
-            place.topic,
-            place.partition,
+            directory.topic,
+            directory.partition,
             at,
             end_offset=end,
             method=EndMethod.INDEX,
-            source=place.path,
-            topic_id=place.topic_id,
+            source=directory.path,
+            topic_id=directory.topic_id,
         )
 
     def _growth(self) -> Iterator[tuple[int, int]]:

@@ -160,7 +160,7 @@ class Ends:
             sum(lifetime.begins is not None and lifetime.begins <= at for lifetime in self.lifetimes) - 1, 0
         )
 
-    def life_at(self, at: int) -> TopicLifetime:
+    def lifetime_at(self, at: int) -> TopicLifetime:
         """Return the lifetime at a time; an empty one where nothing is known."""
         if len(self.lifetimes) == 1:
             return self.lifetimes[0]
@@ -169,16 +169,16 @@ class Ends:
 
 def _order(sample: EndSample) -> tuple[object, ...]:
     """Return the key that sorts samples: by time, and at one time the highest end last, a broker's after all others."""
-    place = sample.at, _or_none(sample.end_offset)
+    key = sample.at, _or_none(sample.end_offset)
     if sample.method is EndMethod.COMMITTED:
-        return place
+        return key
     rest = (
         _or_none(sample.log_start_offset),
         _or_none(sample.last_stable_offset),
         sample.source,
         sample.topic_id or "",
     )
-    return *place, _WEIGHT[sample.method], *rest
+    return *key, _WEIGHT[sample.method], *rest
 
 
 def _or_none(offset: int | None) -> int:

@@ -78,18 +78,18 @@ class EndsAtMoment(NamedTuple):
     is_topic_recreated: bool
 
 
-def known_at(committed: CommitAt | None, ends: Ends, at: int) -> EndsAtMoment:
+def ends_at_moment(committed: CommitAt | None, ends: Ends, at: int) -> EndsAtMoment:
     """Return the end of a partition at a moment (epoch milliseconds) and whether it is of the topic that was committed for.
 
     `committed` is the effective commit at that moment; None for a group that has committed nothing.
     """
-    lifetime = ends.life_at(at)
+    lifetime = ends.lifetime_at(at)
     recreated = committed is not None and _is_of_another(committed, ends, lifetime, at)
     return EndsAtMoment(lifetime, lifetime.end_at(at), recreated)
 
 
 def lag_of(committed: CommitAt | None, known: EndsAtMoment, at: int) -> Lag:
-    """Return the lag of a commit at a moment (epoch milliseconds), given `known_at` of that moment.
+    """Return the lag of a commit at a moment (epoch milliseconds), given `ends_at_moment` of that moment.
 
     `committed` is None for a group without a commit. Nothing fails: what cannot be known is None, and `method` says why.
     """

@@ -38,7 +38,7 @@ _TOO_FAR: Final = 2.0**63
 _ESCAPED: Final = {r"\n": "\n", r"\"": '"', r"\\": "\\"}
 
 
-class _Seen(NamedTuple):
+class _Sample(NamedTuple):
     name: str
     labels: Mapping[str, str]
     at: int
@@ -64,28 +64,28 @@ def samples_of_answer(answer: JsonObject, source: str) -> Iterator[EndSample]:
         ) from error
 
 
-def _lines(text: str, at: int) -> Iterator[_Seen]:
+def _lines(text: str, at: int) -> Iterator[_Sample]:
     for line in text.splitlines():
         match = _LINE.fullmatch(line.strip()) if len(line) <= _LONGEST else None
         if match is not None:
             labels = {name: _unescaped(value) for name, value in _LABEL.findall(match["labels"])}
-            yield _Seen(match["name"], labels, number(match["at"] or at, MAX_LONG), match["value"])
+            yield _Sample(match["name"], labels, number(match["at"] or at, MAX_LONG), match["value"])
 
 
 def _unescaped(value: str) -> str:
     return re.sub(r"\\[n\"\\]", lambda found: _ESCAPED[found[0]], value)
 
 
-def _series(answer: JsonObject) -> Iterator[_Seen]:
+def _series(answer: JsonObject) -> Iterator[_Sample]:
     if answer.get("status", "success") != "success":
         raise ValueError(answer.get("error", "status is not success"))
     for series in answer["data"]["result"]:
         labels = series["metric"]
         for at, value in series.get("values") or [series["value"]]:
-            yield _Seen(labels.get("__name__", ""), labels, round(float(at) * 1000), value)
+            yield _Sample(labels.get("__name__", ""), labels, round(float(at) * 1000), value)
 
 
-def _samples(seen: Iterable[_Seen], source: str) -> Iterator[EndSample]:
+def _samples(seen: Iterable[_Sample], source: str) -> Iterator[EndSample]:
     """Yield samples; the log start and the end that one exporter gave at one time are one sample."""
     found: dict[tuple[str, str, int, int], EndSample] = {}
     for one in seen:

@@ -8,7 +8,7 @@ from itertools import islice, pairwise
 from typing import Annotated, Final, NamedTuple, Protocol
 
 from offsets_tool.lag.ends import Ends
-from offsets_tool.lag.lag import known_at, lag_of
+from offsets_tool.lag.lag import ends_at_moment, lag_of
 from offsets_tool.lag.samples import CommitAt, committed_at
 from offsets_tool.lag.time_lag import Written, time_lag_of
 from offsets_tool.replay.changes import OffsetOf
@@ -118,7 +118,7 @@ def lag_row(
 ) -> LagRow:
     """Return the row of a commit's lag at a moment; `commit` None is a group without one."""
     written = written_of(commit.committed_offset) if written_of and commit else None
-    known = known_at(commit, ends, at)
+    known = ends_at_moment(commit, ends, at)
     found = lag_of(commit, known, at)
     time_lag = time_lag_of(commit, known, at, written)
     return LagRow(

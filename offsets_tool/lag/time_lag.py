@@ -92,7 +92,7 @@ def _clipped(at: int, low: int | None, high: int | None) -> int:
 def time_lag_of(
     committed: CommitAt | None, there: EndsAtMoment, at: int, written: Written | None = None
 ) -> TimeLag:
-    """Return the time lag of a commit at a moment (epoch milliseconds), given `known_at` of that moment.
+    """Return the time lag of a commit at a moment (epoch milliseconds), given `ends_at_moment` of that moment.
 
     `written` is when the record at the committed offset was written, where its log says so; else that is estimated from the ends.
     """

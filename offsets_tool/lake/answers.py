@@ -50,7 +50,7 @@ def plain(value: Any) -> Any:
     return str(value) if isinstance(value, (date, Decimal)) else value
 
 
-def told_apart(names: Sequence[str]) -> tuple[str, ...]:
+def distinct_names(names: Sequence[str]) -> tuple[str, ...]:
     """Return columns' names, where a number is added to a name that is there already."""
     given: list[str] = []
     for name in names:

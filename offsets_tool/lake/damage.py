@@ -23,13 +23,13 @@ def damage_of_lake(root: Path, named: Iterable[Path] = ()) -> Damage | None:
     return None
 
 
-def with_what_holds(error: SourceError, lake: str) -> OffsetsToolError:
+def with_remedy(error: SourceError, lake: str) -> OffsetsToolError:
     """Return an error about a file with what still holds and what to do; as it is for a file that belongs to no table."""
-    held = what_holds(as_path(lake).absolute(), as_path(error.path))
-    return OffsetsToolError(f"{error}; {held}") if held else error
+    remedy = remedy_for(as_path(lake).absolute(), as_path(error.path))
+    return OffsetsToolError(f"{error}; {remedy}") if remedy else error
 
 
-def what_holds(root: Path, damaged: Path) -> str | None:
+def remedy_for(root: Path, damaged: Path) -> str | None:
     """Return what still holds where this file is damaged, and what to do; None for a file that belongs to no table."""
     if not damaged.is_absolute() or not damaged.is_relative_to(root) or damaged == root:
         return None

@@ -57,6 +57,6 @@ def finished(run: int) -> str:
     return f"finished run {run}, which had been interrupted"
 
 
-def given_up(run: int) -> str:
+def interrupted_note(run: int) -> str:
     """Return the note that an interrupted run cannot be finished."""
     return f"run {run} was interrupted and cannot be finished here: its rows do not count, and its files are read again"

@@ -42,7 +42,7 @@ class Runs(NamedTuple):
     given_up: tuple[int, ...]
 
 
-class Counted(NamedTuple, Generic[Stored]):
+class FinishedRows(NamedTuple, Generic[Stored]):
     """The rows of a table that count: of a version (None: as it was opened), and there of some runs (None: of all)."""
 
     stored: Stored
@@ -50,9 +50,9 @@ class Counted(NamedTuple, Generic[Stored]):
     runs: Runs | None = None
 
 
-def counted_rows(
+def finished_rows(
     lake: str, open_table: Callable[[Table], Stored | None]
-) -> dict[Table, Counted[Stored] | None]:
+) -> dict[Table, FinishedRows[Stored] | None]:
     """Return of all tables which rows are of finished runs; None for a table without any. UsageError where there is no lake.
 
     Tables that say which runs are finished are opened first, since all others then have every row of these runs. `open_table`
@@ -62,23 +62,23 @@ def counted_rows(
     sources = accounts[SOURCES]
     if sources is None:
         raise no_lake(lake)
-    runs = _counted(row["run"] for row in sources.values(["run"]))
+    runs = _finished(row["run"] for row in sources.values(["run"]))
     last = _last_runs(accounts[REPLAYS], accounts[DERIVATIONS])
-    found: dict[Table, Counted[Stored] | None] = {}
+    found: dict[Table, FinishedRows[Stored] | None] = {}
     for table in (*TABLES, *REPLAY_TABLES, *DERIVED_TABLES):
         stored = accounts[table] if table in accounts else open_table(table)
         if stored is None:
             found[table] = None
         elif table in TABLES:
-            found[table] = Counted(stored, runs=runs)
+            found[table] = FinishedRows(stored, runs=runs)
         elif table in REPLAY_TABLES or table.is_replaced:
             found[table] = _as_after(lake, table, stored, last.get(table))
         else:
-            found[table] = Counted(stored)
+            found[table] = FinishedRows(stored)
     return found
 
 
-def _counted(finished: Iterable[int]) -> Runs:
+def _finished(finished: Iterable[int]) -> Runs:
     runs = set(finished)
     last = max(runs, default=0)
     return Runs(last, tuple(sorted(set(range(1, last + 1)) - runs)))
@@ -87,9 +87,9 @@ def _counted(finished: Iterable[int]) -> Runs:
 def _last_runs(replays: StoredTable | None, derivations: StoredTable | None) -> dict[Table, int | None]:
     """Return the last finished run of each table whose rows later runs replace."""
     last = dict.fromkeys(REPLAY_TABLES, None if replays is None else _last(replays.values(["run"])))
-    told = [] if derivations is None else derivations.values(["derived", "run"])
+    last_runs = [] if derivations is None else derivations.values(["derived", "run"])
     return last | {
-        table: _last(row for row in told if row["derived"] == table.name)
+        table: _last(row for row in last_runs if row["derived"] == table.name)
         for table in DERIVED_TABLES
         if table.is_replaced
     }
@@ -99,9 +99,9 @@ def _last(runs: Iterable[ReadRow]) -> int | None:
     return max((row["run"] for row in runs), default=None)
 
 
-def _as_after(lake: str, table: Table, stored: Stored, run: int | None) -> Counted[Stored] | None:
+def _as_after(lake: str, table: Table, stored: Stored, run: int | None) -> FinishedRows[Stored] | None:
     """Return the rows of a table as it was after a run, if there was one."""
-    return Counted(stored, _version(f"{lake}/{table.name}", run)) if run else None
+    return FinishedRows(stored, _version(f"{lake}/{table.name}", run)) if run else None
 
 
 def _version(path: str, run: int) -> int:

@@ -81,12 +81,14 @@ class Table:
         ends: str | None = None,
         is_replaced: bool = False,
         is_account: bool = False,
+        is_read_whole: bool = False,
     ) -> None:
         """Declare a table by name, the class of its rows and the columns of its key.
 
         `order` has the columns that compaction sorts by, those that questions name. `ends` is, of a history, the column with the
         log offset up to which a row holds; null while it does. `is_replaced` says whether a run's rows may replace earlier ones,
-        `is_account` whether the table says which runs of its command count, and so is committed last.
+        `is_account` whether the table says which runs of its command count, and so is committed last. `is_read_whole` says
+        whether jobs read all its rows, as they do of accounts: its files are kept few.
         """
         self.name = name
         self.row = row
@@ -94,6 +96,7 @@ class Table:
         self.order = order
         self.made_by = made_by
         self.is_account = is_account
+        self.is_read_whole = is_read_whole or is_account
         self.checks = checks
         self.ends = ends
         self.is_replaced = is_replaced or ends is not None
@@ -143,6 +146,7 @@ COPIES = Table(
     ("cluster", "copy", "log_partition", "run"),
     ("cluster", "log_partition"),
     made_by=Maker.INGEST,
+    is_read_whole=True,
 )
 SOURCES = Table(
     "sources",
@@ -210,7 +214,9 @@ TRANSACTIONS = Table(
     ("group", "first_timestamp"),
     ends="marker_log_offset",
 )
-TOPIC_NAMES = Table("topic_names", TopicNameRow, ("cluster", "topic_id"), ("cluster", "topic_id"))
+TOPIC_NAMES = Table(
+    "topic_names", TopicNameRow, ("cluster", "topic_id"), ("cluster", "topic_id"), is_read_whole=True
+)
 REPLAYS = Table("replays", ReplayRow, (*_PLACE, "run"), _PLACE, is_account=True)
 
 ENDS = Table(

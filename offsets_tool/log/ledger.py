@@ -189,7 +189,7 @@ class Ledger:
         self._in_batches += batch.size
         self._records += len(item.records)
         self._empty += not item.records
-        self._place(item)
+        self._observe_batch(item)
         for record in item.records:
             self._timestamps.observe(record.timestamp)
 
@@ -198,7 +198,7 @@ class Ledger:
         self._offsets_of((record,))
         self._timestamps.observe(record.timestamp)
 
-    def left_out(self, rows: int) -> None:
+    def count_elsewhere(self, rows: int) -> None:
         """Count rows of an archive that are of another topic or partition."""
         self._elsewhere += rows
 
@@ -211,7 +211,7 @@ class Ledger:
         self.add(found)
         return found
 
-    def _place(self, read: BatchRead) -> None:
+    def _observe_batch(self, read: BatchRead) -> None:
         """Note a batch's offsets; those of misplaced records are none of the file's."""
         batch = read.batch
         if read.misplaced is None:

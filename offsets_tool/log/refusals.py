@@ -25,29 +25,29 @@ class _Refusal(NamedTuple):
 
     words: re.Pattern[str]
     meaning: str
-    is_of_place: bool = False
+    is_of_path: bool = False
 
 
-def _refusal(words: str, meaning: str, *, is_of_place: bool = False) -> _Refusal:
-    return _Refusal(re.compile(words, re.IGNORECASE), meaning, is_of_place)
+def _refusal(words: str, meaning: str, *, is_of_path: bool = False) -> _Refusal:
+    return _Refusal(re.compile(words, re.IGNORECASE), meaning, is_of_path)
 
 
 _REFUSALS: Final = (
     _refusal(
         r"NO_SUCH_BUCKET|bucket does not exist|Bucket '.*' not found|ContainerNotFound|container does not exist",
         "there is no such bucket; check the name",
-        is_of_place=True,
+        is_of_path=True,
     ),
     _refusal(
         r"INVALID_OBJECT_STATE|InvalidObjectState|BlobArchived",
         "is archived and cannot be read as it is; restore it first",
-        is_of_place=True,
+        is_of_path=True,
     ),
     _refusal(
         # What Arrow makes of an error that is longer than the bytes that were asked for.
         r"flush response stream",
         "the storage does not give its bytes; see whether it is archived, or may be read",
-        is_of_place=True,
+        is_of_path=True,
     ),
     _refusal(
         r"EXPIRED_?TOKEN|TokenRefreshRequired|REQUEST_EXPIRED|token.{0,20}expired",
@@ -66,7 +66,7 @@ _REFUSALS: Final = (
     _refusal(
         r"ACCESS_DENIED|HTTP status 403|\b403\b|Forbidden|PERMISSION_?DENIED|AuthorizationPermissionMismatch",
         "access is denied, or it is archived; use credentials that may list and read it: {credentials}",
-        is_of_place=True,
+        is_of_path=True,
     ),
     _refusal(
         r"PERMANENT_REDIRECT|HTTP status 301|AuthorizationHeaderMalformed",
@@ -90,14 +90,14 @@ _CODE: Final = re.compile(r"AWS Error (\w+)|HTTP status (\d{3})")
 def refusal(place: str, error: Exception) -> OffsetsToolError:
     """Return what an error of storage means: a SourceError where it is about this place alone, else a SetupError."""
     said = str(error)
-    if (known := known_refusal(place, said)) is not None:
+    if (known := meant_refusal(place, said)) is not None:
         return known
     code = _CODE.search(said)
     shown = next(filter(None, code.groups())) if code else type(error).__name__
     return SetupError(f"{place}: the storage failed ({shown}); run the same command again")
 
 
-def known_refusal(place: str, said: str) -> OffsetsToolError | None:
+def meant_refusal(place: str, said: str) -> OffsetsToolError | None:
     """Return the error that the words of an error stand for; None if nobody knows them."""
     scheme = place.partition(":")[0]
     for each in _REFUSALS:
@@ -105,7 +105,7 @@ def known_refusal(place: str, said: str) -> OffsetsToolError | None:
             reason = each.meaning.format(
                 credentials=CREDENTIALS.get(scheme, "them"), endpoint=_ENDPOINTS.get(scheme, "")
             )
-            return SourceError(place, reason) if each.is_of_place else SetupError(f"{place}: {reason}")
+            return SourceError(place, reason) if each.is_of_path else SetupError(f"{place}: {reason}")
     return None
 
 

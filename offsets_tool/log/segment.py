@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from offsets_tool.errors import SourceError
-from offsets_tool.log.batches.batch import place_of, read_content
+from offsets_tool.log.batches.batch import extent_of, read_content
 from offsets_tool.log.batches.crc import Checksums
 from offsets_tool.log.batches.header import HEADER_SIZE_V2, Span, read_span
 from offsets_tool.log.batches.limits import LIMITS, Limits
@@ -185,12 +185,12 @@ class SegmentReading:
         bounds = SegmentBounds.of(self.segment)
         if (are_in_order or self._are_in_order)(bounds):
             return NONE_MISPLACED
-        return judge(BatchExtents(self._places()), bounds)
+        return judge(BatchExtents(self._extents()), bounds)
 
     def _are_in_order(self, bounds: SegmentBounds) -> bool:
-        return are_in_order(self._places(), bounds)
+        return are_in_order(self._extents(), bounds)
 
-    def _places(self) -> Iterator[BatchExtent]:
+    def _extents(self) -> Iterator[BatchExtent]:
         """Yield the offsets of all batches that the walker proves, in the order of the file."""
         position, checksums = 0, Checksums(self.data, self.fetch)
         while position < len(self.data):
@@ -202,7 +202,7 @@ class SegmentReading:
             for item in self.walker.walk(position):
                 position = item.position + item.size
                 if isinstance(item, Batch) and item.crc_valid:
-                    yield place_of(self.data, item, self.limits)
+                    yield extent_of(self.data, item, self.limits)
                     if item.magic == 2:
                         break
 

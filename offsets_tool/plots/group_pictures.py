@@ -56,11 +56,11 @@ def group_pictures(
     chooses topics and a partition. A narrower window, or fewer partitions, show more of each.
 
     >>> from offsets_tool import open_evidence
-    >>> from offsets_tool.evidence.expiring import PolicyGiven
+    >>> from offsets_tool.evidence.expiring import PolicyOverrides
     >>> from offsets_tool.evidence.findings.finding import LogFindings
     >>> from offsets_tool.evidence.replaying import EvidenceReplay
     >>> with EvidenceReplay(open_evidence("fixtures/incidents/member-seeks-back/segments")) as replay:
-    ...     for found in LogFindings(replay, PolicyGiven()).groups():
+    ...     for found in LogFindings(replay, PolicyOverrides()).groups():
     ...         print(found.rows.group, [each.name for each in group_pictures(found.rows, found.findings)][:1])
     shipments ['committed-offsets']
     """
@@ -88,11 +88,11 @@ def topic_pictures(
     `groups` are the rows of all groups, taken one after another and not kept; `sizes` those of sizes.rows.group_rows.
 
     >>> from offsets_tool import open_evidence
-    >>> from offsets_tool.evidence.expiring import PolicyGiven
+    >>> from offsets_tool.evidence.expiring import PolicyOverrides
     >>> from offsets_tool.evidence.findings.finding import LogFindings
     >>> from offsets_tool.evidence.replaying import EvidenceReplay
     >>> with EvidenceReplay(open_evidence("fixtures/incidents/member-seeks-back/segments")) as replay:
-    ...     groups = LogFindings(replay, PolicyGiven()).groups()
+    ...     groups = LogFindings(replay, PolicyOverrides()).groups()
     ...     print([each.name for each in topic_pictures(found.rows for found in groups)])
     ['groups-cadence']
     """

@@ -25,7 +25,7 @@ class Turnover(NamedTuple):
     """Of those that left, the static members of which another took the place."""
 
 
-class Held(NamedTuple):
+class Revocation(NamedTuple):
     """A member that was to give up partitions, and how long it took, in milliseconds."""
 
     member_id: str
@@ -69,10 +69,12 @@ class GroupMembers:
             tuple(row.member_id for row in ended if row.end_cause == MemberEndCause.REPLACED),
         )
 
-    def longest_held(self, first: int, last: int) -> Held | None:
+    def longest_revocation(self, first: int, last: int) -> Revocation | None:
         """Return which member took the longest to give up partitions from the record at offset `first` to that at `last`."""
         held = (
-            Held(row.member_id, len(row.pending_revocation), difference(row.to_timestamp, row.from_timestamp))
+            Revocation(
+                row.member_id, len(row.pending_revocation), difference(row.to_timestamp, row.from_timestamp)
+            )
             for row in (self._rows[at] for at in _within(self._began, first, last))
             if row.pending_revocation and row.to_timestamp is not None
         )

@@ -64,7 +64,7 @@ def _takers_of(kind: str, holdings: StepHoldings) -> TakersOf:
 
 def _asking(members: Iterable[MemberHistoryRow], holdings: StepHoldings) -> Mapping[str, set[str]]:
     """Return who asks for each topic, by name or by a regular expression by which another member holds it."""
-    by_regex = _held_by_regex(holdings)
+    by_regex = _topics_by_regex(holdings)
     asking: dict[str, set[str]] = defaultdict(set)
     for row in members:
         for topic in (*row.subscription, *by_regex.get(row.subscribed_regex, ())):
@@ -72,7 +72,7 @@ def _asking(members: Iterable[MemberHistoryRow], holdings: StepHoldings) -> Mapp
     return asking
 
 
-def _held_by_regex(holdings: StepHoldings) -> Mapping[str | None, set[str]]:
+def _topics_by_regex(holdings: StepHoldings) -> Mapping[str | None, set[str]]:
     """Return the topics that members hold who ask by a regular expression, by that expression."""
     regexes = {
         row.member_id: row.subscribed_regex

@@ -36,20 +36,20 @@ def rebalances_of(
     """
     members, sweep = GroupMembers(rows), HoldingSweep(rows)
     causes = Causes(rows, session_timeout_ms, server_log)
-    told_to = -1
+    covered_to = -1
     for step in rebalance_steps(rows, members):
         holdings, skipped = sweep.over(step), _skipped(step)
         comings, why = NOBODY_CAME, _unknown(step)
-        if _is_known(step):
+        if _has_before(step):
             # What happened since the rebalance before belongs to this one, but a replaced member needs none by itself.
             own = _of_turnover(rows, step.turnover)
-            comings = _of_turnover(rows, members.turnover(told_to + 1, step.last))
+            comings = _of_turnover(rows, members.turnover(covered_to + 1, step.last))
             judged = own if any(own) else comings._replace(replaced=())
             why = causes.of(step, judged, holdings, skipped=skipped)
         number = rebalance_number(step.after)
         why = causes.stated(step, why, number=number, skipped=skipped)
         yield Rebalance(step, number, skipped, comings, holdings, why)
-        told_to = step.last
+        covered_to = step.last
 
 
 def rebalance_steps(rows: GroupHistories, members: GroupMembers) -> Iterator[GroupStep]:
@@ -62,7 +62,7 @@ def _unknown(step: GroupStep) -> RebalanceWhy:
     return MEMBERS_WENT if step.after is not None and not step.after.members else UNKNOWN
 
 
-def _is_known(step: GroupStep) -> bool:
+def _has_before(step: GroupStep) -> bool:
     """Return whether the log has what was before a step: all records, or those of the generation before it."""
     before, after = step.before, step.after
     if step.is_proven or after is None or after.generation == 1:

@@ -59,8 +59,8 @@ def _row(rows: GroupHistories, each: Rebalance) -> RebalanceRow:
         generation=after.generation,
         epoch=after.epoch,
         skipped=each.skipped,
-        **_place("from", span.began),
-        **_place("to", span.ended),
+        **_end_columns("from", span.began),
+        **_end_columns("to", span.ended),
         duration_ms=duration_ms,
         duration_method=None if duration_ms is None else span.method.value,
         outcome=span.outcome.value,
@@ -85,7 +85,7 @@ def _row(rows: GroupHistories, each: Rebalance) -> RebalanceRow:
     )
 
 
-def _place(end: str, place: tuple[int, int] | None) -> dict[str, Any]:
+def _end_columns(end: str, place: tuple[int, int] | None) -> dict[str, Any]:
     log_offset, at = place or (None, None)
     return {f"{end}_log_offset": log_offset, f"{end}_at": None if at is None or at < 0 else at}
 

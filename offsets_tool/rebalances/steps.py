@@ -7,7 +7,7 @@ came to be is known by causes.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from offsets_tool.history.change_labels import GOES_ON, group_what
+from offsets_tool.history.change_labels import GOES_ON, group_label
 from offsets_tool.history.rows import GroupHistoryRow
 from offsets_tool.rebalances.histories import GroupHistories
 from offsets_tool.rebalances.members import GroupMembers, Turnover
@@ -18,7 +18,7 @@ SETTLED: Final = ("Stable", "Empty")
 """States in which every member has what it is to have."""
 
 
-class _Turn(NamedTuple):
+class _RowPair(NamedTuple):
     """The end of one row of the group and the beginning of the next; one of them is None when it appears or goes."""
 
     before: GroupHistoryRow | None
@@ -51,7 +51,7 @@ class GroupStep(NamedTuple):
         """Whether the group was only written again: nothing of it changed that rows have."""
         if self.before is None or self.after is None or any(self.turnover) or self.is_renumbered:
             return False
-        return group_what(self.before, self.after) in (None, "rewritten")
+        return group_label(self.before, self.after) in (None, "rewritten")
 
     @property
     def is_renumbered(self) -> bool:
@@ -61,8 +61,8 @@ class GroupStep(NamedTuple):
 
 def steps_of(rows: GroupHistories, members: GroupMembers) -> Iterator[GroupStep]:
     """Yield all changes of a group, in the order of the log."""
-    for turns in _grouped(_turns(rows.groups)):
-        first, last = turns[0], turns[-1]
+    for pairs in _grouped(_row_pairs(rows.groups)):
+        first, last = pairs[0], pairs[-1]
         yield GroupStep(
             first.log_offset,
             last.log_offset,
@@ -75,13 +75,13 @@ def steps_of(rows: GroupHistories, members: GroupMembers) -> Iterator[GroupStep]
         )
 
 
-def _turns(groups: Sequence[GroupHistoryRow]) -> Iterator[_Turn]:
+def _row_pairs(groups: Sequence[GroupHistoryRow]) -> Iterator[_RowPair]:
     before: GroupHistoryRow | None = None
     for row in groups:
         if before is not None and not _goes_on(before, row):
             yield _end(before)
             before = None
-        yield _Turn(before, row, row.from_log_offset, row.from_timestamp)
+        yield _RowPair(before, row, row.from_log_offset, row.from_timestamp)
         before = row
     if before is not None and before.to_log_offset is not None:
         yield _end(before)
@@ -91,30 +91,30 @@ def _goes_on(before: GroupHistoryRow, row: GroupHistoryRow) -> bool:
     return before.end_cause in GOES_ON or before.to_log_offset == row.from_log_offset
 
 
-def _end(row: GroupHistoryRow) -> _Turn:
+def _end(row: GroupHistoryRow) -> _RowPair:
     assert row.to_log_offset is not None and row.to_timestamp is not None
-    return _Turn(row, None, row.to_log_offset, row.to_timestamp)
+    return _RowPair(row, None, row.to_log_offset, row.to_timestamp)
 
 
-def _grouped(turns: Iterable[_Turn]) -> Iterator[list[_Turn]]:
-    """Yield the turns that are one change: written at once, or until the members have reached the epoch."""
-    step: list[_Turn] = []
-    for turn in turns:
-        if step and not _is_one(step[-1], turn):
+def _grouped(pairs: Iterable[_RowPair]) -> Iterator[list[_RowPair]]:
+    """Yield the pairs that are one change: written at once, or until the members have reached the epoch."""
+    step: list[_RowPair] = []
+    for pair in pairs:
+        if step and not _is_one(step[-1], pair):
             yield step
             step = []
-        step.append(turn)
+        step.append(pair)
     if step:
         yield step
 
 
-def _is_one(last: _Turn, turn: _Turn) -> bool:
-    before, after = last.after, turn.after
+def _is_one(last: _RowPair, pair: _RowPair) -> bool:
+    before, after = last.after, pair.after
     if before is None or after is None:
         return False
     if before.generation is not None and after.generation is not None:
         return False
-    if last.at == turn.at != NO_TIMESTAMP:
+    if last.at == pair.at != NO_TIMESTAMP:
         return True
     same = (before.kind, before.epoch, before.members) == (after.kind, after.epoch, after.members)
     return same and before.state not in SETTLED

@@ -8,11 +8,10 @@ from offsets_tool.as_of.selection import NameFilter, Wanted, exact_text
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.answers.cited_records import cited_records
 from offsets_tool.evidence.answers.lag_over_time import group_lag
-from offsets_tool.evidence.answers.sizing import EvidenceSizes
-from offsets_tool.evidence.clock_places import tell_range
+from offsets_tool.evidence.clock_places import note_range
 from offsets_tool.evidence.ends import KnownEnds
 from offsets_tool.evidence.evidence import open_evidence
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import GroupFindings, LogFindings
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED
 from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse_bound
@@ -29,10 +28,8 @@ from offsets_tool.review.coverage import EvidenceCoverage, covered
 from offsets_tool.review.plan_page import KafkaTools
 from offsets_tool.review.stories import ToldGroup, group_story, log_story, told_group
 from offsets_tool.review.verdict import Verdict, verdict_of
-from offsets_tool.review.way_back import PlanAsked, PlanCommand, PlanTools, WayBack, way_back
-from offsets_tool.rows import Row
+from offsets_tool.review.way_back import PlanAsked, PlanCommand, PlanTools, WayBack, proposal_of, way_back
 from offsets_tool.server_log.parse import ServerLogFile, read_server_logs
-from offsets_tool.sizes.rows import group_rows
 from offsets_tool.story.broker_loads import with_loads
 from offsets_tool.story.limits import unsaid
 from offsets_tool.story.sentence import Sentence
@@ -81,8 +78,6 @@ class Review(NamedTuple):
     """What no record says, in words."""
     newest_at: int | None
     """Time of the newest record, epoch milliseconds."""
-    sizes: Sequence[Row] = ()
-    """Whose bytes the log is made of, rows of sizes.rows.group_rows; where the whole log is asked about and its bytes were read."""
 
     @property
     def headlines(self) -> list[str]:
@@ -99,7 +94,7 @@ class ReviewGiven(NamedTuple):
     """What a review knows beside the log, and how much it keeps."""
 
     ends: KnownEnds
-    policy: PolicyGiven = PolicyGiven()
+    policy: PolicyOverrides = PolicyOverrides()
     server_logs: Sequence[ServerLogFile] = ()
     plan: PlanAsked | None = None
     """The plan that was asked for; None proposes one where offsets were lost or moved."""
@@ -118,7 +113,7 @@ def review_of(
     plan_as_of: str | None = None,
     server_logs: Sequence[str | os.PathLike[str]] = (),
     ends: Sequence[str | os.PathLike[str]] = (),
-    policy: PolicyGiven | None = None,
+    policy: PolicyOverrides | None = None,
     view: str = COPIES_ASKED.view,
     leader: Mapping[int, str] | None = None,
     most_groups: int = MOST_GROUPS,
@@ -147,10 +142,10 @@ def review_of(
     )
     evidence = open_evidence(*names, view=view, leader=leader)
     with EvidenceReplay(evidence) as replay:
-        tell_range(evidence, asked.range, clock)
+        note_range(evidence, asked.range, clock)
         given = ReviewGiven(
             KnownEnds(names, files=[os.fspath(path) for path in ends]),
-            PolicyGiven() if policy is None else policy,
+            PolicyOverrides() if policy is None else policy,
             read_server_logs([os.fspath(path) for path in server_logs]),
             None if back is None else PlanAsked(back, asked.wanted),
             plan_command=_plan_command(names),
@@ -172,10 +167,10 @@ def review_replay(replay: EvidenceReplay, asked: ReviewAsked, given: ReviewGiven
 
     UsageError for a replay to another moment: a review is of all that the evidence has.
     """
-    if not replay.moment.as_of.is_end:
+    if not replay.snapshot.as_of.is_end:
         raise UsageError("a review is of the whole log: choose what is told with --since and --until")
     found = LogFindings(replay, given.policy, given.server_logs)
-    verdict = verdict_of(found, replay.moment, asked, given.ends)
+    verdict = verdict_of(found, replay.snapshot, asked, given.ends)
     groups, stories = _groups(replay, found, asked, verdict.ranked[: given.most_groups], given.ends)
     timeline = with_loads(in_time(stories), found.server_log)
     plan = _plan(replay, found, asked, verdict, given)
@@ -186,7 +181,7 @@ def review_replay(replay: EvidenceReplay, asked: ReviewAsked, given: ReviewGiven
         verdict,
         EvidenceCoverage(
             replay.evidence.ledgers,
-            [covered(each) for each in replay.moment],
+            [covered(each) for each in replay.snapshot],
             verdict.coverage,
             replay.evidence.notes,
             [each.name for each in given.server_logs],
@@ -196,8 +191,7 @@ def review_replay(replay: EvidenceReplay, asked: ReviewAsked, given: ReviewGiven
         plan,
         citations(cited_records(replay.evidence, places), places, named),
         unsaid(bool(found.server_log)),
-        replay.moment.newest_timestamp,
-        _sizes(replay) if asked.is_of_log else (),
+        replay.snapshot.newest_timestamp,
     )
 
 
@@ -206,7 +200,7 @@ def _groups(
 ) -> tuple[list[ReviewedGroup], list[list[Sentence]]]:
     """Return the groups in the order of the ranking, and the stories of them and of the log in the range."""
     homes = {(each.group, each.log_partition): number for number, each in enumerate(worst)}
-    stories = [log_story(found.of_log, asked)] if asked.is_of_log else []
+    stories = [log_story(found, asked)] if not asked.wanted.groups and not asked.wanted.topics else []
     groups: dict[int, ReviewedGroup] = {}
     names = Wanted(NameFilter([exact_text(each.group) for each in worst]), *asked.wanted[1:])
     for each in found.groups(names) if worst else ():
@@ -225,21 +219,18 @@ def _group(
         ranked,
         each.rows,
         ranked.findings,
-        told_group(each, replay.moment, asked.wanted, found.server_log),
+        told_group(each, replay.snapshot, asked.wanted, found.server_log),
         found.rebalances(each.rows),
     )
-
-
-def _sizes(replay: EvidenceReplay) -> list[Row]:
-    """Return whose bytes the evidence is made of, which is read once more for it."""
-    sizes = EvidenceSizes(replay.again().evidence)
-    return group_rows(sizes.run(), sizes.newest_timestamp)
 
 
 def _plan(
     replay: EvidenceReplay, found: LogFindings, asked: ReviewAsked, verdict: Verdict, given: ReviewGiven
 ) -> WayBack | None:
-    plan = given.plan or PlanAsked.proposed(each.findings for each in verdict.ranked)
+    plan = given.plan
+    if plan is None:
+        proposal = proposal_of(verdict.ranked)
+        plan = None if proposal is None or proposal.group is None else PlanAsked.before(proposal)
     if plan is None:
         return None
     return way_back(replay, found, plan, PlanTools(given.ends, given.kafka, given.plan_command))

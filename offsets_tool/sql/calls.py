@@ -8,7 +8,7 @@ from offsets_tool.sql.macros import PREFIX
 from offsets_tool.sql.refused import refused
 
 
-def given(node: exp.Expr, parts: Sequence[str]) -> list[exp.Expr]:
+def arguments(node: exp.Expr, parts: Sequence[str]) -> list[exp.Expr]:
     """Return the parts of a function that are arguments; refuses one that has others too."""
     if any(name not in parts for name, value in node.args.items() if isinstance(value, exp.Expr)):
         raise refused(node)

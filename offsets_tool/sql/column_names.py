@@ -76,8 +76,8 @@ def _shown(each: exp.Expr) -> str | None:
 def _name(each: exp.Expr) -> str:
     if isinstance(each, exp.Column | exp.Dot):
         return each.name if isinstance(each, exp.Column) else f"{_name(each.this)}.{each.expression.name}"
-    for told in _NAMES:
-        if (name := told(each)) is not None:
+    for name_of in _NAMES:
+        if (name := name_of(each)) is not None:
             return name
     return each.sql("spark")
 

@@ -15,17 +15,17 @@ import pyarrow as pa
 from sqlglot import exp
 
 from offsets_tool.errors import OffsetsToolError, SourceError, UsageError
-from offsets_tool.lake.answers import QueryResult, plain, told_apart
+from offsets_tool.lake.answers import QueryResult, distinct_names, plain
 from offsets_tool.lake.contents import CONTENTS, OF_CONTENTS, VIEWS, not_there, shown_of
-from offsets_tool.lake.damage import damage_of_lake, with_what_holds
-from offsets_tool.lake.moment import Counted, ReadRow, Runs, counted_rows
+from offsets_tool.lake.damage import damage_of_lake, with_remedy
+from offsets_tool.lake.moment import FinishedRows, ReadRow, Runs, finished_rows
 from offsets_tool.lake.tables import ALL_TABLES, Table
 from offsets_tool.lake.whole import check_whole, open_table
 from offsets_tool.log.archive.delta import OpenDelta, dataset_of, open_delta, parquet_files
-from offsets_tool.log.refusals import known_refusal
+from offsets_tool.log.refusals import meant_refusal
 from offsets_tool.log.storage import StoredPath, as_path
 from offsets_tool.sql.column_names import columns_of
-from offsets_tool.sql.failures import OF_QUERIES, told
+from offsets_tool.sql.failures import OF_QUERIES, as_tool_error
 from offsets_tool.sql.macros import CREATE
 from offsets_tool.sql.spark_sql import parsed
 from offsets_tool.sql.translate import duckdb_sql, duckdb_view
@@ -86,10 +86,10 @@ class DuckLake:
         self.shown = shown_of(counted, [table for table in counted if table.name in self._tables])
         """All tables and views, those too that cannot be asked yet."""
 
-    def _opened(self, root: Path) -> dict[Table, Counted[_Stored] | None]:
+    def _opened(self, root: Path) -> dict[Table, FinishedRows[_Stored] | None]:
         """Return the tables with the rows that count, and let DuckDB open no other file from now on."""
         check_whole(root)
-        counted = counted_rows(self._lake, partial(_stored, self._session, root))
+        counted = finished_rows(self._lake, partial(_stored, self._session, root))
         as_of = {table: found and _as_of(found) for table, found in counted.items()}
         files = [file for found in as_of.values() if found for file in _files(found.stored.opened)]
         self._session.execute(f"SET allowed_paths = [{', '.join(map(_text, files))}]")
@@ -111,7 +111,7 @@ class DuckLake:
                 self._show(name)
             asked = columns_of(tree)
             rows = self._session.sql(duckdb_sql(tree))
-            columns = told_apart(_named(rows.columns, asked))
+            columns = distinct_names(_answer_names(rows.columns, asked))
             sums = [number for number, type_ in enumerate(rows.types) if str(type_) == "HUGEINT"]
             return QueryResult(columns, self._rows(rows, columns, sums))
 
@@ -142,7 +142,7 @@ class DuckLake:
             self._show_view(name)
         self._made.add(name)
 
-    def _show_table(self, name: str, found: Counted[_Stored]) -> None:
+    def _show_table(self, name: str, found: FinishedRows[_Stored]) -> None:
         opened = found.stored.opened
         files = parquet_files(opened)
         if files is None:
@@ -186,8 +186,8 @@ class DuckLake:
         name = tree.this.name.lower()
         self._show(name)
         schema = self._session.sql(f'SELECT * FROM "{name}" LIMIT 0').to_arrow_table().schema
-        told_of = self._comments[name]
-        rows = ((each.name, spark_type(each.type), told_of.get(each.name)) for each in schema)
+        comments = self._comments[name]
+        rows = ((each.name, spark_type(each.type), comments.get(each.name)) for each in schema)
         return QueryResult(_DESCRIBED, (dict(zip(_DESCRIBED, row, strict=True)) for row in rows))
 
     @contextmanager
@@ -195,17 +195,15 @@ class DuckLake:
         try:
             yield
         except SourceError as error:
-            raise with_what_holds(error, self._lake) from error
+            raise with_remedy(error, self._lake) from error
         except duckdb.Error as error:
             root = as_path(self._lake).absolute()
-            if isinstance(root, StoredPath) and (refused := known_refusal(self._lake, str(error))):
+            if isinstance(root, StoredPath) and (refused := meant_refusal(self._lake, str(error))):
                 raise refused from error
             of_files = not isinstance(error, OF_QUERIES) and not isinstance(root, StoredPath)
             if of_files and (damage := damage_of_lake(root)):
-                raise with_what_holds(
-                    SourceError(damage.path.as_posix(), damage.reason), self._lake
-                ) from error
-            raise told(error, self._columns()) from error
+                raise with_remedy(SourceError(damage.path.as_posix(), damage.reason), self._lake) from error
+            raise as_tool_error(error, self._columns()) from error
 
     def _columns(self) -> list[str]:
         """The columns of all tables and views that queries have named."""
@@ -221,7 +219,7 @@ def _stored(session: duckdb.DuckDBPyConnection, root: Path, table: Table) -> _St
     return _Stored(session, root / table.name, opened) if opened is not None else None
 
 
-def _as_of(found: Counted[_Stored]) -> Counted[_Stored]:
+def _as_of(found: FinishedRows[_Stored]) -> FinishedRows[_Stored]:
     """Return the rows of a table that count with the table open as of their version."""
     stored = found.stored
     if found.version in (None, stored.opened.version()):
@@ -256,7 +254,7 @@ def _names(tree: exp.Query) -> list[str]:
     return list(dict.fromkeys(name for name in named if name and name not in own))
 
 
-def _named(found: Sequence[str], asked: Sequence[str | None]) -> list[str]:
+def _answer_names(found: Sequence[str], asked: Sequence[str | None]) -> list[str]:
     """Return the names of an answer's columns: as they were asked for, and those that a star stands for as they are."""
     many = len(found) - len(asked) + 1
     if asked.count(None) > 1:

@@ -25,7 +25,7 @@ _CANDIDATES: Final = re.compile(r'"([^"]+)"')
 _NUMBERS: Final = re.compile(r"overflow|out of range|cannot be cast|can't be cast|doesn't fit", re.I)
 
 
-def told(error: duckdb.Error, columns: Sequence[str] = ()) -> OffsetsToolError:
+def as_tool_error(error: duckdb.Error, columns: Sequence[str] = ()) -> OffsetsToolError:
     """Return an error of DuckDB as one sentence; `columns` are those that the query's tables have."""
     said = str(error).strip()
     first = said.partition("\n")[0].partition(": ")[2] or said

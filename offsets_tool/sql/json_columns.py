@@ -37,7 +37,7 @@ def from_json(text: exp.Expr, given: exp.Expr, named: exp.DataType | None = None
         this="json_transform",
         expressions=[exp.Cast(this=text, to=exp.DataType(this=exp.DType.JSON)), structure],
     )
-    return _named(read, type_, named or type_, count())
+    return _with_names(read, type_, named or type_, count())
 
 
 def _parsed(described: str) -> exp.DataType:
@@ -56,7 +56,7 @@ def _structure(type_: exp.DataType) -> Any:
     return _LEAVES[type_.this]
 
 
-def _named(value: exp.Expr, type_: exp.DataType, named: exp.DataType, numbers: "count[int]") -> exp.Expr:
+def _with_names(value: exp.Expr, type_: exp.DataType, named: exp.DataType, numbers: "count[int]") -> exp.Expr:
     """Return the value with the names of another type, and its texts of bytes as bytes."""
     if type_.this == exp.DType.BINARY:
         return exp.Anonymous(this="from_base64", expressions=[value])
@@ -64,14 +64,14 @@ def _named(value: exp.Expr, type_: exp.DataType, named: exp.DataType, numbers: "
         return value
     if type_.this == exp.DType.ARRAY:
         each = exp.to_identifier(f"each_{next(numbers)}", quoted=True)
-        made = _named(exp.Column(this=each.copy()), type_.expressions[0], named.expressions[0], numbers)
+        made = _with_names(exp.Column(this=each.copy()), type_.expressions[0], named.expressions[0], numbers)
         return exp.Anonymous(
             this="list_transform", expressions=[value, exp.Lambda(this=made, expressions=[each])]
         )
     fields = [
         exp.PropertyEQ(
             this=exp.to_identifier(ours.name, quoted=True),
-            expression=_named(
+            expression=_with_names(
                 exp.Anonymous(
                     this="struct_extract", expressions=[value.copy(), exp.Literal.string(theirs.name)]
                 ),

@@ -10,7 +10,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from offsets_tool.sql.calls import call, given, macro
+from offsets_tool.sql.calls import arguments, call, macro
 from offsets_tool.sql.functions import DUCKDB, MACROS, NAMED
 from offsets_tool.sql.json_columns import from_json
 from offsets_tool.sql.macros import PREFIX
@@ -55,15 +55,15 @@ def rewritten(node: exp.Expr) -> exp.Expr:
     kind = type(node)
     if kind in MACROS:
         name, *parts = MACROS[kind]
-        return call(f"{PREFIX}{name}", *given(node, parts))
+        return call(f"{PREFIX}{name}", *arguments(node, parts))
     if kind in DUCKDB:
         name, *parts = DUCKDB[kind]
-        return call(name, *given(node, parts))
+        return call(name, *arguments(node, parts))
     rewrite = REWRITES.get(kind)
     return rewrite(node) if rewrite else node
 
 
-def _named(node: exp.Expr) -> exp.Expr:
+def _renamed_call(node: exp.Expr) -> exp.Expr:
     return call(NAMED[node.name.lower()], *node.expressions)
 
 
@@ -101,7 +101,7 @@ def _like(node: exp.Expr) -> exp.Expr:
 
 
 def _regexp_like(node: exp.Expr) -> exp.Expr:
-    return call("regexp_matches", *given(node, ["this", "expression"]))
+    return call("regexp_matches", *arguments(node, ["this", "expression"]))
 
 
 def _regexp_extract(node: exp.Expr) -> exp.Expr:
@@ -180,7 +180,7 @@ def _window(node: exp.Expr) -> exp.Expr:
 
 
 REWRITES: Final[Mapping[type[exp.Expr], Rewrite]] = {
-    exp.Anonymous: _named,
+    exp.Anonymous: _renamed_call,
     exp.AnyValue: _any_value,
     exp.ArrayAgg: collected,
     exp.ArraySort: sorted_list,

@@ -51,8 +51,8 @@ def parsed(query: str) -> exp.Query | exp.Describe:
 
 
 def _where(error: ParseError | TokenError) -> str:
-    told = error.errors[0] if isinstance(error, ParseError) and error.errors else None
-    if told is None:
+    parsed = error.errors[0] if isinstance(error, ParseError) and error.errors else None
+    if parsed is None:
         return str(error).partition("\n")[0]
-    near = f" near {told['highlight']}" if told.get("highlight") else ""
-    return f"line {told['line']}, column {told['col']}{near}: {told['description']}"
+    near = f" near {parsed['highlight']}" if parsed.get("highlight") else ""
+    return f"line {parsed['line']}, column {parsed['col']}{near}: {parsed['description']}"

@@ -10,7 +10,7 @@ from typing import Final
 from offsets_tool.as_of.transactions import TransactionOutcome
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.sentences import count, of_topics, span
-from offsets_tool.history.change_labels import offset_what
+from offsets_tool.history.change_labels import offset_label
 from offsets_tool.history.rows import AnomalyRow, OffsetBeginCause, OffsetHistoryRow
 from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.story.sentence import Moment, Sentence, SentenceKind, when
@@ -59,7 +59,7 @@ def visibility_sentences(rows: GroupRows) -> Iterator[Sentence]:
 
 def _visibility(rows: GroupRows, offsets: list[OffsetHistoryRow], cause: str, at: int) -> Sentence:
     what = f"{count(len(offsets), 'offset')} {of_topics([row.topic for row in offsets])}"
-    label = offset_what(None, offsets[0])
+    label = offset_label(None, offsets[0])
     meaning = (
         "the coordinator keeps them without answering anybody with them"
         if cause == OffsetBeginCause.HIDDEN

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from offsets_tool.findings.sentences import count, listed, named, span
-from offsets_tool.history.change_labels import group_what
+from offsets_tool.history.change_labels import group_label
 from offsets_tool.history.rows import GroupEndCause, GroupHistoryRow
 from offsets_tool.rebalances.members import GroupMembers
 from offsets_tool.rebalances.steps import SETTLED, GroupStep, number_of
@@ -57,7 +57,7 @@ def _head(change: GroupStep) -> str:
     if change.is_renumbered:
         return f"Rebalance to {_number_text(after)}"
     return (
-        "Without a rebalance" if any(change.turnover) else f"The group changes: {group_what(before, after)}"
+        "Without a rebalance" if any(change.turnover) else f"The group changes: {group_label(before, after)}"
     )
 
 
@@ -107,7 +107,7 @@ def _new_leader(change: GroupStep, members: GroupMembers) -> Iterator[str]:
 
 def _held_back(change: GroupStep, members: GroupMembers) -> Iterator[str]:
     """Yield who took the longest to give up partitions that others waited for, if that was long."""
-    held = members.longest_held(change.first, change.last)
+    held = members.longest_revocation(change.first, change.last)
     if held is not None and held.took >= _LONG_MS:
         yield f"{named(members.name(held.member_id))} took {span(held.took)} to give up {count(held.partitions, 'partition')}"
 

@@ -24,7 +24,7 @@ def _kind(type_: RecordType) -> View:
     return View(
         _snake(type_.name),
         comment,
-        f"SELECT {_place(type_)}, is_tombstone, {columns} FROM ({_values(type_)})",
+        f"SELECT {_origin_columns(type_)}, is_tombstone, {columns} FROM ({_values(type_)})",
         _WRITTEN | {f.name: f"{camel(f.name)} of the value; null where its layout has none." for f in fields},
     )
 
@@ -38,7 +38,7 @@ def _members(type_: RecordType) -> View:
         f"{_snake(type_.name)}_members",
         "A member of a generation of a classic group, as that generation's record has it.",
         f"""
-        SELECT {_place(type_)}, {of_group}, {", ".join(_columns(fields, "member"))}
+        SELECT {_origin_columns(type_)}, {of_group}, {", ".join(_columns(fields, "member"))}
         FROM (SELECT *, explode(value.members) AS member FROM ({_values(type_)}) WHERE value IS NOT NULL)
         """,
         _WRITTEN
@@ -55,7 +55,7 @@ def _values(type_: RecordType) -> str:
     return f"SELECT *, {read} AS value FROM events WHERE record_type = {type_.id}"
 
 
-def _place(type_: RecordType) -> str:
+def _origin_columns(type_: RecordType) -> str:
     named = [f.name for f in schema_of(type_.key).fields if f.name in ("member_id", "regular_expression")]
     columns = (
         "cluster",

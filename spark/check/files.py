@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from offsets_tool.errors import SourceError
 from offsets_tool.findings.rows import Severity
-from offsets_tool.lake.damage import what_holds
+from offsets_tool.lake.damage import remedy_for
 from offsets_tool.lake.journal import journal_in
 from offsets_tool.lake.tables import ALL_TABLES, REPLAY_TABLES, REPLAYS, TABLES, Table
 from offsets_tool.lake.whole import layout_error_of
@@ -55,7 +55,7 @@ def _of_table(lake: LakeToCheck, table: Table) -> Defect | None:
 def broken(lake: LakeToCheck, path: Path, reason: str) -> Defect:
     """Return the problem that a file of the lake is damaged, with what still holds and what to do."""
     where = path.relative_to(lake.root).as_posix() if path.is_relative_to(lake.root) else path.as_posix()
-    held = what_holds(lake.root, path) or "put it back from a backup"
+    held = remedy_for(lake.root, path) or "put it back from a backup"
     return Defect(where, Severity.CRITICAL, reason, held)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from offsets_tool.findings.rows import Severity
-from offsets_tool.lake.damage import what_holds
+from offsets_tool.lake.damage import remedy_for
 from offsets_tool.lake.tables import DERIVED_TABLES, EXPIRY, REPLAYS, Table
 from spark.check.checked import Defect, Looked
 from spark.check.files import left_files
@@ -78,7 +78,7 @@ def _recounted(lake: LakeToCheck, place: LogPartition, row: Mapping[str, Any]) -
     if there - dropped <= replayed <= there:
         return None
     said = f"replays have replayed {replayed} records, where sources has {there}"
-    remedy = what_holds(lake.root, lake.root / REPLAYS.name) or ""
+    remedy = remedy_for(lake.root, lake.root / REPLAYS.name) or ""
     return Defect(partition_text(*place), Severity.CRITICAL, said, remedy)
 
 
@@ -141,7 +141,7 @@ def _of_clusters(lake: LakeToCheck, table: Table, made: Mapping[str, Fields], ne
         says, has = row["rows"] if row else 0, there[cluster,]
         if has != says:
             said = f"has {has} rows, where derivations accounts for {says}"
-            held = what_holds(lake.root, lake.root / table.name) or remedy
+            held = remedy_for(lake.root, lake.root / table.name) or remedy
             yield Defect(where, Severity.CRITICAL, said, held)
         elif why := newest.why_outdated(cluster, row):
             yield Defect(where, Severity.WARNING, why, remedy)

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -27,11 +27,11 @@ from spark.lake.replaced import Replaced, ReplacedPlaces, Replacement
 
 BasisFields = Mapping[str, Any]
 """What rows were computed from: the run of the replay and the options, as JSON has them."""
-Made = tuple[str, NewFile]
-"""A cluster, and a new file with rows of it."""
+Made = Mapping[str, list[NewFile]]
+"""By cluster the new files with rows of it; a cluster that could not be computed is not in it."""
 WantedRows = Mapping[str, pa.Table | None]
 """By cluster the partitions of topics whose rows are to be computed (columns topic, partition); None for all."""
-Make = Callable[[WantedRows, int], list[Made]]
+Make = Callable[[WantedRows, int], Made]
 """Computes the wanted rows and writes their files, for a run."""
 Since = Callable[[str, BasisFields], pa.Table | None]
 """From a cluster and the basis of its present rows to the partitions of topics to compute again; None for all."""
@@ -78,10 +78,10 @@ def replayed(root: Path) -> Iterator[dict[str, int]]:
 def derive(
     root: Path, job: Chain, basis: Mapping[str, BasisFields], make: Make, since: Since | None = None
 ) -> Derived:
-    """Let `make` compute the rows of clusters whose `basis` has changed, and commit them in place of the earlier ones.
+    """Let `make` compute the rows of clusters whose `basis` has changed, and commit them in place of the earlier ones, together.
 
     The job's last table is `derivations`; the rows that are counted are those of the first. For a cluster that has rows already,
-    `since` gives the partitions of topics to compute again; without it, all are.
+    `since` gives the partitions of topics to compute again; without it, all are. What `make` does not give stays as it was.
     """
     at, lake, tables = datetime.now(UTC), ArrowLake(root, job), job.tables[:-1]
     lake.create()
@@ -92,19 +92,21 @@ def derive(
     known, run = _known(lake, tables[0]), lake.next_run()
     wanted = {of: since(of, json.loads(known[of]["basis"])) if since and of in known else None for of in new}
     made = make(wanted, run)
-    counted = {(of, table.name): _count(made, of, table) for of in new for table in tables}
-    replaced = {of: replaced_rows(of, places) for of, places in wanted.items()}
+    if not made:
+        return Derived(None, {}, notes)
+    counted = {(of, table.name): _count(files, table) for of, files in made.items() for table in tables}
+    replaced = {of: replaced_rows(of, wanted[of]) for of in made}
     told = [
         DerivationRow(of, table, _text(basis[of]), rows + _left(lake, known.get(of), replaced[of]), at, run)
         for (of, table), rows in counted.items()
     ]
-    files = [*(file for _, file in made), *write_rows(root, DERIVATIONS, told)]
+    files = [*chain.from_iterable(made.values()), *write_rows(root, DERIVATIONS, told)]
     lake.commit(run, files, list(replaced.values()))
-    return Derived(run, {of: counted[of, tables[0].name] for of in new}, notes)
+    return Derived(run, {of: counted[of, tables[0].name] for of in made}, notes)
 
 
-def _count(made: Iterable[Made], cluster: str, table: Table) -> int:
-    return sum(file.rows for of, file in made if of == cluster and file.table == table.name)
+def _count(files: Iterable[NewFile], table: Table) -> int:
+    return sum(file.rows for file in files if file.table == table.name)
 
 
 def outdated(lake: ArrowLake, tables: Iterable[Table], basis: Mapping[str, BasisFields]) -> list[str]:
@@ -205,9 +207,12 @@ def write_together(
     yield record_batch(FilesMade, [FilesMade(cluster, json.dumps(files))])
 
 
-def made_of(results: Iterable[Sequence[Any]]) -> list[Made]:
-    """Return the files that tasks have written, from their rows of FilesMade."""
-    return [(cluster, NewFile(*file)) for cluster, files in results for file in json.loads(files)]
+def made_of(clusters: Iterable[str], results: Iterable[Sequence[Any]]) -> Made:
+    """Return the files that tasks have written with rows of these clusters, from their rows of FilesMade."""
+    made: dict[str, list[NewFile]] = {cluster: [] for cluster in clusters}
+    for cluster, files in results:
+        made[cluster] += (NewFile(*file) for file in json.loads(files))
+    return made
 
 
 def _known(lake: ArrowLake, table: Table) -> dict[str, dict[str, Any]]:

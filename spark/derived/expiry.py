@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from offsets_tool.columns.expiry import ExpiryAsked
 from offsets_tool.errors import OffsetsToolError, SourceError
-from offsets_tool.evidence.expiring import PolicyGiven, basis_note
+from offsets_tool.evidence.expiring import PolicyOverrides, basis_note
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.policy import Basis, ClusterFacts, by_removals
 from offsets_tool.expiry.policy_search import Ages
@@ -20,7 +20,7 @@ from offsets_tool.expiry.topic_removals import LogEnd, log_end_of
 from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, REMOVALS, REPLAYS
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.replay.rules import Rules
-from spark.derived.derive import Derived, Made, asked_before, derive, replayed
+from spark.derived.derive import Derived, Made, asked_before, derive, made_of, replayed
 from spark.derived.expiry_ages import ages_left, ages_removed
 from spark.derived.expiry_tasks import ExpiryInput, ExpiryJob, write_live, write_removed
 from spark.ingest.plan import ARCHIVE, counts
@@ -35,14 +35,14 @@ from spark.runtime.rows import RECORD_BYTES, Progress, StartSpark, is_little, of
 OF_EXPIRY: Final = Chain("offsets-tool expiry", (EXPIRY, DERIVATIONS))
 
 
-def as_before(lake: str) -> PolicyGiven:
+def as_before(lake: str) -> PolicyOverrides:
     """Return the policy with which the lake's expiry was last computed; the default one where it never was."""
     asked = asked_before(root_of(lake), EXPIRY)
     release = asked.pop("release", None)
-    return PolicyGiven(release=release and tuple(release), **asked)
+    return PolicyOverrides(release=release and tuple(release), **asked)
 
 
-def expiry(lake: str, start: StartSpark, request: PolicyGiven, progress: Progress = untold) -> Derived:
+def expiry(lake: str, start: StartSpark, request: PolicyOverrides, progress: Progress = untold) -> Derived:
     """Compute the expiry of clusters where something is new, and commit it; `start` makes a session, if there is something to do.
 
     `progress` is told in checkpoints of log partitions, and in files of `removals`.
@@ -64,11 +64,11 @@ def expiry(lake: str, start: StartSpark, request: PolicyGiven, progress: Progres
 class _Expiry:
     """Computes expiry by tasks: of live offsets from checkpoints, of removed ones from `removals`; `notes` name the policy."""
 
-    def __init__(self, root: Path, start: StartSpark, request: PolicyGiven, progress: Progress) -> None:
+    def __init__(self, root: Path, start: StartSpark, request: PolicyOverrides, progress: Progress) -> None:
         self._root, self._start, self._request, self._progress = root, start, request, progress
         self.notes: list[str] = []
 
-    def make(self, clusters: Collection[str], run: int) -> list[Made]:
+    def make(self, clusters: Collection[str], run: int) -> Made:
         replays = {
             place: row
             for place, row in latest(ArrowLake(self._root).rows(REPLAYS)).items()
@@ -85,7 +85,7 @@ class _Expiry:
             self._say(cluster, each.bases[0])
         job = job._replace(asked={cluster: _asked(each) for cluster, each in found.items()})
         live = write_live(job, given)
-        return [*live.made, *write_removed(job, given, live.alive)]
+        return made_of(clusters, [*live.files, *write_removed(job, given, live.alive)])
 
     def _given(self, checkpoints: Sequence[tuple[LogPartition, str]]) -> ExpiryInput:
         files = facts_of(open_delta(self._root / REMOVALS.name))
@@ -155,7 +155,7 @@ def _log_ends(
     root: Path, replays: Mapping[LogPartition, Replay], facts: Mapping[LogPartition, LogFacts]
 ) -> dict[LogPartition, LogEnd]:
     """Return how each log partition ends, and the offset from which on it is complete."""
-    begins = first_offsets(root, max((row["ingest_run"] for row in replays.values()), default=0))
+    begins = _begins(root, max((row["ingest_run"] for row in replays.values()), default=0))
     return {
         place: log_end_of(
             is_new=row["rules"] == Rules.NEW,
@@ -167,7 +167,7 @@ def _log_ends(
     }
 
 
-def first_offsets(root: Path, upto: int) -> dict[LogPartition, int]:
+def _begins(root: Path, upto: int) -> dict[LogPartition, int]:
     """Return the base offset of each log partition's first segment, among those of ingests up to the run `upto`."""
     begins: dict[LogPartition, int] = {}
     for source in ArrowLake(root).sources():

@@ -28,7 +28,7 @@ from offsets_tool.lake.tables import EXPIRY, REMOVALS
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.schema import Bytes, Int32, String
 from offsets_tool.wire.text import shown
-from spark.derived.derive import FilesMade, Made, made_of, write_derived
+from spark.derived.derive import FilesMade, write_derived
 from spark.lake.folder import root_of
 from spark.lake.scan import file_rows
 from spark.replay.checkpoints import REMEDY, checkpoint_path
@@ -60,9 +60,9 @@ class ExpiryJob(NamedTuple):
 
 
 class Live(NamedTuple):
-    """The files with rows of live offsets, and by cluster the longest lifetimes of topics."""
+    """The files with rows of live offsets (FilesMade), and by cluster the longest lifetimes of topics."""
 
-    made: list[Made]
+    files: Sequence[FilesMade]
     alive: Mapping[str, Sequence[LongestLifetime]]
 
 
@@ -83,12 +83,10 @@ def write_live(job: ExpiryJob, given: ExpiryInput) -> Live:
     if error := next((each.error for each in told if each.error), None):
         raise OffsetsToolError(error)
     alive: dict[str, list[LongestLifetime]] = {cluster: [] for cluster in job.asked}
-    made = list[Made]()
-    for each in told:
-        cluster = checkpoints[each.unit][0][0]
-        made += made_of([(cluster, each.files)])
-        alive[cluster] += pickle.loads(each.alive)
-    return Live(made, alive)
+    files = [FilesMade(checkpoints[each.unit][0][0], each.files) for each in told]
+    for of, each in zip(files, told, strict=True):
+        alive[of.cluster] += pickle.loads(each.alive)
+    return Live(files, alive)
 
 
 def _live_task(job: ExpiryJob, checkpoints: Sequence[tuple[LogPartition, str]]) -> Task:
@@ -110,7 +108,7 @@ def _live(job: ExpiryJob, unit: int, cluster: str, name: str) -> _LiveTold:
     except (OffsetsToolError, OSError) as error:
         return _LiveTold(unit, shown(str(error)), "[]", b"")
     files = [file for each in done for text in each.column("files").to_pylist() for file in json.loads(text)]
-    return _LiveTold(unit, None, json.dumps(files), pickle.dumps(found.alive))
+    return _LiveTold(unit, None, json.dumps(files), pickle.dumps(found.longest))
 
 
 def with_checkpoints(
@@ -151,14 +149,15 @@ class _Fact(NamedTuple):
 
 def write_removed(
     job: ExpiryJob, given: ExpiryInput, alive: Mapping[str, Sequence[LongestLifetime]]
-) -> list[Made]:
-    """Write the rows of removed offsets, by a task for each topic that gets all that any group lost in it."""
+) -> list[FilesMade]:
+    """Write the rows of removed offsets, by a task for each topic that gets all that any group lost in it; return their files."""
     lifetimes = [_Fact(cluster, *each) for cluster, some in alive.items() for each in longest_lifetimes(some)]
     task = _removals_task(job, given.removals, lifetimes)
     # One more unit brings the lifetimes.
     lost = given.units(len(given.removals) + 1).through(task, arrow_schema(_Fact))
     by_topic = lost.grouped(["cluster", "topic"], ["cluster", "topic"])
-    return made_of(by_topic.through(_explain_task(job), arrow_schema(FilesMade)).collect())
+    done = by_topic.through(_explain_task(job), arrow_schema(FilesMade)).collect()
+    return [FilesMade(*each) for each in done]
 
 
 def _removals_task(job: ExpiryJob, removals: Sequence[Path], lifetimes: Sequence[_Fact]) -> Task:

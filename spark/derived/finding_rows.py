@@ -6,7 +6,7 @@ of one group at a time. Knows no finding.
 
 import pickle
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -33,7 +33,7 @@ from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.schema import Bytes, Int32, String
 from offsets_tool.wire.text import from_shown, shown
-from spark.lake.scan import facts_of, file_rows, is_within
+from spark.lake.scan import FileFacts, facts_of, file_rows, is_within
 from spark.runtime.rows import Batches, Progress, Rows, StartSpark, is_little, numbers_of, of_units
 
 KINDS: Final[tuple[type[GroupRow], ...]] = (
@@ -59,6 +59,23 @@ class _Packed(NamedTuple):
     rows: Bytes
 
 
+class HistoryFile(NamedTuple):
+    """A file of a table that findings rest on: the number of its rows' kind, where it is, and what Delta says of it."""
+
+    kind: int
+    path: Path
+    facts: FileFacts
+
+
+def history_files(root: Path) -> list[HistoryFile]:
+    """Return the files of all tables of a lake that findings rest on."""
+    return [
+        HistoryFile(kind, root / table.name / facts["path"], facts)
+        for kind, table in enumerate(TABLES)
+        for facts in facts_of(open_delta(root / table.name))
+    ]
+
+
 class FindingInput(NamedTuple):
     """The files that may have rows of a cluster, and what no row says."""
 
@@ -73,16 +90,16 @@ class FindingInput(NamedTuple):
 
     @classmethod
     def of(
-        cls, root: Path, cluster: str, stretches: Mapping[int | None, LogStretch], retention_ms: int | None
+        cls,
+        files: Iterable[HistoryFile],
+        cluster: str,
+        stretches: Mapping[int | None, LogStretch],
+        retention_ms: int | None,
     ) -> "FindingInput":
-        """Return the files of the lake that may have rows of a cluster."""
-        files, records = [], 0
-        for number, table in enumerate(TABLES):
-            for facts in facts_of(open_delta(root / table.name)):
-                if is_within(facts, "cluster", cluster):
-                    files.append((number, root / table.name / facts["path"]))
-                    records += facts["num_records"]
-        return cls(cluster, files, records, stretches, retention_ms)
+        """Return those of a lake's `history_files` that may have rows of a cluster, and what no row says."""
+        its = [file for file in files if is_within(file.facts, "cluster", cluster)]
+        records = sum(file.facts["num_records"] for file in its)
+        return cls(cluster, [(file.kind, file.path) for file in its], records, stretches, retention_ms)
 
     def grouped(self, start: StartSpark, progress: Progress) -> Rows:
         """Return the cluster's rows, those of a group together, for tasks that take them by `groups_of`."""

@@ -2,10 +2,11 @@
 
 Rows are read twice: first for what holds for all groups (LogContext), offsets by column; then for the rows of each group. What
 concerns log partitions as a whole is found from `sources` and `replays`. A cluster is computed again when it was replayed, or its
-expiry was. Each cluster is committed alone, and one that fails stops no other.
+expiry was. Some clusters are committed together, and one that fails stops no other.
 """
 
 import pickle
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -41,18 +42,21 @@ from spark.derived.derive import (
     write_together,
 )
 from spark.derived.expiry import facts_of_logs
-from spark.derived.finding_rows import FindingInput
+from spark.derived.finding_rows import FindingInput, history_files
 from spark.derived.log_findings import partition_facts
+from spark.ingest.plan import SourceFields
 from spark.lake.commit import ArrowLake, Chain
 from spark.lake.failures import in_one_sentence
 from spark.lake.folder import root_of
-from spark.replay.plan import latest
+from spark.lake.parquet import NewFile
+from spark.replay.plan import LakeRow, LogPartition, latest
 from spark.runtime.rows import Batches, Progress, StartSpark, Task, untold
 
 OF_FINDINGS: Final = Chain("offsets-tool findings", (FINDINGS, REBALANCES, DERIVATIONS))
+CLUSTERS_AT_ONCE: Final = 64
+"""How many clusters are committed together: one that is killed in between begins with the first that is not committed yet."""
 _AT_ONCE: Final = 4_096
 """How many rows of a table are written at a time."""
-
 
 _TABLES: Final[dict[type, Table]] = {Finding: FINDINGS, RebalanceRow: REBALANCES}
 """The tables of the rows that groups have here."""
@@ -67,7 +71,7 @@ class _Part(NamedTuple):
 def findings(
     lake: str, start: StartSpark, clusters: Collection[str] = (), progress: Progress = untold
 ) -> Derived:
-    """Compute findings and rebalances of clusters (all, if none is named) where something is new; commit them, cluster by cluster.
+    """Compute findings and rebalances of clusters (all, if none is named) where something is new; commit them, some at a time.
 
     `start` makes a session, and is called only where there is much to do; `progress` is told in files and tasks of one cluster.
     UsageError where the lake has no histories yet, and for an unknown cluster. A cluster that fails is named in `problems`.
@@ -83,54 +87,62 @@ def findings(
 
 
 class _Findings:
-    """Computes the findings of one cluster after the other."""
+    """Computes the findings of clusters, some at a time; what the lake says of all clusters is read once."""
 
-    def __init__(self, root: Path, start: StartSpark, replays: Mapping[str, int], progress: Progress) -> None:
-        self._root, self._start, self._replays, self._progress = root, start, replays, progress
+    def __init__(self, root: Path, start: StartSpark, runs: Mapping[str, int], progress: Progress) -> None:
+        self._root, self._start, self._runs, self._progress = root, start, runs, progress
         self._expiry = known_derivations(root, EXPIRY)
+        self._problems: dict[str, str] = {}
 
     def of(self, clusters: Collection[str]) -> Derived:
         """Compute the findings of those clusters of which they are not up to date."""
         lake = ArrowLake(self._root, OF_FINDINGS)
         lake.create()
         notes = [note for note in [lake.finish()] if note]
-        done = Derived(None, {}, notes)
-        for cluster in outdated(
-            lake, OF_FINDINGS.tables[:-1], {cluster: self._basis(cluster) for cluster in clusters}
-        ):
-            each = self._tried(cluster)
-            done = Derived(
-                each.run or done.run,
-                done.rows | each.rows,
-                [*done.notes, *each.notes],
-                (*done.problems, *each.problems),
-            )
-        return done
+        bases = {cluster: self._basis(cluster) for cluster in clusters}
+        wanted = outdated(lake, OF_FINDINGS.tables[:-1], bases)
+        run, rows = None, dict[str, int]()
+        if wanted:
+            self._read()
+        for begin in range(0, len(wanted), CLUSTERS_AT_ONCE):
+            some = {cluster: bases[cluster] for cluster in wanted[begin : begin + CLUSTERS_AT_ONCE]}
+            each = derive(self._root, OF_FINDINGS, some, self._make)
+            run, rows, notes = each.run or run, rows | each.rows, notes + each.notes
+        problems = (f"findings of cluster {cluster!r}: {why}" for cluster, why in self._problems.items())
+        return Derived(run, rows, notes, tuple(problems))
+
+    def _read(self) -> None:
+        self._files = history_files(self._root)
+        self._sources: dict[str, list[SourceFields]] = defaultdict(list)
+        for row in ArrowLake(self._root).sources():
+            self._sources[row["cluster"]].append(row)
+        self._replays: dict[str, dict[LogPartition, LakeRow]] = defaultdict(dict)
+        for place, replay in latest(ArrowLake(self._root).rows(REPLAYS)).items():
+            self._replays[place[0]][place] = replay
 
     def _basis(self, cluster: str) -> BasisFields:
         expiry = self._expiry.get(cluster)
         return {
-            "replay": self._replays[cluster],
+            "replay": self._runs[cluster],
             "expiry": expiry and expiry.run,
             "version": __version__,
         }
 
-    def _tried(self, cluster: str) -> Derived:
-        try:
-            with in_one_sentence(str(self._root)):
-                return derive(self._root, OF_FINDINGS, {cluster: self._basis(cluster)}, self._make)
-        except (UsageError, SetupError):
-            raise
-        except OffsetsToolError as error:
-            return Derived(None, {}, [], (f"findings of cluster {cluster!r}: {error}",))
+    def _make(self, clusters: WantedRows, run: int) -> Made:
+        made: dict[str, list[NewFile]] = {}
+        for cluster in clusters:
+            try:
+                with in_one_sentence(str(self._root)):
+                    made |= made_of([cluster], self._found(cluster, run))
+            except (UsageError, SetupError):
+                raise
+            except OffsetsToolError as error:
+                self._problems[cluster] = str(error)
+        return made
 
-    def _make(self, wanted: WantedRows, run: int) -> list[Made]:
-        [cluster] = wanted
-        replays = {
-            place: row
-            for place, row in latest(ArrowLake(self._root).rows(REPLAYS)).items()
-            if place[0] == cluster
-        }
+    def _found(self, cluster: str, run: int) -> list[Sequence[Any]]:
+        """Write the findings and rebalances of a cluster, and return the rows of FilesMade."""
+        replays = self._replays[cluster]
         facts = facts_of_logs(self._root, replays)
         newest = {place: each.newest for place, each in facts.items()}
         stretches = {
@@ -139,20 +151,15 @@ class _Findings:
             )
             for place, row in replays.items()
         }
-        given = FindingInput.of(self._root, cluster, stretches, self._retention(cluster))
-        told = self._summed(given).context(
+        given = FindingInput.of(self._files, cluster, stretches, self._retention(cluster))
+        context = self._summed(given).context(
             newest_at=max((at for at in newest.values() if at is not None), default=None),
             is_new=any(row["rules"] == Rules.NEW for row in replays.values()),
         )
-        task = _finding_task(self._root, run, given, told)
-        partitions = partition_facts(self._root, cluster, replays, facts)
+        task = _finding_task(self._root, run, given, context)
+        partitions = partition_facts(cluster, self._sources[cluster], replays, facts)
         of_groups = given.grouped(self._start, self._progress).through(task, arrow_schema(FilesMade))
-        return made_of(
-            [
-                *of_groups.collect(),
-                *self._of_log(run, cluster, told, partitions),
-            ]
-        )
+        return [*of_groups.collect(), *self._of_log(run, cluster, context, partitions)]
 
     def _of_log(
         self, run: int, cluster: str, context: LogContext, partitions: Iterable[PartitionFacts]
@@ -166,7 +173,7 @@ class _Findings:
     def _retention(self, cluster: str) -> int | None:
         """Return the retention that counts, where expiry was asked for several."""
         expiry = self._expiry.get(cluster)
-        if expiry is None or expiry.basis["replay"] != self._replays[cluster]:
+        if expiry is None or expiry.basis["replay"] != self._runs[cluster]:
             raise OffsetsToolError(
                 "its expiry is not that of its last replay: run offsets-spark expiry first"
             )

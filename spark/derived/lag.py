@@ -109,18 +109,17 @@ class _Lag(NamedTuple):
             return None
         return new_places(self.root, cluster, known["replay"], known["ends"])
 
-    def make(self, wanted: WantedRows, run: int) -> list[Made]:
-        wanted = {cluster: places for cluster, places in wanted.items() if places is None or places.num_rows}
+    def make(self, clusters: WantedRows, run: int) -> Made:
+        wanted = {of: places for of, places in clusters.items() if places is None or places.num_rows}
         if not wanted:
-            return []
+            return made_of(clusters, [])
         asked = LagAsked({cluster: self.newest[cluster] for cluster in wanted}, **self.asked)
         rows = LagInput.of(self.root, {of: replaced_rows(of, places) for of, places in wanted.items()})
         task, schema = _task(self.root, run, asked), arrow_schema(FilesMade)
         # A grid may make many rows of few.
         may_be_here = asked.grid_ms is None
-        return made_of(
-            rows.through(self.start, task, schema, may_be_here=may_be_here, progress=self.progress).collect()
-        )
+        done = rows.through(self.start, task, schema, may_be_here=may_be_here, progress=self.progress)
+        return made_of(clusters, done.collect())
 
 
 def _task(root: Path, run: int, asked: LagAsked) -> Task:

@@ -5,29 +5,25 @@ Which of it is a finding is declared in offsets_tool.findings.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.findings.partition_facts import FileSums, PartitionFacts, UnreadableBytes, of_files
 from offsets_tool.rows import UnreadableKind
 from spark.ingest.plan import SourceFields, counts
-from spark.lake.commit import ArrowLake
 from spark.replay.plan import LakeRow, LogPartition
 
 
 def partition_facts(
-    root: Path,
     cluster: str,
+    sources: Iterable[SourceFields],
     replays: Mapping[LogPartition, LakeRow],
     log_facts: Mapping[LogPartition, LogFacts],
 ) -> Iterator[PartitionFacts]:
-    """Yield the facts of each log partition of a cluster, given its rows of `replays` and what its records say."""
+    """Yield the facts of each log partition of a cluster, given its rows of `sources` and `replays` and what its records say."""
     upto = max((row["ingest_run"] for row in replays.values()), default=0)
     by_partition: dict[int | None, list[SourceFields]] = defaultdict(list)
-    for row in sorted(
-        ArrowLake(root).sources(), key=lambda row: (row["source"], row["range_start"], row["run"])
-    ):
-        if row["cluster"] == cluster and row["run"] <= upto and counts(row["kind"], row["fate"]):
+    for row in sorted(sources, key=lambda row: (row["source"], row["range_start"], row["run"])):
+        if row["run"] <= upto and counts(row["kind"], row["fate"]):
             by_partition[row["log_partition"]].append(row)
     for log_partition, rows in by_partition.items():
         facts = of_files(log_partition, _files(rows))

@@ -29,9 +29,10 @@ from spark.ingest.known_bytes import KnownBytes, divide
 from spark.ingest.own_files import foreign_files
 from spark.ingest.plan import FilePiece, IngestFile, find_files, in_units, plan, rest
 from spark.ingest.tasks import IngestJob, UnitDone, account_units, log_units, write_units
-from spark.lake.commit import ArrowLake, Lake, SparkLake
+from spark.lake.commit import ArrowLake, Lake
 from spark.lake.folder import locked
 from spark.lake.parquet import NewFile, TableWriter
+from spark.lake.spark_lake import SparkLake
 from spark.runtime.rows import RECORD_BYTES, Progress, StartSpark, Task, is_little, of_units, untold
 from spark.runtime.settings import is_on_cluster
 

@@ -5,34 +5,32 @@ others still need; so a run that was killed in between is finished by whoever co
 not count.
 Each table remembers the last run it has (Delta's application transactions): nothing is committed twice.
 Two ways to write: files that tasks wrote with Arrow, committed by deltalake (ArrowLake), or DataFrames that Spark appends
-(SparkLake), for storage that only Spark can write.
+(spark.lake.spark_lake), for storage that only Spark can write.
 """
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
-import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
-from offsets_tool.columns.decode import decode_batches
 from offsets_tool.errors import OffsetsToolError
-from offsets_tool.lake.journal import JOURNAL, REWRITTEN, finished, given_up, journal_of, packed, unpacked
+from offsets_tool.lake.journal import JOURNAL, REWRITTEN, finished, interrupted_note, journal_of
 from offsets_tool.lake.layout import layout_error, other_columns
-from offsets_tool.lake.tables import COPIES, EVENTS, LOG, REPLAY_TABLES, SOURCES, TABLES, Table
+from offsets_tool.lake.tables import REPLAY_TABLES, SOURCES, TABLES, Table
 from offsets_tool.log.archive.delta import delta_options, delta_rows, open_delta
 from offsets_tool.log.archive.delta_log import has_commit
 from spark.lake.actions import Action, changes
+from spark.lake.merge import few_files
 from spark.lake.parquet import NewFile
 from spark.lake.replaced import Replaced, Replacement, Replacing, count_replaced, replace
 from spark.lake.scan import FileFacts, facts_of
-from spark.lake.statements import create_statement
 
+RUNS_BETWEEN: Final = 16
+"""After how many runs the files of tables that jobs read as a whole are counted."""
 ATTEMPTS: Final = 5
 """How often a commit is tried when another writer (OPTIMIZE, DELETE, ALTER by Spark) came first."""
 
@@ -100,7 +98,7 @@ class ArrowLake:
         return max(self._last_run(self._first), self._last_run(self._tables[-1])) + 1
 
     def commit(self, run: int, files: Iterable[NewFile], replaced: Sequence[Replacement] = ()) -> None:
-        """Commit all files of a run to their tables; all rows in them have its number.
+        """Commit all files of a run to their tables; all rows in them have its number. Tables that jobs read whole keep few files.
 
         Rows of histories that `replaced` names are removed in the same commit.
         """
@@ -114,6 +112,9 @@ class ArrowLake:
         else:
             is_done = self._commit(self._tables[-1], run, others)
         self.finish()
+        if run % RUNS_BETWEEN == 0:
+            for table in (each for each in self._tables if each.is_read_whole):
+                self.rewrite(table, partial(few_files, self._root, table))
         if not is_done and not self._has(files):
             raise OffsetsToolError(
                 f"another job wrote to {self._root} meanwhile; nothing of this run counts: run the same command again"
@@ -133,7 +134,7 @@ class ArrowLake:
         )
         files = [NewFile(*fields) for fields in left["files"]] if left else []
         if not files or any(not (self._root / file.table / file.path).is_file() for file in files):
-            return given_up(run)
+            return interrupted_note(run)
         replaced = [Replaced(*fields) for fields in left["replaced"]]
         for table in self._others:
             self._commit(table, run, [file for file in files if file.table == table.name], replaced)
@@ -220,77 +221,3 @@ def _require_columns(path: str, there: Schema, declared: Schema, table: Table) -
         raise error
     if any((f.type, f.nullable) != (fields[f.name].type, fields[f.name].nullable) for f in declared.fields):
         raise other_columns(path)
-
-
-class SparkLake:
-    """Tables that Spark appends to, wherever it can write; `root` is a path or URI in Spark's form."""
-
-    def __init__(self, session: SparkSession, root: str) -> None:
-        self._session = session
-        self._root = root
-
-    def create(self) -> None:
-        for table in TABLES:
-            columns = from_arrow_schema(table.schema)
-            self._session.sql(create_statement(table, self._name(table)))
-            there = self._read(table).schema
-            path, names = f"{self._root}/{table.name}", [column.name for column in there]
-            if error := layout_error(path, names, table):
-                raise error
-            if any(there[column.name].dataType != column.dataType for column in columns):
-                raise other_columns(path)
-
-    def sources(self) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = self._read(SOURCES).toArrow().to_pylist()
-        return rows
-
-    def next_run(self) -> int:
-        return max(map(self._last_run, TABLES)) + 1
-
-    def commit(
-        self, run: int, log: DataFrame | None, copies: pa.RecordBatch, sources: pa.RecordBatch
-    ) -> None:
-        """Commit a run: its rows of `log`, None if it has none, of `copies`, and of `sources`."""
-        if log is not None:
-            names = {name: packed(rows) for name, rows in (("copies", copies), ("sources", sources))}
-            self._append(LOG, run, log, json.dumps({JOURNAL: {"run": run, **names}}))
-            self.finish()
-        else:
-            self._append_rows(COPIES, run, copies)
-            self._append_rows(SOURCES, run, sources)
-
-    def finish(self) -> str | None:
-        run = self._last_run(LOG)
-        if run <= self._last_run(SOURCES):
-            return None
-        history = self._session.sql(f"DESCRIBE HISTORY {self._name(LOG)}").select("userMetadata").collect()
-        left = journal_of(run, (row.userMetadata for row in history), "sources")
-        if left is None:
-            return given_up(run)
-        log = self._read(LOG).where(F.col("run") == run)
-        self._append(EVENTS, run, log.mapInArrow(decode_batches, from_arrow_schema(EVENTS.schema)))
-        for table in (COPIES, SOURCES):
-            self._append_rows(table, run, unpacked(left[table.name], table.schema))
-        return finished(run)
-
-    def _append_rows(self, table: Table, run: int, rows: pa.RecordBatch) -> None:
-        table.check(rows)
-        all_ = pa.Table.from_batches([rows])
-        self._append(table, run, self._session.createDataFrame(all_, from_arrow_schema(table.schema)))
-
-    def _append(self, table: Table, run: int, rows: DataFrame, metadata: str | None = None) -> None:
-        """Append the rows of a run; Delta ignores them if the table has that run already."""
-        writer = (
-            rows.write.format("delta").mode("append").option("txnAppId", INGEST.app).option("txnVersion", run)
-        )
-        writer.option("userMetadata", metadata or f"{JOURNAL} {run}").save(f"{self._root}/{table.name}")
-
-    def _last_run(self, table: Table) -> int:
-        last: int | None = self._read(table).agg(F.max("run")).collect()[0][0]
-        return last or 0
-
-    def _read(self, table: Table) -> DataFrame:
-        return self._session.read.format("delta").load(f"{self._root}/{table.name}")
-
-    def _name(self, table: Table) -> str:
-        return f"delta.`{self._root}/{table.name}`"

@@ -5,12 +5,10 @@ table that was never compacted is sorted as a whole, by Spark's OPTIMIZE with ZO
 writes; readers of a version that is older than the days kept lose its files.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from offsets_tool.errors import SourceError, UsageError
@@ -21,16 +19,11 @@ from offsets_tool.log.archive.delta import open_delta, parquet_files
 from offsets_tool.log.storage import is_stored
 from spark.lake.commit import ArrowLake
 from spark.lake.folder import locked, require_lake, root_of, uri_of
-from spark.lake.parquet import NewFile, TableWriter
-from spark.lake.replaced import Replacing
-from spark.lake.scan import FileFacts, facts_of, file_rows
+from spark.lake.merge import FILE_BYTES, MERGED_BYTES, merged
+from spark.lake.scan import FileFacts, facts_of
 
 DAYS_KEPT: Final = 7
 """For how many days files of older versions are kept; Delta's own default."""
-MERGED_BYTES: Final = 64 << 20
-"""Bytes of files, as they are stored, whose rows are sorted together: held as a whole, they take about ten times that."""
-FILE_BYTES: Final = 8 << 20
-"""About how long a written file is: of several, a question about one group needs few. One of less than half is merged again."""
 _OPTIMIZE: Final = "OPTIMIZE"
 
 
@@ -74,7 +67,7 @@ def _compact(
         start().sql(f"OPTIMIZE delta.`{uri_of(path)}` ZORDER BY ({order})").collect()
     elif new:
         names = {file["path"] for file in new}
-        ArrowLake(root).rewrite(table, lambda files: _merged(root, table, files, names), COMPACTED)
+        ArrowLake(root).rewrite(table, lambda files: merged(root, table, files, names), COMPACTED)
     after = _files(path)
     return Compacted(table.name, before[0], after[0], before[1], after[1], _vacuum(path, days_kept))
 
@@ -104,44 +97,6 @@ def _compacted_version(path: Path) -> int | None:
             version: int = commit["version"]
             return version
     return None
-
-
-def _merged(root: Path, table: Table, files: Iterable[FileFacts], names: set[str]) -> Replacing:
-    """Write the rows of the files named to new ones, those of so many files at a time as can be held."""
-    wanted = sorted(
-        (file for file in files if file["path"] in names), key=lambda file: file["modification_time"]
-    )
-    made: list[NewFile] = []
-    some: list[FileFacts] = []
-    for file in wanted:
-        if some and sum(each["size_bytes"] for each in (*some, file)) > MERGED_BYTES:
-            made += _sorted(root, table, some)
-            some = []
-        some.append(file)
-    made += _sorted(root, table, some)
-    return Replacing([file["path"] for file in wanted], made)
-
-
-def _sorted(root: Path, table: Table, files: Sequence[FileFacts]) -> Iterator[NewFile]:
-    """Write the rows of some files to new ones, sorted by cluster and by what questions name."""
-    batches = [
-        rows
-        for file in files
-        for rows in file_rows(root / table.name / file["path"], table, table.schema.names)
-    ]
-    if not batches:
-        return
-    rows = pa.Table.from_batches(batches).unify_dictionaries().combine_chunks()
-    order = list(dict.fromkeys(("cluster", *table.order)))
-    keys = pa.table({name: rows.column(name).cast(table.schema.field(name).type) for name in order})
-    places = pc.sort_indices(keys, [(name, "ascending") for name in order])
-    number = max(1, sum(file["size_bytes"] for file in files) // FILE_BYTES)
-    of_each = -(-rows.num_rows // number)
-    for first in range(0, rows.num_rows, of_each):
-        with TableWriter(root, table) as writer:
-            for batch in rows.take(places.slice(first, of_each)).to_batches():
-                writer.write(batch)
-            yield from writer.close()
 
 
 def _vacuum(path: Path, days_kept: int) -> int:

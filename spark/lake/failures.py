@@ -17,9 +17,9 @@ from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from offsets_tool.errors import OffsetsToolError, SetupError, SourceError, UsageError
-from offsets_tool.lake.damage import damage_of_lake, what_holds, with_what_holds
+from offsets_tool.lake.damage import damage_of_lake, remedy_for, with_remedy
 from offsets_tool.log.archive.delta_log import first_line
-from offsets_tool.log.refusals import known_refusal
+from offsets_tool.log.refusals import meant_refusal
 from offsets_tool.log.storage import as_path, is_stored
 
 _FOREIGN: Final = (DeltaError, pa.ArrowException, OSError, UnicodeDecodeError, PySparkException, Py4JError)
@@ -48,7 +48,7 @@ def in_one_sentence(lake: str) -> Iterator[None]:
     except (UsageError, SetupError, BrokenPipeError):
         raise
     except SourceError as error:
-        raise with_what_holds(error, lake) from error
+        raise with_remedy(error, lake) from error
     except OffsetsToolError as error:
         # An error of the disk in a task arrives as text.
         if said := _of_disk(lake, str(error)):
@@ -62,10 +62,10 @@ def _told(lake: str, error: BaseException) -> str:
     said, root = str(error), as_path(lake).absolute()
     named = (Path("/", unquote(name)) for name in _NAMED.findall(said))
     if found := damage_of_lake(root, named):
-        return f"{found.path}: {found.reason}; {what_holds(root, found.path)}"
+        return f"{found.path}: {found.reason}; {remedy_for(root, found.path)}"
     if of_disk := _of_disk(lake, said):
         return of_disk
-    if is_stored(root) and (known := known_refusal(str(root), said)):
+    if is_stored(root) and (known := meant_refusal(str(root), said)):
         return f"{known}; {_AGAIN}"
     if unlike := _of_executors(said):
         return unlike

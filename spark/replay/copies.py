@@ -9,7 +9,7 @@ from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from offsets_tool.log.copies.copy_facts import BatchesOfEpoch, CopyCheckpoints, CopyFacts, EpochsSeen
+from offsets_tool.log.copies.copy_facts import BatchesOfEpoch, CopyCheckpoints, CopyFacts, ObservedEpochs
 from offsets_tool.log.copies.missing_files import FileExtent, MissingOffsets, missing_files
 from offsets_tool.rows import Codec, UnreadableKind
 from spark.ingest.plan import ARCHIVE, counts
@@ -264,7 +264,7 @@ def _lake_copy(state: _State) -> LakeCopy:
         # An archive proves no absence: what it lacks may never have been archived.
         facts = CopyFacts(state.name, state.begin, state.end, is_whole=False)
         return LakeCopy(facts, state.units, state.run)
-    seen = _epochs_seen(state)
+    seen = _observed_epochs(state)
     files = list(_files(state.parts))
     facts = seen.copy_facts(
         state.name, files, state.checkpoints, state.cluster_id, is_damaged=state.is_damaged
@@ -286,13 +286,13 @@ def _files(parts: Iterable[_Part]) -> Iterator[FileExtent]:
 
 
 def _has_odd_epochs(state: _State) -> bool:
-    seen = _epochs_seen(state)
+    seen = _observed_epochs(state)
     seen.facts()
     return seen.has_odd
 
 
-def _epochs_seen(state: _State) -> EpochsSeen:
-    seen = EpochsSeen(None)
+def _observed_epochs(state: _State) -> ObservedEpochs:
+    seen = ObservedEpochs(None)
     for part in state.parts:
         for run in part.epochs:
             seen.observe_run(run)

@@ -18,7 +18,7 @@ from offsets_tool.columns.replay.history import (
     EventHistoryReplay,
     HistoryReplay,
     HistoryRows,
-    Left,
+    ReplayEnd,
     Start,
 )
 from offsets_tool.errors import OffsetsToolError, SourceError
@@ -165,7 +165,7 @@ def _joined_facts(names: Sequence[str], out: LeftOut) -> dict[str, Any]:
 
 
 def _left(
-    job: ReplayJob, work: Work, ended: "_Writers", left: Left, facts: dict[str, Any]
+    job: ReplayJob, work: Work, ended: "_Writers", left: ReplayEnd, facts: dict[str, Any]
 ) -> tuple[list[NewFile], dict[str, Any]]:
     held = _Writers(job, work)
     held.write(left.rows)
@@ -182,7 +182,7 @@ def _start(job: ReplayJob, work: Work) -> Start:
     return Start(work.log_partition, names, work.rules, path.read_bytes(), path.as_posix())
 
 
-def _facts(left: Left) -> dict[str, Any]:
+def _facts(left: ReplayEnd) -> dict[str, Any]:
     return {
         "next_log_offset": left.position,
         "settled_log_offset": left.settled,

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Row, SparkSession
 
 from offsets_tool.errors import OffsetsToolError
-from offsets_tool.lake.answers import END, QueryResult, plain, told_apart
+from offsets_tool.lake.answers import END, QueryResult, distinct_names, plain
 from offsets_tool.lake.contents import Shown, not_there
 from spark.lake.failures import in_words, is_of_files
 
@@ -27,7 +27,7 @@ def ask(session: SparkSession, shown: Sequence[Shown], query: str) -> QueryResul
     """
     with _in_one_sentence(shown):
         rows = session.sql(query.strip().removesuffix(END))
-        columns = told_apart(rows.columns)
+        columns = distinct_names(rows.columns)
         return QueryResult(columns, _rows(rows.toLocalIterator(), columns, shown))
 
 

@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from offsets_tool.lake.layout import layout_error
-from offsets_tool.lake.moment import Counted, ReadRow, Runs, counted_rows
+from offsets_tool.lake.moment import FinishedRows, ReadRow, Runs, finished_rows
 from offsets_tool.lake.tables import Table
 from offsets_tool.lake.whole import check_whole, open_table
 from offsets_tool.log.archive.delta import OpenDelta, open_delta, parquet_files
@@ -44,11 +44,11 @@ def open_tables(session: SparkSession, lake: str) -> dict[Table, Frame | None]:
     """Return all tables with their rows of finished runs; None for a table that has none. UsageError where there is no lake."""
     if has_known_scheme(lake):
         check_whole(as_path(lake).absolute())
-    counted = counted_rows(lake, partial(_stored, session, lake))
+    counted = finished_rows(lake, partial(_stored, session, lake))
     return {table: found and partial(_frame, found) for table, found in counted.items()}
 
 
-def _frame(found: Counted[_Stored]) -> DataFrame:
+def _frame(found: FinishedRows[_Stored]) -> DataFrame:
     rows = found.stored.frame(found.version)
     return rows if found.runs is None else rows.where(_counted(found.runs))
 

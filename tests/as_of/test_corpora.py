@@ -121,7 +121,7 @@ def moment(taken: KafkaSnapshot) -> Snapshot:
     return found
 
 
-def is_told(taken: KafkaSnapshot, group: str, what: str = "groups") -> bool:
+def is_in_the_log(taken: KafkaSnapshot, group: str, what: str = "groups") -> bool:
     """Whether the log of the fixture can tell it of a group: its partition is here, and it is in no way LIVE_ONLY."""
     if partition_for(group, manifest(taken.corpus)["partitions"]) not in events(taken.corpus):
         return False
@@ -145,7 +145,7 @@ def described(taken: KafkaSnapshot) -> dict[str, dict[str, Any]]:
     return {
         group: told
         for group, told in taken.answered.get("groups", {}).items()
-        if told.get("state") not in (None, *REBALANCING) and is_told(taken, group)
+        if told.get("state") not in (None, *REBALANCING) and is_in_the_log(taken, group)
     }
 
 
@@ -169,7 +169,7 @@ def answered_offsets(taken: KafkaSnapshot) -> dict[tuple[str, str, int], Commit]
     return {
         place: (commit["offset"], epoch_of(commit.get("leader_epoch")), commit.get("metadata"))
         for place, commit in found.items()
-        if is_told(taken, place[0], "offsets")
+        if is_in_the_log(taken, place[0], "offsets")
     }
 
 
@@ -189,7 +189,7 @@ def test_committed_offsets(taken: KafkaSnapshot) -> None:
             row["metadata"],
         )
         for row in rows
-        if row["group"] in asked and is_told(taken, row["group"], "offsets")
+        if row["group"] in asked and is_in_the_log(taken, row["group"], "offsets")
     } == answered
 
 
@@ -200,7 +200,7 @@ def test_groups(taken: KafkaSnapshot) -> None:
         row = rows.get(group)
         if told["state"] == "Dead":
             # What has offsets alone is dead to brokers of 0.9.
-            assert row is None or row["kind"] == "simple" or not is_told(taken, group, "dead"), group
+            assert row is None or row["kind"] == "simple" or not is_in_the_log(taken, group, "dead"), group
             continue
         assert row is not None, group
         assert row["state"].lower() == told["state"].replace("_", "").lower(), group
@@ -229,7 +229,7 @@ def test_members(taken: KafkaSnapshot) -> None:
     rows = {(row["group"], row["member_id"]): row for row in member_rows(moment(taken))}
     for group, told in described(taken).items():
         for member in told.get("members") or ():
-            if not is_told(taken, group, "members"):
+            if not is_in_the_log(taken, group, "members"):
                 # Whatever its id, a member stands for its instance.
                 assert member["group_instance_id"] in {row["instance_id"] for row in rows.values()}
                 continue

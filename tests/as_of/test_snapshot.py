@@ -22,7 +22,7 @@ def replayed(logs: dict[int, list[Event]], as_of: AsOf) -> Snapshot:
     return moment
 
 
-def held(moment: Snapshot) -> dict[int | None, Any]:
+def states(moment: Snapshot) -> dict[int | None, Any]:
     return {p.log_partition: dict(p.state.subjects()) for p in moment}
 
 
@@ -44,7 +44,7 @@ def test_a_time_is_the_positions_where_it_cuts(corpus: str) -> None:
     for time in [times[0] - 1, *Random(1).sample(times, 12), times[-1]]:
         by_time = replayed(logs, AsOf(time=time))
         ends = {number: naive_end(log, time) for number, log in logs.items()}
-        assert held(by_time) == held(replayed(logs, AsOf(ends=ends))), time
+        assert states(by_time) == states(replayed(logs, AsOf(ends=ends))), time
         assert {p.log_partition: p.end for p in by_time} == ends
 
 
@@ -58,7 +58,7 @@ def test_what_lies_behind_a_moment_changes_nothing_that_is_known(corpus: str) ->
         number: [event for event in log if event.record.log_offset < ends[number]]
         for number, log in logs.items()
     }
-    assert held(moment) == held(replayed(cut, AsOf()))
+    assert states(moment) == states(replayed(cut, AsOf()))
     for p in moment:
         offsets = {event.record.log_offset for event in cut[p.log_partition or 0]}
         missing = set(range(ends[p.log_partition or 0])) - offsets

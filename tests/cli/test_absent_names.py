@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from offsets_tool.cli import main
 from offsets_tool.placement import partition_for
 from tests.corpora import CORPORA
-from tests.replay.story import commit, group_gone, group_metadata, txn_commit
+from tests.replay.story import commit, group_metadata, group_tombstone, txn_commit
 from tests.replay.story_segments import in_order, write_log
 
 MOMENTS = ("groups", "offsets", "lag", "expiry", "transactions", "describe")
@@ -28,7 +28,7 @@ def evidence(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("evidence")
     for number in range(5):
         groups = [group for group in GROUPS if partition_for(group, 5) == number]
-        tellings = [
+        records = [
             telling
             for g in groups
             for telling in (
@@ -37,9 +37,9 @@ def evidence(tmp_path_factory: pytest.TempPathFactory) -> Path:
             )
         ]
         if number == partition_for("other", 5):
-            tellings.append(commit("other", "payments", 0, 1))
-        if tellings:
-            write_log(folder, in_order(*tellings), partition=number)
+            records.append(commit("other", "payments", 0, 1))
+        if records:
+            write_log(folder, in_order(*records), partition=number)
     return folder
 
 
@@ -90,13 +90,13 @@ def test_a_text_that_is_a_name_and_a_pattern_is_said(evidence: Path) -> None:
 
 @pytest.mark.parametrize("command", [command for command in MOMENTS if command != "expiry"])
 def test_not_at_this_moment_is_not_nowhere(tmp_path: Path, command: str) -> None:
-    tellings = (
+    records = (
         group_metadata("gone", 1),
-        group_gone("gone"),
+        group_tombstone("gone"),
         commit("there", "t", 0, 1),
         commit("later", "t", 0, 1),
     )
-    write_log(tmp_path, in_order(*tellings))
+    write_log(tmp_path, in_order(*records))
     gone = invoke(command, tmp_path, "--group", "gone", "--as-of", "3:3").stderr
     assert (
         "group 'gone' is not there at that moment: it was deleted at 3:1 (1970-01-01T00:00:02.000Z)" in gone

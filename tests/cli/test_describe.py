@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
 from tests.corpora import CORPORA
-from tests.replay.story import commit, group_gone, group_metadata, member
+from tests.replay.story import commit, group_metadata, group_tombstone, member
 from tests.replay.story_segments import Placed, in_order, write_log
 
 NEWGROUPS = CORPORA / "4.3.1-newgroups/segments"
@@ -120,7 +120,7 @@ def test_a_partition_that_is_owned_without_a_commit_has_a_row(tmp_path: Path) ->
 
 
 def test_a_group_that_was_deleted_says_where(tmp_path: Path) -> None:
-    write_log(tmp_path, in_order(group_metadata("g", 1), group_gone("g"), commit("other", "t", 0, 1)))
+    write_log(tmp_path, in_order(group_metadata("g", 1), group_tombstone("g"), commit("other", "t", 0, 1)))
     result = invoke(tmp_path, "--group", "g")
     assert result.exit_code == 1
     assert (

@@ -13,7 +13,7 @@ from offsets_tool.cli import main
 from tests.broker import KRaftBroker
 from tests.corpora import FIXTURES
 from tests.log.live.activity import GROUPS
-from tests.replay.story import commit, group_gone, group_metadata, member
+from tests.replay.story import commit, group_metadata, group_tombstone, member
 from tests.replay.story_segments import Placed, in_order, write_log
 
 NEWGROUPS = FIXTURES / "corpora/4.3.1-newgroups/segments"
@@ -58,7 +58,7 @@ def test_a_group_through_its_life(tmp_path: Path) -> None:
             commit("g", "t", 0, 1),
             group_metadata("g", 1, member("m")),
             group_metadata("g", 2),
-            group_gone("g"),
+            group_tombstone("g"),
         ),
     )
     told = [

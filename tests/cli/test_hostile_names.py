@@ -22,7 +22,7 @@ from offsets_tool.cli import main
 from offsets_tool.cli.texts import csv_text
 from offsets_tool.evidence import lanes
 from offsets_tool.wire.text import decode_text, from_shown, shown, visible
-from tests.replay.story import Told, commit, group_metadata, member, txn_commit
+from tests.replay.story import StoryRecord, commit, group_metadata, member, txn_commit
 from tests.replay.story_segments import in_order, write_log
 
 pytestmark = pytest.mark.slow
@@ -61,7 +61,7 @@ def names() -> tuple[str, ...]:
     return tuple(dict.fromkeys(decode_text(name) for name in (*PARTS, *several)))
 
 
-def story() -> Iterator[Told]:
+def story() -> Iterator[StoryRecord]:
     for number, name in enumerate(names()):
         yield commit(name, name, number, number, metadata=name)
         yield txn_commit(number + 1, name, f"t{name}", 0, 7)

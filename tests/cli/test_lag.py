@@ -33,7 +33,7 @@ def rows(*args: object, command: str = "lag") -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-def told(printed: str) -> dict[tuple[str, str, int], tuple[int | None, int | None, int | None]]:
+def record_of(printed: str) -> dict[tuple[str, str, int], tuple[int | None, int | None, int | None]]:
     """CURRENT-OFFSET, LOG-END-OFFSET and LAG as kafka-consumer-groups printed them."""
     lines = [line.split() for line in printed.splitlines()]
     lines = [line for line in lines if len(line) >= 6 and line[2].isdecimal()]
@@ -56,7 +56,7 @@ def shown(found: list[dict[str, Any]]) -> dict[tuple[str, str, int], tuple[Any, 
 
 def test_directories_beside_the_log_are_used_by_themselves() -> None:
     found = rows(LAG / "broker")
-    assert shown(found) == told(SAID["described"])
+    assert shown(found) == record_of(SAID["described"])
     assert all(tuple(row) == FIELDS for row in found)
     lost = {row["group"]: row["data_lost"] for row in found if row["topic"] == CREATED}
     assert lost == {"lag-at-end": 0, "lag-behind": 0, "lag-lost": 50}
@@ -70,7 +70,7 @@ def test_time_lag_is_that_of_the_record() -> None:
 
 
 @pytest.fixture
-def bare(tmp_path: Path) -> Path:
+def without_data_topics(tmp_path: Path) -> Path:
     """The same log without the data topics' directories."""
     ignored = shutil.ignore_patterns("lag-*")
     return Path(shutil.copytree(LAG / "broker", tmp_path / "bare", ignore=ignored))
@@ -90,10 +90,10 @@ def files(tmp_path: Path) -> tuple[str, ...]:
     )
 
 
-def test_files_of_ends_say_the_same(bare: Path, files: tuple[str, ...]) -> None:
-    result = invoke(bare, *files)
+def test_files_of_ends_say_the_same(without_data_topics: Path, files: tuple[str, ...]) -> None:
+    result = invoke(without_data_topics, *files)
     found = [json.loads(line) for line in result.stdout.splitlines()]
-    assert shown(found) == told(SAID["described"])
+    assert shown(found) == record_of(SAID["described"])
     assert {(row["method"], row["confidence"], row["timestamp"]) for row in found} == {
         ("sampled", "exact", SAID["at"])
     }
@@ -101,8 +101,8 @@ def test_files_of_ends_say_the_same(bare: Path, files: tuple[str, ...]) -> None:
     assert "are taken to stand then" in result.stderr
 
 
-def test_without_any_ends_commits_are_a_lower_bound(bare: Path) -> None:
-    result = invoke(bare, "--topic", CREATED, "--format", "table")
+def test_without_any_ends_commits_are_a_lower_bound(without_data_topics: Path) -> None:
+    result = invoke(without_data_topics, "--topic", CREATED, "--format", "table")
     assert [line.split()[4:6] for line in result.stdout.splitlines()[1:]] == [
         [">=400", ">=0"],
         [">=400", ">=67"],
@@ -126,13 +126,13 @@ def test_where_a_group_was_before_it_went_back_still_bounds_the_end(tmp_path: Pa
     assert (row["end_offset"], row["lag"]) == (90, 80)
 
 
-def test_as_of_a_time_the_end_is_interpolated(bare: Path, tmp_path: Path) -> None:
+def test_as_of_a_time_the_end_is_interpolated(without_data_topics: Path, tmp_path: Path) -> None:
     at = SAID["at"]
     (tmp_path / "ends.csv").write_text(
         f"topic,partition,at,end\n{CREATED},0,{at - 400},380\n{CREATED},0,{at + 600},420\n"
     )
     (row,) = rows(
-        bare,
+        without_data_topics,
         "--ends",
         tmp_path / "ends.csv",
         "--as-of",
@@ -156,8 +156,8 @@ def test_read_committed_counts_to_the_last_stable_offset() -> None:
     assert {row["group"]: row["beyond_end"] for row in found} == {"lag-at-end": 2, "lag-behind": 0}
 
 
-def test_csv_has_plain_numbers(bare: Path) -> None:
-    result = invoke(bare, "--topic", CREATED, "--format", "csv")
+def test_csv_has_plain_numbers(without_data_topics: Path) -> None:
+    result = invoke(without_data_topics, "--topic", CREATED, "--format", "csv")
     (first, *_) = csv.DictReader(io.StringIO(result.stdout))
     assert first["LAG"] == "0"
     assert first["METHOD"] == "lower bound"
@@ -189,7 +189,7 @@ def test_a_high_watermark_below_the_end_is_said(tmp_path: Path) -> None:
 
 def test_describe_has_the_same_ends() -> None:
     found = rows(LAG / "broker", "--group", "lag-behind", command="describe")
-    described = {key: known for key, known in told(SAID["described"]).items() if key[0] == "lag-behind"}
+    described = {key: known for key, known in record_of(SAID["described"]).items() if key[0] == "lag-behind"}
     assert {
         (row["group"], row["topic"], row["partition"]): (
             row["committed_offset"],
@@ -203,7 +203,7 @@ def test_describe_has_the_same_ends() -> None:
 @pytest.mark.parametrize("corpus", CORPORA, ids=lambda path: path.name)
 def test_with_the_ends_that_kafka_printed_lag_is_what_it_printed(corpus: Path, tmp_path: Path) -> None:
     """Where Kafka's is negative, of commits beyond the end, ours is 0."""
-    printed = told((corpus / PRINTED).read_text())
+    printed = record_of((corpus / PRINTED).read_text())
     known = {key: said for key, said in printed.items() if said[1] is not None}
     ends = {f"{topic}:{partition}:{end}" for (_, topic, partition), (_, end, _) in known.items()}
     (tmp_path / "ends").write_text("\n".join(sorted(ends)))

@@ -11,7 +11,7 @@ from offsets_tool.cli import main
 from tests.broker import KRaftBroker
 from tests.corpora import FIXTURES
 from tests.log.live.activity import GROUPS
-from tests.replay.story import commit, commit_marker, group_gone, group_metadata, tombstone, txn_commit
+from tests.replay.story import commit, commit_marker, group_metadata, group_tombstone, tombstone, txn_commit
 from tests.replay.story_segments import Placed, in_order, without_timestamps, write_log
 
 TXN = FIXTURES / "corpora/3.9.2-txn/segments"
@@ -113,12 +113,12 @@ def test_clocks_that_go_back_before_the_moment_take_nothing_away(tmp_path: Path)
 
 
 def test_without_record_timestamps_the_commits_own_count(tmp_path: Path) -> None:
-    tellings = [
+    records = [
         commit("g", "t", 0, at, version=1, commit_timestamp=at * 1_000, expire_timestamp=-1) for at in (1, 2)
     ]
     folder = write_log(tmp_path, [])
     (folder / "00000000000000000000.log").write_bytes(
-        without_timestamps(in_order(tellings[0], tombstone("g", "t", 1), tellings[1]))
+        without_timestamps(in_order(records[0], tombstone("g", "t", 1), records[1]))
     )
     assert committed(tmp_path, "--as-of", 1_000) == {0: 1}
     assert committed(tmp_path, "--as-of", 2_000) == {0: 2}
@@ -143,10 +143,10 @@ def test_a_position_behind_the_end_is_said(tmp_path: Path) -> None:
 
 def compacted(folder: Path) -> None:
     """Offsets 0 to 3 are gone; of 6, partition 0's key has records before and after, 1's only after, 2's only before."""
-    tellings = {4: (0, 40), 5: (2, 50), 6: (1, 60), 7: (0, 70)}
+    records = {4: (0, 40), 5: (2, 50), 6: (1, 60), 7: (0, 70)}
     write_log(
         folder,
-        [Placed(at, at * 1_000, commit("g", "t", part, offset)) for at, (part, offset) in tellings.items()],
+        [Placed(at, at * 1_000, commit("g", "t", part, offset)) for at, (part, offset) in records.items()],
     )
 
 
@@ -209,14 +209,14 @@ def test_filters(tmp_path: Path) -> None:
 
 def test_a_group_that_was_deleted_under_its_offsets(tmp_path: Path) -> None:
     """The classic coordinator has a simple group then; that of 4.x answers nothing, and the log does not say whose it is."""
-    write_log(tmp_path, in_order(group_metadata("g", 1), commit("g", "t", 0, 5), group_gone("g")))
+    write_log(tmp_path, in_order(group_metadata("g", 1), commit("g", "t", 0, 5), group_tombstone("g")))
     assert committed(tmp_path, "--coordinator", "classic") == {0: 5} == committed(tmp_path)
     result = invoke(tmp_path, "--coordinator", "new")
     assert result.stdout == "" and "1 committed offset(s) are of groups that were deleted" in result.stderr
 
 
 def test_another_partitions_proof_of_the_new_coordinator_holds(tmp_path: Path) -> None:
-    write_log(tmp_path, in_order(commit("g", "t", 0, 5), group_gone("g")), partition=3)
+    write_log(tmp_path, in_order(commit("g", "t", 0, 5), group_tombstone("g")), partition=3)
     assert committed(tmp_path) == {0: 5}
     write_log(tmp_path, in_order(group_metadata("first", 0, protocol_type="")), partition=4)
     assert rows(tmp_path) == []

@@ -44,7 +44,7 @@ def rows(*args: object) -> list[dict[str, Any]]:
 
 def mixed(folder: Path) -> None:
     """Producers 1 (committed), 2 (open from 1 on), 3 (aborted), 4 (open from 6 on), 5 (a marker alone)."""
-    tellings = (
+    records = (
         txn_commit(1, "g", "t", 0, 10),
         txn_commit(2, "g", "t", 1, 20),
         txn_commit(3, "h", "t", 0, 30),
@@ -55,7 +55,7 @@ def mixed(folder: Path) -> None:
         commit_marker(5),
         commit("g", "t", 5, 1),
     )
-    write_log(folder, in_order(*tellings))
+    write_log(folder, in_order(*records))
 
 
 def test_open_ones_come_first_the_oldest_before_the_others(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ BY_CORPUS = {
 }
 
 
-class Left(NamedTuple):
+class PartitionEnd(NamedTuple):
     """Of one partition: facts of its removals, its last checkpoint, and how its log ends."""
 
     facts: list[str]
@@ -60,7 +60,7 @@ class Left(NamedTuple):
     log_end: LogEnd
 
 
-def left_by(number: int, records: Sequence[LogRecord], rules: Rules | None) -> Left:
+def replayed_in_parts(number: int, records: Sequence[LogRecord], rules: Rules | None) -> PartitionEnd:
     """In three turns, each gone on with from the checkpoint of the one before."""
     rows, facts, checkpoint = rows_of(records), list[str](), None
     for batch in parts(rows, [rows.num_rows // 3, rows.num_rows - 2]):
@@ -72,7 +72,7 @@ def left_by(number: int, records: Sequence[LogRecord], rules: Rules | None) -> L
     told = restore(checkpoint).observers
     assert told is not None
     facts += left.rows.removals.column("facts").to_pylist()
-    return Left(facts, checkpoint, LogEnd(left.rules is Rules.NEW, told.log_facts.proven_from))
+    return PartitionEnd(facts, checkpoint, LogEnd(left.rules is Rules.NEW, told.log_facts.proven_from))
 
 
 def by_column(moment: Snapshot, logs: Records, asked: ExpiryAsked) -> list[Any]:
@@ -82,10 +82,10 @@ def by_column(moment: Snapshot, logs: Records, asked: ExpiryAsked) -> list[Any]:
         coordinator = partition.coordinator
         assert partition.log_partition is not None
         rules = None if coordinator.auto else coordinator.rules
-        left = left_by(partition.log_partition, logs[partition.log_partition], rules)
+        left = replayed_in_parts(partition.log_partition, logs[partition.log_partition], rules)
         there = checkpoint_expiry(left.checkpoint, "checkpoint", asked)
         found += [tuple(row.values()) for rows in there.live for row in rows.to_pylist()]
-        alive += there.alive
+        alive += there.longest
         removals += removal_facts_by_topic(left.facts, left.log_end, asked)
     by_topic = groupby(
         sorted([*reversed(removals), *longest_lifetimes(alive)], key=attrgetter("topic")), attrgetter("topic")

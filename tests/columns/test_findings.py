@@ -7,7 +7,7 @@ import pytest
 
 from offsets_tool.columns.lane.availability import lane_problem
 from offsets_tool.evidence.evidence import open_evidence
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import log_context, partition_rows
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.findings.context import LogContext
@@ -21,7 +21,7 @@ def gathered(
     corpus: Path, *, is_by_columns: bool
 ) -> tuple[list[GroupRows], LogContext, list[dict[str, Any]]]:
     with EvidenceReplay(open_evidence(corpus / "segments")) as replay:
-        partitions = partition_rows(replay, PolicyGiven(), is_by_columns=is_by_columns)
+        partitions = partition_rows(replay, PolicyOverrides(), is_by_columns=is_by_columns)
         rows = [rows for each in partitions for rows in each.groups()]
         return rows, log_context(replay, partitions), [vars(each.sums) for each in partitions]
 

@@ -52,7 +52,7 @@ DUMPS = ("1.1.1", "2.8.2", "3.3.2", "3.9.2", "4.0.2", "4.1.2", "4.2.1", "4.3.1")
 WANTED = {OFFSETS: (0, 1, 1), GROUPS: (2, 2, 2), SHARE: tuple(range(10, 16))}
 
 
-def says(thrown: Thrown | None) -> str | None:
+def message_of(thrown: Thrown | None) -> str | None:
     """Its message; its class where it has none, or where only newer JVMs find words (NullPointerException)."""
     if thrown is None:
         return None
@@ -71,7 +71,7 @@ def test_a_formatter_prints_what_kafkas_prints_and_says_what_it_throws(
     dialect = formatter(name, version)
     for at, ((key, value), theirs) in enumerate(zip(records, told, strict=True)):
         ours = dialect.format(record(key, value, at))
-        assert ours == Output(theirs.text, says(theirs.error)), (key, value)
+        assert ours == Output(theirs.text, message_of(theirs.error)), (key, value)
     assert len({theirs.text for theirs in told}) > RECORDS // 10
     assert len({theirs.error for theirs in told}) > 3
 
@@ -126,4 +126,4 @@ def test_dump_log_says_what_kafka_dump_log_says(
             assert b"".join(output.text for output in (*alive, last)).rstrip(b"\n") == theirs.stdout.rstrip(
                 b"\n"
             )
-            assert last.error == says(theirs.error)
+            assert last.error == message_of(theirs.error)

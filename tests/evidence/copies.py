@@ -18,7 +18,7 @@ def asked(*args: object) -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-def said(*args: object) -> str:
+def stderr_of(*args: object) -> str:
     """What a command says on stderr."""
     return CliRunner().invoke(main, [*map(str, args)], catch_exceptions=False).stderr
 

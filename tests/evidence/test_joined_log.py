@@ -25,12 +25,20 @@ from offsets_tool.records.consumer import (
 )
 from tests.corpora import REPLICATED
 from tests.depth import DEEP
-from tests.evidence.copies import asked, copy, offsets, rolled, said
+from tests.evidence.copies import asked, copy, offsets, rolled, stderr_of
 from tests.expiry.log_cleaner import cleaned
 from tests.log.encoded_batches import record, v2
 from tests.replay.random_logs import READERS, RandomLog, segment
 from tests.replay.random_logs import Placed as Batch
-from tests.replay.story import commit, commit_marker, group_gone, group_metadata, told, tombstone, txn_commit
+from tests.replay.story import (
+    commit,
+    commit_marker,
+    group_metadata,
+    group_tombstone,
+    record_of,
+    tombstone,
+    txn_commit,
+)
 from tests.replay.story_segments import Placed, archive_lines, in_order
 from tests.replay.story_segments import segment as placed_segment
 
@@ -216,7 +224,7 @@ def test_a_deletion_is_proven_by_a_copy_that_no_longer_has_the_key(tmp_path: Pat
     early, late = copy(tmp_path / "night-1", LOST), copy(tmp_path / "night-2", LATER, cleaned_to=2)
     for view in CopiesView:
         assert offsets(early, late, "--view", view) == {("h", "t", 0): 3}
-    assert "2 key(s) were deleted" in said("offsets", early, late, "--view", "evidence")
+    assert "2 key(s) were deleted" in stderr_of("offsets", early, late, "--view", "evidence")
     (row,) = asked("history", early, late, "--view", "evidence", "--group", "g", "--kind", "offsets")[-1:]
     assert row["what"] == "absent from another copy"
     assert offsets(early, late, "--as-of", "3:1") == {("g", "t", 0): 1}
@@ -302,8 +310,8 @@ def test_the_state_of_all_nights_is_that_of_the_whole_log(tmp_path: Path, seed: 
 CONVERTED = in_order(
     group_metadata("foo", 1),
     commit("foo", "t", 0, 5),
-    group_gone("foo"),
-    told(ConsumerGroupMetadataKey(group_id="foo"), ConsumerGroupMetadataValue(epoch=3)),
+    group_tombstone("foo"),
+    record_of(ConsumerGroupMetadataKey(group_id="foo"), ConsumerGroupMetadataValue(epoch=3)),
     commit("h", "t", 0, 1),
 )
 
@@ -329,8 +337,8 @@ MEMBER = ConsumerGroupMemberMetadataValue(
 
 def test_the_end_of_an_absent_group_is_told_once(tmp_path: Path) -> None:
     group = in_order(
-        told(ConsumerGroupMetadataKey(group_id="foo"), ConsumerGroupMetadataValue(epoch=3)),
-        told(ConsumerGroupMemberMetadataKey(group_id="foo", member_id="m"), MEMBER),
+        record_of(ConsumerGroupMetadataKey(group_id="foo"), ConsumerGroupMetadataValue(epoch=3)),
+        record_of(ConsumerGroupMemberMetadataKey(group_id="foo", member_id="m"), MEMBER),
         commit("foo", "t", 0, 5),
         commit("h", "t", 0, 1),
         commit("h", "t", 0, 1),
@@ -378,7 +386,7 @@ def test_the_branch_of_an_epoch_is_chosen(tmp_path: Path) -> None:
     assert offsets(lone, others, "--as-of", "3:2@3") == {("g", "t", 0): 7}
     assert offsets(lone, others, "--as-of", "1970-01-01T00:00:02Z") == {("g", "t", 0): 2}
     assert offsets(lone, others, "--as-of", "1970-01-01T00:00:05Z") == {("g", "t", 0): 7}
-    assert "not on the branch of leader epoch 3: in " in said("offsets", lone, others)
+    assert "not on the branch of leader epoch 3: in " in stderr_of("offsets", lone, others)
     # A copy that is not on the branch says so itself, though it is alone.
     assert offsets(others, "--as-of", "3:2@1") == {("g", "t", 0): 1}
 
@@ -386,7 +394,7 @@ def test_the_branch_of_an_epoch_is_chosen(tmp_path: Path) -> None:
 def test_copies_that_contradict_each_other_are_told(tmp_path: Path) -> None:
     one = copy(tmp_path / "a", in_order(commit("g", "t", 0, 1)))
     other = copy(tmp_path / "b", in_order(commit("g", "t", 0, 2)))
-    assert "copies have different records of one leader epoch" in said("offsets", one, other)
+    assert "copies have different records of one leader epoch" in stderr_of("offsets", one, other)
     assert offsets(one, other, "--leader", f"3={other}") == {("g", "t", 0): 2}
     rows = asked("copies", one, other)
     assert [(row["copy"], row["contradicting"], row["missing"]) for row in rows] == [
@@ -441,8 +449,8 @@ def test_a_misplaced_record_hides_no_other(tmp_path: Path) -> None:
 def test_inspect_names_the_copy_of_each_file_and_says_how_copies_are_compared(tmp_path: Path) -> None:
     copies = [copy(tmp_path / name, LOST) for name in ("a", "b")]
     assert [row["copy"] for row in asked("inspect", *copies)] == [str(folder) for folder in copies]
-    assert "1 partition(s) are here in up to 2 copies" in said("inspect", *copies)
-    assert "copies" not in said("inspect", copies[0])
+    assert "1 partition(s) are here in up to 2 copies" in stderr_of("inspect", *copies)
+    assert "copies" not in stderr_of("inspect", copies[0])
 
 
 def test_copies_in_tars_answer_as_their_folders_do(tmp_path: Path) -> None:
@@ -498,13 +506,13 @@ def test_a_file_that_is_missing_proves_no_deletion(tmp_path: Path) -> None:
     paths = [copy(tmp_path / "night-1", log[:9]), rolled(tmp_path / "night-2", log, lost=4)]
     for view in CopiesView:
         assert len(offsets(*paths, "--view", view.value)) == 12
-        assert "night-2 lacks the offsets 4 to 7 between two of its files" in said(
+        assert "night-2 lacks the offsets 4 to 7 between two of its files" in stderr_of(
             "offsets", *paths, "--view", view.value
         )
-    assert "night-2 lacks the offsets 4 to 7" in said("copies", *paths)
+    assert "night-2 lacks the offsets 4 to 7" in stderr_of("copies", *paths)
     paths[1] = rolled(tmp_path / "cleaned", log, lost=4, cleaned_to=9)
     assert len(offsets(*paths, "--view", "evidence")) == 8
-    assert "lacks" not in said("offsets", *paths)
+    assert "lacks" not in stderr_of("offsets", *paths)
 
 
 def test_copies_of_two_topic_ids_are_joined_and_named(tmp_path: Path) -> None:
@@ -513,7 +521,9 @@ def test_copies_of_two_topic_ids_are_joined_and_named(tmp_path: Path) -> None:
     for path, id_ in zip(paths, ("oHkKSdyAQACNgMdq4zrp6Q", "a9rRjk-eSxWMjzMtiKnjtA"), strict=True):
         (path / "__consumer_offsets-3" / "partition.metadata").write_text(f"version: 0\ntopic_id: {id_}\n")
     assert len(offsets(*paths)) == 1
-    assert "have two topic ids" in said("offsets", *paths) and "have two topic ids" in said("copies", *paths)
+    assert "have two topic ids" in stderr_of("offsets", *paths) and "have two topic ids" in stderr_of(
+        "copies", *paths
+    )
     assert {row["topic_id"] for row in asked("copies", *paths)} == {
         "oHkKSdyAQACNgMdq4zrp6Q",
         "a9rRjk-eSxWMjzMtiKnjtA",
@@ -532,6 +542,6 @@ def test_what_one_copy_alone_still_has_is_recovered(tmp_path: Path) -> None:
     assert recovered == {0: True, 1: False, 2: True}
     assert (
         f"2 record(s) are recovered: of the copies that had them one alone still has each, {paths[0]}"
-        in said("offsets", *paths, "--view", "evidence")
+        in stderr_of("offsets", *paths, "--view", "evidence")
     )
-    assert "recovered" not in said("offsets", *paths)
+    assert "recovered" not in stderr_of("offsets", *paths)

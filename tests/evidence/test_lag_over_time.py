@@ -3,7 +3,7 @@
 from offsets_tool.evidence.answers.lag_over_time import group_lag
 from offsets_tool.evidence.ends import KnownEnds
 from offsets_tool.evidence.evidence import open_evidence
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import LogFindings
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.plots.group_pictures import group_pictures
@@ -14,7 +14,7 @@ BROKER = str(FIXTURES / "lag" / "broker")
 
 def test_lag_at_commits_and_between() -> None:
     with EvidenceReplay(open_evidence(BROKER)) as replay:
-        found = {each.rows.group: each.rows for each in LogFindings(replay, PolicyGiven()).groups()}
+        found = {each.rows.group: each.rows for each in LogFindings(replay, PolicyOverrides()).groups()}
         ends = KnownEnds([BROKER])
         rows = group_lag(replay, found["lag-lost"], ends)
         assert {(row.topic, row.lag, row.method) for row in rows} == {("lag-created", 300, "index")}

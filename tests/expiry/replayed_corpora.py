@@ -20,7 +20,7 @@ from tests import plain_rows
 from tests.expiry.corpus_truth import Truth
 from tests.history.state_from_rows import events_of
 from tests.replay import story
-from tests.replay.story import Told
+from tests.replay.story import StoryRecord
 from tests.replay.story_segments import Placed, segment
 
 HOUR, DAY = 3_600_000, 86_400_000
@@ -87,16 +87,16 @@ def explained_corpus(
     return tuple(explained(events_of(corpus.name), policy, PolicyConfidence(release_known, retention_known)))
 
 
-def at(after: int, *told: Told, sequence: int = -1) -> list[tuple[int, Told, int]]:
+def at(after: int, *told: StoryRecord, sequence: int = -1) -> list[tuple[int, StoryRecord, int]]:
     """Records that many milliseconds after the start."""
     return [(START + after, each, sequence) for each in told]
 
 
-def commit(group: str, topic: str = "t", partition: int = 0, after: int = 0, **more: Any) -> Told:
+def commit(group: str, topic: str = "t", partition: int = 0, after: int = 0, **more: Any) -> StoryRecord:
     return story.commit(group, topic, partition, 5, commit_timestamp=START + after, **more)
 
 
-def log_of(folder: Path, *steps: list[tuple[int, Told, int]]) -> list[Event]:
+def log_of(folder: Path, *steps: list[tuple[int, StoryRecord, int]]) -> list[Event]:
     """One partition's log, every record a batch of its own."""
     told = [each for step in steps for each in step]
     placed = [Placed(offset, when, what, sequence) for offset, (when, what, sequence) in enumerate(told)]

@@ -39,7 +39,7 @@ def check_explanations(
     coordinator = moment_of({0: log})
     (partition,) = coordinator
     rules = None if partition.coordinator.auto else partition.coordinator.rules
-    assert sorted(_places(found)) == sorted(_gone(log, rules))
+    assert sorted(_places(found)) == sorted(_removed(log, rules))
     for each in found:
         assert each.cause not in each.alternatives
         assert len(set(each.alternatives)) == len(each.alternatives)
@@ -64,7 +64,7 @@ def _places(found: Sequence[Deletion]) -> list[Place]:
     ]
 
 
-def _gone(log: list[Event], rules: Rules | None) -> list[Place]:
+def _removed(log: list[Event], rules: Rules | None) -> list[Place]:
     """What a replay says went: by a tombstone, by a marker, or with its commit unseen."""
     coordinator, gone = Coordinator(0, rules), []
     for event in log:

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from offsets_tool.cli import main
 from offsets_tool.events import Event, Value
 from offsets_tool.expiry.causes import Cause, Confidence, Deletion
-from offsets_tool.expiry.forecast import ages, ages_left, all_removals, explained
+from offsets_tool.expiry.forecast import ages, all_removals, explained, live_ages
 from offsets_tool.expiry.policy import Basis, ClusterFacts, by_removals
 from offsets_tool.expiry.policy_search import Age, Ages, Fitting, Settings, search
 from tests.expiry.corpus_truth import corpora
@@ -41,7 +41,7 @@ def unnamed(logs: Logs) -> tuple[Basis, list[Deletion]]:
     found = by_removals(
         basis,
         ages(lost, basis.policy),
-        lambda: ages_left(lost, newest, basis.policy),
+        lambda: live_ages(lost, newest, basis.policy),
         interval_given=False,
     )
     return found, explained(lost, newest, found.policy, found.known)
@@ -168,7 +168,7 @@ def test_of_one_partition_alone_nothing_wrong_is_called_likely(corpus: Path) -> 
 # ---- how much is enough
 
 
-def seen(minutes: tuple[int, int], late: int, removals: int = 4, apart: int = 5_000) -> Ages:
+def ages_of(minutes: tuple[int, int], late: int, removals: int = 4, apart: int = 5_000) -> Ages:
     """Removals of this retention, the latest of them by so much."""
     found = Ages()
     found.fitting[minutes] = Fitting(removals, 0, apart)
@@ -183,15 +183,15 @@ def settings(gone: Ages, left: Ages | None = None, interval: bool = True) -> Set
 @pytest.mark.parametrize(
     ("gone", "expected"),
     [
-        (seen((0, 1), 2_400), Settings(MINUTE, 3_000, 4)),
-        (seen((0, 3), 9_000), Settings(3 * MINUTE, 9_000, 4)),
-        (seen((0, 30 * 1_440), 400_000), Settings(30 * DAY, 600_000, 4)),
-        (seen((0, 10_080), 590_000, removals=1_000), WEEK),
-        (seen((0, 1), 2_400, removals=2), DOUBT),
-        (seen((0, 1), 2_400, removals=50, apart=900), DOUBT),
-        (seen((0, 1), 9_000, removals=2), WEEK),
-        (seen((0, 1), 50_000), WEEK),
-        (seen((0, 0), 50), WEEK),
+        (ages_of((0, 1), 2_400), Settings(MINUTE, 3_000, 4)),
+        (ages_of((0, 3), 9_000), Settings(3 * MINUTE, 9_000, 4)),
+        (ages_of((0, 30 * 1_440), 400_000), Settings(30 * DAY, 600_000, 4)),
+        (ages_of((0, 10_080), 590_000, removals=1_000), WEEK),
+        (ages_of((0, 1), 2_400, removals=2), DOUBT),
+        (ages_of((0, 1), 2_400, removals=50, apart=900), DOUBT),
+        (ages_of((0, 1), 9_000, removals=2), WEEK),
+        (ages_of((0, 1), 50_000), WEEK),
+        (ages_of((0, 0), 50), WEEK),
         (Ages(), WEEK),
     ],
 )  # fmt: skip
@@ -202,20 +202,20 @@ def test_several_at_several_times_just_after_it_was_over(gone: Ages, expected: S
 def test_what_is_left_and_older_speaks_against_it() -> None:
     left = Ages()
     left.oldest = [Age(MINUTE + 20_000, 30_000)]
-    assert settings(seen((0, 1), 2_400), left) == WEEK
+    assert settings(ages_of((0, 1), 2_400), left) == WEEK
     left.oldest = [Age(DAY, 1_500)]
-    assert settings(seen((0, 1), 2_400), left) == Settings(MINUTE, 3_000, 4)
+    assert settings(ages_of((0, 1), 2_400), left) == Settings(MINUTE, 3_000, 4)
 
 
 def test_an_interval_that_was_named_stands() -> None:
-    found = settings(seen((0, 1), 2_400), interval=False)
+    found = settings(ages_of((0, 1), 2_400), interval=False)
     assert (found.retention_ms, found.check_interval_ms) == (MINUTE, 600_000)
 
 
 def test_ages_are_those_of_all_parts_together() -> None:
-    together, one = Ages(), seen((0, 1), 2_000)
+    together, one = Ages(), ages_of((0, 1), 2_000)
     together.add(one)
-    together.add(seen((0, 1), 500, removals=3, apart=9_000))
+    together.add(ages_of((0, 1), 500, removals=3, apart=9_000))
     assert together.fits(MINUTE) == Fitting(7, 0, 9_000)
     assert together.lateness(MINUTE) == 2_000
     assert (together.fits(2 * MINUTE).removals, one.fits(MINUTE).removals) == (0, 4)

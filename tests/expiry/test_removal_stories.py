@@ -22,7 +22,7 @@ from tests.expiry.replayed_corpora import (
 )
 from tests.expiry.test_rules import subscribed_to
 from tests.replay import story
-from tests.replay.story import Told, group_gone, group_metadata, tombstone
+from tests.replay.story import StoryRecord, group_metadata, group_tombstone, tombstone
 
 GROUP, OFFSETS, TOPIC = Cause.GROUP_DELETED, Cause.OFFSETS_DELETED, Cause.TOPIC_DELETED
 CERTAIN, LIKELY, AMBIGUOUS = Confidence.CERTAIN, Confidence.LIKELY, Confidence.AMBIGUOUS
@@ -34,14 +34,16 @@ def judge(tmp_path: Path) -> Any:
     """Explains one partition's log."""
 
     def judged(
-        *steps: list[tuple[int, Told, int]], policy: Policy = WEEK, known: PolicyConfidence | None = None
+        *steps: list[tuple[int, StoryRecord, int]],
+        policy: Policy = WEEK,
+        known: PolicyConfidence | None = None,
     ) -> list[Verdict]:
         return verdicts(explained({0: log_of(tmp_path, *steps)}, policy, known))
 
     return judged
 
 
-def living(*topics: str, group: str = "g", generation: int = 1) -> Told:
+def living(*topics: str, group: str = "g", generation: int = 1) -> StoryRecord:
     member = story.member("m", subscription=subscribed_to(*topics))
     return group_metadata(group, generation, member)
 
@@ -80,14 +82,18 @@ def test_nothing_that_is_known_writes_it(judge: Any) -> None:
 def test_a_group_that_goes_with_its_record(judge: Any) -> None:
     """The classic coordinator also drops an Empty group when a client deletes its last offset."""
     empty = group_metadata("g", 2, current_state_timestamp=START)
-    log = at(0, commit("g"), commit("h"), empty), at(HOUR, tombstone("g", "t", 0), group_gone("g")), LATER
+    log = (
+        at(0, commit("g"), commit("h"), empty),
+        at(HOUR, tombstone("g", "t", 0), group_tombstone("g")),
+        LATER,
+    )
     assert judge(*log) == [(GROUP, LIKELY, (OFFSETS,))]
 
 
 def test_the_new_coordinators_groups_go_with_their_record_alone(judge: Any) -> None:
     proof = at(0, group_metadata("p", 0, protocol_type="", current_state_timestamp=START), sequence=0)
     log = *proof, *at(0, commit("g"), commit("h"))
-    gone = at(HOUR, tombstone("g", "t", 0), group_gone("g"), sequence=0)
+    gone = at(HOUR, tombstone("g", "t", 0), group_tombstone("g"), sequence=0)
     new = Policy((4, 0), 7 * DAY)
     assert judge(list(log), gone, LATER, policy=new) == [(GROUP, CERTAIN, ())]
     assert judge(list(log), gone[:1], LATER, policy=new) == [(OFFSETS, CERTAIN, ())]
@@ -150,8 +156,8 @@ def test_members_that_leave_set_the_time_anew(judge: Any) -> None:
     """An old commit of a group that has just become Empty goes a retention later, not at once."""
     left = group_metadata("g", 2, current_state_timestamp=START + 8 * DAY)
     start = at(0, living("t"), commit("g"), commit("h")), at(8 * DAY, left)
-    soon = at(8 * DAY + HOUR, tombstone("g", "t", 0), group_gone("g"))
-    then = at(15 * DAY + 9_000, tombstone("g", "t", 0), group_gone("g"))
+    soon = at(8 * DAY + HOUR, tombstone("g", "t", 0), group_tombstone("g"))
+    then = at(15 * DAY + 9_000, tombstone("g", "t", 0), group_tombstone("g"))
     after = at(16 * DAY, commit("z", "other"))
     assert judge(*start, soon, after)[0][:2] == (GROUP, LIKELY)
     assert judge(*start, then, after)[0][:2] == (Cause.RETENTION, LIKELY)
@@ -232,11 +238,13 @@ def test_a_commit_that_compaction_took(judge: Any) -> None:
     """Only the tombstone is left: it may have expired, unless a member reads the topic."""
     (bare,) = judge(at(0, commit("h", "u")), at(HOUR, tombstone("g", "t", 0)), LATER)
     assert bare[:2] == (Cause.RETENTION, AMBIGUOUS) and {GROUP, OFFSETS, TOPIC} == set(bare[2])
-    (with_group,) = judge(at(0, commit("h", "u")), at(HOUR, tombstone("g", "t", 0), group_gone("g")), LATER)
+    (with_group,) = judge(
+        at(0, commit("h", "u")), at(HOUR, tombstone("g", "t", 0), group_tombstone("g")), LATER
+    )
     assert with_group == (Cause.RETENTION, AMBIGUOUS, (GROUP, OFFSETS, TOPIC))
     new = Policy((4, 0), 7 * DAY)
     proof = at(0, group_metadata("p", 0, protocol_type="", current_state_timestamp=START), sequence=0)
-    gone = at(HOUR, tombstone("g", "t", 0), group_gone("g"), sequence=0)
+    gone = at(HOUR, tombstone("g", "t", 0), group_tombstone("g"), sequence=0)
     assert judge(proof, gone, LATER, policy=new) == [(Cause.RETENTION, AMBIGUOUS, (GROUP,))]
     assert judge(proof, gone[:1], LATER, policy=new) == [(Cause.RETENTION, AMBIGUOUS, (OFFSETS, TOPIC))]
     (read,) = judge(at(0, living("t")), at(HOUR, tombstone("g", "t", 0)), LATER)

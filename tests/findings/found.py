@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 
 from offsets_tool.evidence.evidence import open_evidence
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import findings_of
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.findings.rows import Finding
@@ -14,4 +14,4 @@ from offsets_tool.findings.rows import Finding
 def findings_in(corpus: Path) -> tuple[Finding, ...]:
     """Return the findings of a corpus, the worst first."""
     with EvidenceReplay(open_evidence(corpus / "segments")) as replay:
-        return tuple(findings_of(replay, PolicyGiven()))
+        return tuple(findings_of(replay, PolicyOverrides()))

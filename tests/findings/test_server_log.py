@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offsets_tool.evidence.evidence import open_evidence
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import findings_of
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.causes import Confidence
@@ -67,7 +67,7 @@ STATED: Final = {
 def findings_in(name: str, log: str | None) -> tuple[Finding, ...]:
     """Return the findings of an incident, with the broker's log of another or of itself."""
     with EvidenceReplay(open_evidence(INCIDENTS / name / "segments")) as replay:
-        return tuple(findings_of(replay, PolicyGiven(), [log_of(INCIDENTS / log)] if log else []))
+        return tuple(findings_of(replay, PolicyOverrides(), [log_of(INCIDENTS / log)] if log else []))
 
 
 @pytest.mark.parametrize("name", STATED)

@@ -74,7 +74,7 @@ def changes_of(
 def folded(changes: Iterable[Change], history: History | None = None) -> list[HistoryRow]:
     """All rows: those that ended, and those that hold."""
     history = history or History()
-    rows = [row for change in changes for row in history.fold(change)]
+    rows = [row for change in changes for row in history.observe_change(change)]
     return [*rows, *history.flush(), *history.open_rows()]
 
 

@@ -78,7 +78,7 @@ def classic(generation: int, offset: int, assigned: dict[str, frozenset[tuple[st
     return Change(0, offset, offset * 10, offset, ChangeKind.SET, GroupOf("g"), None, group)
 
 
-def told(*changes: Change, committed: State | None = None) -> list[AssignmentAuditRow]:
+def audits_after(*changes: Change, committed: State | None = None) -> list[AssignmentAuditRow]:
     following = AssignmentAudits(str, committed=committed)
     return [row for change in changes if (row := following.follow(change)) is not None]
 
@@ -86,7 +86,9 @@ def told(*changes: Change, committed: State | None = None) -> list[AssignmentAud
 def test_a_generation_is_audited_once() -> None:
     """The record is written again where a static member comes back."""
     gone = Change(0, 9, 90, 9, ChangeKind.DELETED, GroupOf("g"))
-    rows = told(classic(1, 1, RIGHT), classic(1, 2, RIGHT), classic(2, 3, RIGHT), gone, classic(2, 10, RIGHT))
+    rows = audits_after(
+        classic(1, 1, RIGHT), classic(1, 2, RIGHT), classic(2, 3, RIGHT), gone, classic(2, 10, RIGHT)
+    )
     assert [(row.generation, row.log_offset, row.agreement) for row in rows] == [
         (1, 1, Agreement.EQUAL),
         (2, 3, Agreement.EQUAL),
@@ -97,12 +99,14 @@ def test_a_generation_is_audited_once() -> None:
 def test_partitions_that_were_known_before_make_it_undecided() -> None:
     """The topic may have been made anew with fewer of them; a later commit proves nothing."""
     four = {"a": frozenset({("t", 0), ("t", 1)}), "b": frozenset({("t", 2), ("t", 3)})}
-    rows = told(classic(1, 1, four), classic(2, 2, RIGHT))
+    rows = audits_after(classic(1, 1, four), classic(2, 2, RIGHT))
     assert [row.agreement for row in rows] == [Agreement.EQUAL, Agreement.UNDECIDED]
     assert rows[1].detail == "topic t had 4 partitions before; it is equal if there are now 3"
     commit = CommittedOffset(5, -1, "", 0, -1, None, log_offset=5)
     state = State(offsets={"g": {TopicPartition("t", 3): commit}})
-    assert [row.agreement for row in told(classic(1, 1, RIGHT), classic(2, 7, RIGHT), committed=state)] == [
+    assert [
+        row.agreement for row in audits_after(classic(1, 1, RIGHT), classic(2, 7, RIGHT), committed=state)
+    ] == [
         Agreement.EQUAL,
         Agreement.UNDECIDED,
     ]

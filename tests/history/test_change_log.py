@@ -5,25 +5,25 @@ from typing import Any
 
 import pytest
 
-from offsets_tool.history.change_log import Happening, HappeningKind, tell
+from offsets_tool.history.change_log import Happening, HappeningKind, batch_happenings
 from offsets_tool.history.history import History
 from offsets_tool.replay.changes import Transaction
 from offsets_tool.replay.rules import Rules
 from tests.corpora import corpora
 from tests.history.state_from_rows import changes_of, events_of
 from tests.replay import story
-from tests.replay.story import LOG_PARTITION, Telling, believed
+from tests.replay.story import LOG_PARTITION, StoryEvent, believed
 
 
-def told(folder: Path, *events: Telling, rules: Rules = Rules.NEW) -> list[Happening]:
+def happenings_in(folder: Path, *events: StoryEvent, rules: Rules = Rules.NEW) -> list[Happening]:
     read = story.events_of(story.Story(name="", events=events, new=believed()), folder)
     return happenings(changes_of(read, LOG_PARTITION, rules))
 
 
 def happenings(changes: Any) -> list[Happening]:
     history = History()
-    found = [each for change in changes for each in tell(history.row_changes(change))]
-    return [*found, *tell(history.flush_row_changes())]
+    found = [each for change in changes for each in batch_happenings(history.row_changes(change))]
+    return [*found, *batch_happenings(history.flush_row_changes())]
 
 
 def of_kind(found: list[Happening], kind: HappeningKind, *fields: str) -> list[tuple[Any, ...]]:
@@ -35,7 +35,7 @@ def of_kind(found: list[Happening], kind: HappeningKind, *fields: str) -> list[t
 
 
 def test_offsets(tmp_path: Path) -> None:
-    found = told(
+    found = happenings_in(
         tmp_path,
         story.commit("g", "t", 0, 10),
         story.commit("g", "t", 0, 4),
@@ -48,7 +48,7 @@ def test_offsets(tmp_path: Path) -> None:
         story.commit_marker(9),
         story.tombstone("g", "t", 0),
         story.commit("g", "t", 0, 1),
-        (story.tombstone("g", "t", 0), story.group_gone("g")),
+        (story.tombstone("g", "t", 0), story.group_tombstone("g")),
     )
     assert of_kind(found, HappeningKind.OFFSETS, "delta", "producer_id") == [
         (0, "commit", None, None),
@@ -77,7 +77,7 @@ def test_offsets(tmp_path: Path) -> None:
 
 
 def test_a_rewind_by_a_transaction_is_a_rewind(tmp_path: Path) -> None:
-    found = told(
+    found = happenings_in(
         tmp_path, story.commit("g", "t", 0, 9), story.txn_commit(9, "g", "t", 0, 2), story.commit_marker(9)
     )
     assert of_kind(found, HappeningKind.OFFSETS, "producer_id")[-1] == (2, "rewind", 9)
@@ -85,7 +85,7 @@ def test_a_rewind_by_a_transaction_is_a_rewind(tmp_path: Path) -> None:
 
 def test_generations_say_who_came_and_went(tmp_path: Path) -> None:
     a, b, c = map(story.member, "abc")
-    found = told(
+    found = happenings_in(
         tmp_path,
         story.group_metadata("g", 0, protocol_type=""),
         story.group_metadata("g", 1, a, b),
@@ -114,7 +114,7 @@ def test_generations_say_who_came_and_went(tmp_path: Path) -> None:
 
 
 def test_an_anomaly_is_told_with_its_evidence(tmp_path: Path) -> None:
-    found = told(
+    found = happenings_in(
         tmp_path,
         story.txn_commit(9, "g", "t", 0, 4),
         story.tombstone("g", "t", 0),

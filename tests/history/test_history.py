@@ -21,12 +21,12 @@ from offsets_tool.wire.arrow import arrow_schema, record_batch
 from tests.corpora import corpora
 from tests.history.state_from_rows import changes_of, events_of, folded, rows_of
 from tests.replay import story
-from tests.replay.story import LOG_PARTITION, Telling, Told, believed
+from tests.replay.story import LOG_PARTITION, StoryEvent, StoryRecord, believed
 
 ROWS = get_args(HistoryRow)
 
 
-def rows(*events: Telling, rules: Rules = Rules.NEW) -> list[HistoryRow]:
+def rows(*events: StoryEvent, rules: Rules = Rules.NEW) -> list[HistoryRow]:
     """The rows of a story, in the order in which they begin; an anomaly last."""
     with TemporaryDirectory() as folder:
         read = story.events_of(story.Story(name="", events=events, new=believed()), Path(folder))
@@ -131,7 +131,7 @@ def test_offsets_that_go_with_their_group_say_so(rules: Rules) -> None:
     with_group = rows(
         story.group_metadata("g", 1),
         story.commit("g", "t", 0, 10),
-        (story.tombstone("g", "t", 0), story.group_gone("g")),
+        (story.tombstone("g", "t", 0), story.group_tombstone("g")),
         rules=rules,
     )
     assert offsets(with_group)[-1][-1] == "group deleted"
@@ -139,7 +139,7 @@ def test_offsets_that_go_with_their_group_say_so(rules: Rules) -> None:
         story.group_metadata("g", 1),
         story.commit("g", "t", 0, 10),
         story.tombstone("g", "t", 0),
-        story.group_gone("g"),
+        story.group_tombstone("g"),
         rules=rules,
     )
     assert offsets(one_by_one)[-1][-1] == "deleted"
@@ -150,7 +150,7 @@ def test_an_offset_that_outlives_its_group_is_effective_while_the_group_is_there
         story.commit("g", "t", 0, 10),
         story.commit("g", "t", 1, 20),
         story.group_metadata("g", 1),
-        story.group_gone("g"),
+        story.group_tombstone("g"),
         story.commit("g", "t", 1, 21),
     )
     assert offsets(rows(*events, rules=Rules.NEW)) == [
@@ -172,7 +172,7 @@ def test_a_marker_may_commit_to_a_group_that_is_gone() -> None:
     found = rows(
         story.txn_commit(9, "g", "t", 0, 4),
         story.group_metadata("g", 1),
-        story.group_gone("g"),
+        story.group_tombstone("g"),
         story.commit_marker(9),
         rules=Rules.NEW,
     )
@@ -187,8 +187,8 @@ def test_a_group_that_is_converted_at_once_hides_nothing() -> None:
         story.group_metadata("g", 1),
         story.commit("g", "t", 0, 10),
         (
-            story.group_gone("g"),
-            story.told(ConsumerGroupMetadataKey(group_id="g"), ConsumerGroupMetadataValue(epoch=3)),
+            story.group_tombstone("g"),
+            story.record_of(ConsumerGroupMetadataKey(group_id="g"), ConsumerGroupMetadataValue(epoch=3)),
         ),
         rules=Rules.NEW,
     )
@@ -215,8 +215,8 @@ def test_without_batches_the_time_tells_what_was_written_at_once() -> None:
 def test_a_gap_of_time_is_another_write() -> None:
     found = rows(
         story.group_metadata("g", 1),
-        story.group_gone("g"),
-        story.told(ConsumerGroupMetadataKey(group_id="g"), ConsumerGroupMetadataValue(epoch=3)),
+        story.group_tombstone("g"),
+        story.record_of(ConsumerGroupMetadataKey(group_id="g"), ConsumerGroupMetadataValue(epoch=3)),
     )
     assert groups(found) == [("classic", 0, 1, None, "deleted"), ("consumer", 2, None, None, None)]
 
@@ -228,7 +228,7 @@ def test_what_one_record_does_in_two_steps_is_one_row() -> None:
     """A consumer group's first record makes the group and then says what it is."""
     found = rows(
         story.commit("g", "t", 0, 1),
-        story.told(ConsumerGroupMetadataKey(group_id="g"), ConsumerGroupMetadataValue(epoch=3)),
+        story.record_of(ConsumerGroupMetadataKey(group_id="g"), ConsumerGroupMetadataValue(epoch=3)),
     )
     assert groups(found) == [
         ("simple", 0, 1, None, "converted"),
@@ -293,7 +293,7 @@ def test_members_that_leave_and_those_whose_group_is_deleted() -> None:
         story.group_metadata("g", 1, a, b),
         story.group_metadata("g", 2, b, story.member("c")),
         story.group_metadata("g", 3, story.member("b2", group_instance_id="i")),
-        story.group_gone("g"),
+        story.group_tombstone("g"),
     )
     ends = [
         (row.member_id, row.generation, row.from_log_offset, row.to_log_offset, row.end_cause)
@@ -312,7 +312,7 @@ def test_a_classic_coordinator_keeps_a_simple_group_for_the_offsets() -> None:
     found = rows(
         story.group_metadata("g", 1, story.member("a")),
         story.commit("g", "t", 0, 1),
-        story.group_gone("g"),
+        story.group_tombstone("g"),
         rules=Rules.CLASSIC,
     )
     assert groups(found) == [("classic", 0, 2, None, "deleted"), ("simple", 2, None, "classic", None)]
@@ -326,7 +326,7 @@ def test_a_generation_that_goes_back_is_an_anomaly_of_its_own() -> None:
 
 
 def test_a_record_that_does_not_read_is_an_anomaly_of_no_group() -> None:
-    (found,) = rows(Told(b"\0\x63", b""))
+    (found,) = rows(StoryRecord(b"\0\x63", b""))
     assert isinstance(found, AnomalyRow)
     assert (found.group, found.about, found.log_offset) == (None, None, 0)
 

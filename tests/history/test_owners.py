@@ -18,7 +18,7 @@ from offsets_tool.wire.walk import encode
 from tests.corpora import corpora, folder_of
 from tests.history.state_from_rows import changes_of, folded, rows_of
 from tests.replay import story
-from tests.replay.story import Telling
+from tests.replay.story import StoryEvent
 
 ASSIGNED = b"\0\0" + encode(
     embedded.ConsumerProtocolAssignment(
@@ -100,7 +100,9 @@ def test_behind_a_gap_nobody_is_known_not_to_be_the_owner(tmp_path: Path) -> Non
         for event in events:
             if event.record.log_offset != missing:
                 history.observe_record(event.record.log_offset)
-                rows += [row for change in coordinator.replay(event) for row in history.fold(change)]
+                rows += [
+                    row for change in coordinator.replay(event) for row in history.observe_change(change)
+                ]
         rows += [*history.flush(), *history.open_rows()]
         commits = sorted(
             (row for row in rows if isinstance(row, OffsetHistoryRow)), key=lambda row: row.from_log_offset
@@ -128,7 +130,7 @@ KEYS = {"group_id": "g", "member_id": "m"}
 
 
 def owned_by_consumer(
-    folder: Path, name_of: NameOf, *commits: Telling, **assigned: Any
+    folder: Path, name_of: NameOf, *commits: StoryEvent, **assigned: Any
 ) -> list[OffsetHistoryRow]:
     """Commits while member `m` of a consumer group holds partitions by topic id."""
     value = consumer.ConsumerGroupCurrentMemberAssignmentValue(
@@ -138,7 +140,7 @@ def owned_by_consumer(
         **({"assigned_partitions": (), "partitions_pending_revocation": ()} | assigned),
     )
     key = consumer.ConsumerGroupCurrentMemberAssignmentKey(**KEYS)
-    told = story.Story(name="", events=(story.told(key, value), *commits), new=story.believed())
+    told = story.Story(name="", events=(story.record_of(key, value), *commits), new=story.believed())
     changes = changes_of(story.events_of(told, folder), story.LOG_PARTITION, Rules.NEW)
     return [row for row in folded(changes, History(name_of)) if isinstance(row, OffsetHistoryRow)]
 
@@ -228,8 +230,8 @@ def test_a_task_owns_the_topics_of_its_subtopology(
     told = story.Story(
         name="",
         events=(
-            story.told(streams.StreamsGroupTopologyKey(group_id="g"), topology),
-            story.told(streams.StreamsGroupCurrentMemberAssignmentKey(**KEYS), current),
+            story.record_of(streams.StreamsGroupTopologyKey(group_id="g"), topology),
+            story.record_of(streams.StreamsGroupCurrentMemberAssignmentKey(**KEYS), current),
             story.commit("g", "orders", 1, 1),
             story.commit("g", "again", 1, 1),
             story.commit("g", "elsewhere", 1, 1),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from offsets_tool.evidence.evidence import open_evidence
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import findings_of
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.findings.rows import Finding
@@ -41,7 +41,7 @@ def unmet(folder: Path) -> list[str]:
 def _found(folder: Path, config: Mapping[str, str]) -> list[Finding]:
     """Return what is found by somebody who knows the broker's retention, if it is not Kafka's default."""
     retention = config.get("offsets.retention.minutes")
-    given = PolicyGiven(retentions=(int(retention) * MINUTE_MS,) if retention else ())
+    given = PolicyOverrides(retentions=(int(retention) * MINUTE_MS,) if retention else ())
     with EvidenceReplay(open_evidence(folder / "segments")) as replay:
         return list(findings_of(replay, given))
 

@@ -100,7 +100,7 @@ class ApplicationMember(Member):
         command = [sys.executable, "-m", "tests.incidents.application", json.dumps(settings)]
         super().__init__(name, command, words, is_stuck=True)
 
-    def tell(self, do: str, **what: object) -> None:
+    def send(self, do: str, **what: object) -> None:
         """Send a command without waiting for its answer."""
         assert self._process.stdin
         self._process.stdin.write(json.dumps({"do": do, **what}).encode() + b"\n")
@@ -118,7 +118,7 @@ class ApplicationMember(Member):
 
     def ask(self, do: str, **what: object) -> dict[str, Any]:
         """Send a command and return its answer."""
-        self.tell(do, **what)
+        self.send(do, **what)
         return self.answer()
 
     def owned(self) -> list[list[Any]]:

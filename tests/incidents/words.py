@@ -25,10 +25,10 @@ def words(incident: Incident, folder: Path) -> Mapping[str, str]:
     """Return the text of both files by name."""
     story = json.loads((folder / MANIFEST).read_text())["story"]
     expected = {"must": incident.must, "must_not": incident.must_not}
-    return {"story.md": _told(incident, story), "expected.json": json.dumps(expected, indent=1) + "\n"}
+    return {"story.md": _story_page(incident, story), "expected.json": json.dumps(expected, indent=1) + "\n"}
 
 
-def _told(incident: Incident, story: list[Step]) -> str:
+def _story_page(incident: Incident, story: list[Step]) -> str:
     """Return the story as a page: the complaint, what was done, and the times."""
     steps = "".join(f"| {_moment(step):%H:%M:%S} | {_step(step)} |\n" for step in story)
     return (

@@ -29,7 +29,7 @@ COMMITS = {
 }
 
 
-def tell(broker: KRaftBroker, segment_bytes: int) -> dict[str, Any]:
+def run_story(broker: KRaftBroker, segment_bytes: int) -> dict[str, Any]:
     """What clients do, and what the broker and its tools say after it; the broker still runs."""
     admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_server)
     settings = SETTINGS | {"segment.bytes": str(segment_bytes)}
@@ -49,14 +49,14 @@ def tell(broker: KRaftBroker, segment_bytes: int) -> dict[str, Any]:
         _commit(broker, group, offsets)
     admin.delete_records({TopicPartition(CREATED, 0): DELETED_BEFORE})
     admin.close()
-    told = {"begins": begins, "appended": appended, "at": int(time.time() * 1000)}
+    answers = {"begins": begins, "appended": appended, "at": int(time.time() * 1000)}
     for name in ("latest", "earliest"):
-        told[name] = _offsets(broker, "--time", name)
+        answers[name] = _offsets(broker, "--time", name)
     middle = begins + 250 * EVERY_MS
-    told["from_250"] = _offsets(broker, "--time", str(middle))
-    told["described"] = _described(broker)
+    answers["from_250"] = _offsets(broker, "--time", str(middle))
+    answers["described"] = _described(broker)
     open_.close()
-    return told
+    return answers
 
 
 def _produce(broker: KRaftBroker, begins: int, segment_bytes: int) -> None:
@@ -138,11 +138,11 @@ def keep(broker: KRaftBroker, folder: Path) -> None:
 
 def main(folder: Path) -> None:
     with KRaftBroker("3.9.2") as broker:
-        told = tell(broker, 16 << 10)
+        answers = run_story(broker, 16 << 10)
         broker.stop()
         (folder / "broker").mkdir(parents=True)
         keep(broker, folder)
-    (folder / "said.json").write_text(json.dumps(told, indent=1) + "\n")
+    (folder / "said.json").write_text(json.dumps(answers, indent=1) + "\n")
 
 
 if __name__ == "__main__":

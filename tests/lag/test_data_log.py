@@ -25,7 +25,7 @@ from tests.lag.story import (
     QUIET,
     RECORDS,
     STABLE,
-    tell,
+    run_story,
 )
 from tests.log.encoded_batches import record, v2
 
@@ -207,7 +207,7 @@ def test_lag_is_what_kafka_said(of: tuple[str, str]) -> None:
 def test_the_newest_release_live_and_stopped(tmp_path: Path) -> None:
     """While it runs its indexes have a preallocated tail, and no snapshot is of the end."""
     with KRaftBroker() as broker:
-        told: dict[str, Any] = tell(broker, 1 << 20)
+        told: dict[str, Any] = run_story(broker, 1 << 20)
         live = Path(shutil.copytree(broker.data_dir, tmp_path / "live"))
         broker.stop()
         for folder in (live, broker.data_dir):

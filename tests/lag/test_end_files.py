@@ -13,7 +13,7 @@ from offsets_tool.lag.samples import EndSample
 AT = 1_795_263_753_000
 
 
-def seen(at: int, **known: int) -> tuple[EndSample, ...]:
+def samples_of(at: int, **known: int) -> tuple[EndSample, ...]:
     return (EndSample("orders", 3, at, **known),)  # type: ignore[arg-type]
 
 
@@ -39,29 +39,29 @@ def answer(kind: str, name: str, **labels: str) -> str:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("orders:3:45\n", seen(AT, end_offset=45)),
+        ("orders:3:45\n", samples_of(AT, end_offset=45)),
         ("orders:4:\norders:3:45\n", None),
-        ("\norders:3:0", seen(AT, end_offset=0)),
-        ("orders,3,45\n", seen(AT, end_offset=45)),
-        ("topic,partition,offset\norders,3,45\n", seen(AT, end_offset=45)),
+        ("\norders:3:0", samples_of(AT, end_offset=0)),
+        ("orders,3,45\n", samples_of(AT, end_offset=45)),
+        ("topic,partition,offset\norders,3,45\n", samples_of(AT, end_offset=45)),
         (
             "\ufeffTopic,Partition,At,Log_Start,Last_Stable,End\norders,3,1000,1,,45\n",
-            seen(1000, log_start_offset=1, end_offset=45),
+            samples_of(1000, log_start_offset=1, end_offset=45),
         ),
-        ("topic,partition,at,end\norders,3,1970-01-01T00:00:01Z,45\n", seen(1000, end_offset=45)),
+        ("topic,partition,at,end\norders,3,1970-01-01T00:00:01Z,45\n", samples_of(1000, end_offset=45)),
         (
             '{"topic":"orders","partition":3,"at":1000,"last_stable_offset":4}\n',
-            seen(1000, last_stable_offset=4),
+            samples_of(1000, last_stable_offset=4),
         ),
-        ('[{"topic":"orders","partition":3,"offset":45}]', seen(AT, end_offset=45)),
+        ('[{"topic":"orders","partition":3,"offset":45}]', samples_of(AT, end_offset=45)),
         (
             '{"topic":"orders",\n"partition":3,\n"log_end_offset":45,"log_start_offset":-1}',
-            seen(AT, end_offset=45),
+            samples_of(AT, end_offset=45),
         ),
-        (EXPOSITION, seen(AT, log_start_offset=12, end_offset=12_000_001)),
-        (KMINION, seen(AT + 1, log_start_offset=44, end_offset=45)),
-        (answer("matrix", "kafka_partition_latest_offset"), seen(AT + 1, end_offset=45)),
-        (answer("vector", "kafka_topic_partition_current_offset"), seen(AT + 1, end_offset=45)),
+        (EXPOSITION, samples_of(AT, log_start_offset=12, end_offset=12_000_001)),
+        (KMINION, samples_of(AT + 1, log_start_offset=44, end_offset=45)),
+        (answer("matrix", "kafka_partition_latest_offset"), samples_of(AT + 1, end_offset=45)),
+        (answer("vector", "kafka_topic_partition_current_offset"), samples_of(AT + 1, end_offset=45)),
     ],
 )
 def test_the_form_is_told_from_the_content(
@@ -69,7 +69,7 @@ def test_the_form_is_told_from_the_content(
 ) -> None:
     path = tmp_path / "ends"
     path.write_text(text)
-    wanted = seen(AT, end_offset=45) if expected is None else expected
+    wanted = samples_of(AT, end_offset=45) if expected is None else expected
     assert read_ends(path, AT) == [one._replace(source=path.as_posix()) for one in wanted]
 
 

@@ -148,7 +148,7 @@ def test_two_exporters_that_differ_a_little_are_one_topic() -> None:
     ]
     ends = Ends.of(seen)
     assert len(ends.lifetimes) == 1
-    assert ends.life_at(0).ends == [50, 60]
+    assert ends.lifetime_at(0).ends == [50, 60]
 
 
 def index(at: int, end: int) -> EndSample:
@@ -240,13 +240,13 @@ def test_a_grid_leaves_out_when_nothing_was_committed() -> None:
 
 
 def test_what_counted_and_until_when_comes_from_the_history() -> None:
-    tellings = (
+    records = (
         commit("g", "t", 0, 5),
         txn_commit(7, "g", "t", 0, 9),
         commit_marker(7),
         commit("g", "t", 0, 12),
     )
-    rows = [row for row in history_of(*tellings) if isinstance(row, OffsetHistoryRow)]
+    rows = [row for row in history_of(*records) if isinstance(row, OffsetHistoryRow)]
     commits = list(effective_commits(rows))
     assert [one.commit.committed_offset for one in commits] == [5, 9, 12]
     assert [one.until for one in commits] == [commits[1].since, commits[2].since, None]

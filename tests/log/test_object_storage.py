@@ -23,11 +23,11 @@ from offsets_tool.log import buckets
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.files.mapping import map_file, sha256
 from offsets_tool.log.files.open_file import open_file
-from offsets_tool.log.left_out import find_left_out
 from offsets_tool.log.segment import read_segment
 from offsets_tool.log.storage import StoredPath, as_path, one_listing
 from offsets_tool.log.stored_bytes import open_binary
 from offsets_tool.log.topics import find_topics
+from offsets_tool.log.unread_files import find_unread
 from offsets_tool.rows import LogRecord
 from tests.corpora import FIXTURES
 from tests.log.object_store import CUT, SECRET, ObjectStore, object_store
@@ -129,7 +129,7 @@ def test_folders_are_listed_once(server: ObjectStore) -> None:
         here = find_segments([FIXTURES / COPIES])
         there = find_segments([f"s3://evidence/{COPIES}"])
         topics = find_topics([f"s3://evidence/{COPIES}"])
-        find_left_out([f"s3://evidence/{COPIES}"], set())
+        find_unread([f"s3://evidence/{COPIES}"], set())
     root = FIXTURES.as_posix()
     assert [s.source for s in there] == [s.source.replace(root, "s3://evidence") for s in here]
     assert [(s.size, s.cluster_id, s.broker_id, s.next_offset) for s in there] == [

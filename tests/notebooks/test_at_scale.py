@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark.derived.expiry import expiry
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from spark.derived.lag import LagRequest, lag
 from spark.replay.replay import replay
 from tests.notebooks.execute import execute, outputs
@@ -40,7 +40,7 @@ def test_it_answers_of_a_lake(session: SparkSession, tmp_path: Path, monkeypatch
         bring(session, lake, CORPORA / cluster / "segments", cluster=cluster)
     replay(str(lake), lambda: session)
     lag(str(lake), lambda: session, LagRequest())
-    expiry(str(lake), lambda: session, PolicyGiven())
+    expiry(str(lake), lambda: session, PolicyOverrides())
     monkeypatch.setenv("OFFSETS_TOOL_LAKE", str(lake))
     facts, notebook = execute(NAME, FACTS)
     events, log = rows(lake, "events"), rows(lake, "log")

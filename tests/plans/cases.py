@@ -10,10 +10,10 @@ from uuid import UUID
 
 from tests.replay.stories import streams
 from tests.replay.story import (
-    Told,
+    StoryRecord,
     commit,
-    group_gone,
     group_metadata,
+    group_tombstone,
     member,
     tombstone,
     txn_commit,
@@ -29,7 +29,7 @@ class PlanCase(NamedTuple):
     """What was written, the last record that counts, and of each row the action, the offsets and the risks."""
 
     name: str
-    written: tuple[Told, ...] | Callable[[Path], object]
+    written: tuple[StoryRecord, ...] | Callable[[Path], object]
     at: int
     rows: tuple[tuple[str, int | None, int | None, tuple[str, ...]], ...]
     """Action, current offset, new offset, names of risks; by group, topic and partition."""
@@ -116,7 +116,7 @@ CASES = (
             commit("g", "t", 0, 5, commit_timestamp=1_000),
             *(commit("h", "u", 0, 1) for _ in range(70)),
             tombstone("g", "t", 0),
-            group_gone("g"),
+            group_tombstone("g"),
         ),
         1,
         (("reset", None, 5, ("expires_soon", "expired_since")),),

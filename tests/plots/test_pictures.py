@@ -11,7 +11,7 @@ import vl_convert
 from offsets_tool.as_of.selection import NameFilter, Wanted
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.evidence import open_evidence
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import GroupFindings, LogFindings
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.findings.group_rows import GroupRow, GroupRows, LogStretch, gather
@@ -57,7 +57,7 @@ INCIDENTS = sample(
 @cache
 def groups_of(incident: str) -> tuple[GroupFindings, ...]:
     with EvidenceReplay(open_evidence(FIXTURES / "incidents" / incident / "segments")) as replay:
-        return tuple(LogFindings(replay, PolicyGiven()).groups())
+        return tuple(LogFindings(replay, PolicyOverrides()).groups())
 
 
 @cache

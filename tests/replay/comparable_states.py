@@ -13,7 +13,7 @@ from offsets_tool.replay.state import State
 from oracle.loaded import Assigned, LoadedGroup, LoadedMember, LoadedOffset, LoadedState
 
 
-class Sight(NamedTuple):
+class ComparableState(NamedTuple):
     """Offsets by place, pending ones by producer id and place, groups and members by name; each a dict of comparable fields."""
 
     offsets: dict[Any, dict[str, Any]]
@@ -23,12 +23,12 @@ class Sight(NamedTuple):
     targets: dict[tuple[str, str], Assigned]
 
 
-def of_ours(state: State) -> Sight:
+def of_ours(state: State) -> ComparableState:
     """What we believe."""
     known = {
         (group, name): member for group, members in state.members.items() for name, member in members.items()
     }
-    return Sight(
+    return ComparableState(
         {(group, *at): _commit(each) for group, of in state.offsets.items() for at, each in of.items()},
         {
             (producer, *place): _commit(waiting.commit)
@@ -41,9 +41,9 @@ def of_ours(state: State) -> Sight:
     )
 
 
-def of_kafka(state: LoadedState) -> Sight:
+def of_kafka(state: LoadedState) -> ComparableState:
     """What Kafka believes."""
-    return Sight(
+    return ComparableState(
         {place: _loaded_commit(each) for place, each in state.offsets.items()},
         {
             (producer, *place): _loaded_commit(each)
@@ -64,7 +64,7 @@ def of_kafka(state: LoadedState) -> Sight:
     )
 
 
-def common(ours: Sight, kafkas: Sight) -> Sight:
+def common(ours: ComparableState, kafkas: ComparableState) -> ComparableState:
     """Kafka's sight without the fields that ours does not tell of the same thing."""
 
     def cut(mine: dict[Any, dict[str, Any]], theirs: dict[Any, dict[str, Any]]) -> dict[Any, dict[str, Any]]:
@@ -183,21 +183,21 @@ def _rebalance_timeout(data: Any) -> int | None:
 def _assigned(data: Any, suffix: str) -> Assigned:
     """Partitions by topic id, or tasks by role and subtopology."""
     topics = getattr(data, "assigned_partitions", getattr(data, "topic_partitions", ()))
-    found = {str(topic.topic_id): _bare(topic.partitions) for topic in topics}
+    found = {str(topic.topic_id): _sorted_partitions(topic.partitions) for topic in topics}
     for role in ("active", "standby", "warmup"):
         tasks = getattr(data, f"{role}_tasks{suffix}", ())
-        found |= {f"{role} {each.subtopology_id}": _bare(each.partitions) for each in tasks}
+        found |= {f"{role} {each.subtopology_id}": _sorted_partitions(each.partitions) for each in tasks}
     return found
 
 
 def _revoking(data: Any) -> Assigned:
     topics = getattr(data, "partitions_pending_revocation", None)
     if topics is not None:
-        return {str(topic.topic_id): _bare(topic.partitions) for topic in topics}
+        return {str(topic.topic_id): _sorted_partitions(topic.partitions) for topic in topics}
     return _assigned(data, "_pending_revocation") if hasattr(data, "active_tasks") else {}
 
 
-def _bare(partitions: Any) -> dict[int, int | None]:
+def _sorted_partitions(partitions: Any) -> dict[int, int | None]:
     return dict.fromkeys(sorted(partitions))
 
 

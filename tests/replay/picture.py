@@ -46,7 +46,7 @@ def picture(state: State, changes: Iterable[Change]) -> Picture:
     )
 
 
-def as_told(story: Picture, found: Picture) -> Picture:
+def with_expected_notes(story: Picture, found: Picture) -> Picture:
     """What was found, with each anomaly's note cut down to the words that the story expects, if it has them."""
     cut = list(found.anomalies)
     for at, (expected, seen) in enumerate(zip(story.anomalies, found.anomalies, strict=False)):

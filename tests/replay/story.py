@@ -36,8 +36,8 @@ _TRANSACTIONAL, _CONTROL = 0x10, 0x20
 _TYPE_OF: Final = {each.key: each for each in RECORD_TYPES.values()}
 
 
-class Told(NamedTuple):
-    """A record without its place; `attributes` are those of its batch."""
+class StoryRecord(NamedTuple):
+    """A record without its log offset; `attributes` are those of its batch."""
 
     key: bytes | None
     value: bytes | None
@@ -45,7 +45,7 @@ class Told(NamedTuple):
     attributes: int = 0
 
 
-Telling = Told | tuple[Told, ...]
+StoryEvent = StoryRecord | tuple[StoryRecord, ...]
 """A record in a batch of its own, or what one batch holds; nothing: a control batch of one offset without its record."""
 
 
@@ -99,7 +99,7 @@ class Story:
     """
 
     name: str
-    events: tuple[Telling, ...]
+    events: tuple[StoryEvent, ...]
     new: Picture
     classic: Picture | None = None
     rules: tuple[Rules, ...] = BOTH
@@ -126,18 +126,18 @@ def believed(**parts: Any) -> Picture:
     return Picture(**(nothing | parts))
 
 
-def told(key: Any, value: Any, version: int = 0, **batch: int) -> Told:
-    """A record by the declared classes of its key and value."""
+def record_of(key: Any, value: Any, version: int = 0, **batch: int) -> StoryRecord:
+    """Return a record of a key and a value, given as their declared classes."""
     key_bytes = encode_key(Key(_TYPE_OF[type(key)], key))
-    return Told(key_bytes, encode_value(Value(version, "", value)), **batch)
+    return StoryRecord(key_bytes, encode_value(Value(version, "", value)), **batch)
 
 
-def gone(key: Any, **batch: int) -> Told:
-    """A tombstone."""
-    return Told(encode_key(Key(_TYPE_OF[type(key)], key)), None, **batch)
+def tombstone_of(key: Any, **batch: int) -> StoryRecord:
+    """Return the tombstone of a key, given as its declared class."""
+    return StoryRecord(encode_key(Key(_TYPE_OF[type(key)], key)), None, **batch)
 
 
-def commit(group: str, topic: str, partition: int, offset: int, **more: Any) -> Told:
+def commit(group: str, topic: str, partition: int, offset: int, **more: Any) -> StoryRecord:
     """A committed offset, of the version that has what is said: 4 with a topic id, 1 with an expiry, else 3.
 
     Beside fields of OffsetCommitValue, `more` may have `legacy` (a key of type 0), `version`, `producer_id`, `attributes`.
@@ -147,36 +147,38 @@ def commit(group: str, topic: str, partition: int, offset: int, **more: Any) -> 
     version = more.pop("version", 4 if "topic_id" in more else 1 if "expire_timestamp" in more else 3)
     said = {"leader_epoch": -1, "metadata": "", "commit_timestamp": COMMITTED_AT, "topic_id": ZERO_UUID}
     value = OffsetCommitValue(offset=offset, **(said | more))
-    return told(key_type(group=group, topic=topic, partition=partition), value, version, **batch)
+    return record_of(key_type(group=group, topic=topic, partition=partition), value, version, **batch)
 
 
-def txn_commit(producer_id: int, group: str, topic: str, partition: int, offset: int, **more: Any) -> Told:
+def txn_commit(
+    producer_id: int, group: str, topic: str, partition: int, offset: int, **more: Any
+) -> StoryRecord:
     """A committed offset in a producer's transaction."""
     return commit(group, topic, partition, offset, producer_id=producer_id, attributes=_TRANSACTIONAL, **more)
 
 
-def tombstone(group: str, topic: str, partition: int, **batch: int) -> Told:
+def tombstone(group: str, topic: str, partition: int, **batch: int) -> StoryRecord:
     """A committed offset is deleted."""
-    return gone(OffsetCommitKey(group=group, topic=topic, partition=partition), **batch)
+    return tombstone_of(OffsetCommitKey(group=group, topic=topic, partition=partition), **batch)
 
 
-def txn_tombstone(producer_id: int, group: str, topic: str, partition: int) -> Told:
+def txn_tombstone(producer_id: int, group: str, topic: str, partition: int) -> StoryRecord:
     """The same in a producer's transaction."""
     return tombstone(group, topic, partition, producer_id=producer_id, attributes=_TRANSACTIONAL)
 
 
-def marker(type_id: int, producer_id: int = _NO_PRODUCER) -> Told:
+def marker(type_id: int, producer_id: int = _NO_PRODUCER) -> StoryRecord:
     """A control record of any type."""
     key = bytes((0, 0, 0, type_id))
-    return Told(key, bytes(6), producer_id, _CONTROL | _TRANSACTIONAL)
+    return StoryRecord(key, bytes(6), producer_id, _CONTROL | _TRANSACTIONAL)
 
 
-def commit_marker(producer_id: int) -> Told:
+def commit_marker(producer_id: int) -> StoryRecord:
     """A producer's transaction is committed."""
     return marker(1, producer_id)
 
 
-def abort_marker(producer_id: int) -> Told:
+def abort_marker(producer_id: int) -> StoryRecord:
     """A producer's transaction is aborted."""
     return marker(0, producer_id)
 
@@ -195,7 +197,7 @@ def member(member_id: str, **more: Any) -> MemberMetadata:
     return MemberMetadata(member_id=member_id, **(said | more))
 
 
-def group_metadata(group: str, generation: int, *members: MemberMetadata, **more: Any) -> Told:
+def group_metadata(group: str, generation: int, *members: MemberMetadata, **more: Any) -> StoryRecord:
     """A classic group: with members, or Empty."""
     said: dict[str, Any] = {"protocol_type": "consumer", "protocol": None, "leader": None}
     if members:
@@ -203,22 +205,22 @@ def group_metadata(group: str, generation: int, *members: MemberMetadata, **more
     version = more.pop("version", 3)
     said |= {"current_state_timestamp": COMMITTED_AT if version >= 2 else -1} | more
     value = GroupMetadataValue(generation=generation, members=members, **said)
-    return told(GroupMetadataKey(group=group), value, version)
+    return record_of(GroupMetadataKey(group=group), value, version)
 
 
-def group_gone(group: str) -> Told:
-    """A group's GroupMetadata is deleted."""
-    return gone(GroupMetadataKey(group=group))
+def group_tombstone(group: str) -> StoryRecord:
+    """Return the tombstone of the GroupMetadata of a group."""
+    return tombstone_of(GroupMetadataKey(group=group))
 
 
 def segment(story: Story) -> bytes:
     """The story as a segment of v2 batches; record timestamps go up by one with the log offset."""
-    batches = [(each,) if isinstance(each, Told) else each for each in story.events]
+    batches = [(each,) if isinstance(each, StoryRecord) else each for each in story.events]
     starts = itertools.accumulate((max(len(batch), 1) for batch in batches), initial=0)
     return b"".join(_batch(*each) for each in zip(starts, batches, strict=False))
 
 
-def _batch(base_offset: int, content: tuple[Told, ...]) -> bytes:
+def _batch(base_offset: int, content: tuple[StoryRecord, ...]) -> bytes:
     if not content:
         return v2(base_offset, [], attributes=_CONTROL | _TRANSACTIONAL)
     first = content[0]

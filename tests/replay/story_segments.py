@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.log.encoded_batches import message, record, v2
-from tests.replay.story import Told
+from tests.replay.story import StoryRecord
 
 
 class Placed(NamedTuple):
@@ -14,14 +14,14 @@ class Placed(NamedTuple):
 
     offset: int
     timestamp: int
-    told: Told
+    record: StoryRecord
     sequence: int = -1
     leader_epoch: int = 0
 
 
-def in_order(*tellings: Told, start: int = 0, timestamp: int = 1_000) -> list[Placed]:
+def in_order(*records: StoryRecord, start: int = 0, timestamp: int = 1_000) -> list[Placed]:
     """One after the other, a second apart."""
-    return [Placed(start + at, timestamp + 1_000 * at, each) for at, each in enumerate(tellings)]
+    return [Placed(start + at, timestamp + 1_000 * at, each) for at, each in enumerate(records)]
 
 
 def segment(placed: list[Placed]) -> bytes:
@@ -29,11 +29,11 @@ def segment(placed: list[Placed]) -> bytes:
     return b"".join(
         v2(
             at.offset,
-            [record(0, at.told.key, at.told.value)],
-            attributes=at.told.attributes,
+            [record(0, at.record.key, at.record.value)],
+            attributes=at.record.attributes,
             base_timestamp=at.timestamp,
             max_timestamp=at.timestamp,
-            producer=(at.told.producer_id, 0, 0) if at.told.producer_id != -1 else (-1, -1, at.sequence),
+            producer=(at.record.producer_id, 0, 0) if at.record.producer_id != -1 else (-1, -1, at.sequence),
             leader_epoch=at.leader_epoch,
         )
         for at in placed
@@ -42,7 +42,7 @@ def segment(placed: list[Placed]) -> bytes:
 
 def without_timestamps(placed: list[Placed]) -> bytes:
     """The same in the oldest message format, which has no times."""
-    return b"".join(message(0, at.offset, at.told.key, at.told.value) for at in placed)
+    return b"".join(message(0, at.offset, at.record.key, at.record.value) for at in placed)
 
 
 def write_log(
@@ -62,8 +62,8 @@ def archive_lines(placed: list[Placed], partition: int = 3) -> str:
             "partition": partition,
             "offset": at.offset,
             "timestamp": at.timestamp,
-            "key": _text(at.told.key),
-            "value": _text(at.told.value),
+            "key": _text(at.record.key),
+            "value": _text(at.record.value),
         }
         for at in placed
     )

@@ -21,7 +21,7 @@ from oracle.jars import DEEP_ALONE
 from oracle.loaded import LoadedState
 from tests.depth import DEEP
 from tests.expiry.log_cleaner import cleaned
-from tests.replay.comparable_states import Sight, common, of_kafka, of_ours
+from tests.replay.comparable_states import ComparableState, common, of_kafka, of_ours
 from tests.replay.random_logs import (
     READERS,
     Placed,
@@ -50,7 +50,7 @@ class Moment(NamedTuple):
     """An end offset: what both believe there, and what replay said of the records since the last one."""
 
     end: int
-    ours: Sight
+    ours: ComparableState
     kafkas: LoadedState
     refusals: list[Change]
 
@@ -81,7 +81,7 @@ def moments(oracle: Oracle, version: str, placed: list[Placed], folder: Path) ->
         yield Moment(end, of_ours(coordinator.state), kafkas, refusals)
 
 
-def shown(sight: Sight, version: str) -> Sight:
+def shown(sight: ComparableState, version: str) -> ComparableState:
     """Without what the release does not keep.
 
     The classic coordinator knows the offset of a commit's batch, and forgets in a restart a group of which all was aborted.
@@ -108,7 +108,7 @@ def differences(moment: Moment, version: str) -> dict[str, Any]:
     """What is believed differently, as (ours, Kafka's)."""
     ours, kafkas = shown(moment.ours, version), shown(of_kafka(moment.kafkas), version)
     found = {}
-    for name, mine, theirs in zip(Sight._fields, ours, common(ours, kafkas), strict=True):
+    for name, mine, theirs in zip(ComparableState._fields, ours, common(ours, kafkas), strict=True):
         for at in mine.keys() | theirs.keys():
             if mine.get(at) != theirs.get(at):
                 found[f"{name} {at}"] = (mine.get(at), theirs.get(at))

@@ -211,9 +211,9 @@ def test_hostile_records_raise_nothing(seed: int) -> None:
         check_history(events, 0, rules)
 
 
-def check_left(events: Sequence[Event], rules: Rules | None, stride: int = 1) -> None:
+def check_checkpoints(events: Sequence[Event], rules: Rules | None, stride: int = 1) -> None:
     """Kept as bytes and folded on, wherever that is, in the middle of a batch too: the rows are the same."""
-    coordinator, told, rows = Coordinator(0, rules), nothing_told(), list[HistoryRow]()
+    coordinator, told, rows = Coordinator(0, rules), new_observers(), list[HistoryRow]()
     for number, event in enumerate(events):
         if number % stride == 0:
             checkpoint = restore(save(coordinator, event.record.log_offset, told))
@@ -221,29 +221,29 @@ def check_left(events: Sequence[Event], rules: Rules | None, stride: int = 1) ->
             assert checkpoint.observers.history.settled == told.history.settled
             assert checkpoint.observers.log_facts == told.log_facts
             coordinator, told = checkpoint.coordinator, checkpoint.observers
-        rows += tell(told, event, coordinator.replay(event))
-    whole = nothing_told()
-    expected = [row for event, changes in replay_all(events, rules) for row in tell(whole, event, changes)]
+        rows += observe(told, event, coordinator.replay(event))
+    whole = new_observers()
+    expected = [row for event, changes in replay_all(events, rules) for row in observe(whole, event, changes)]
     assert [*rows, *told.history.flush()] == [*expected, *whole.history.flush()]
     assert list(told.history.open_rows()) == list(whole.history.open_rows())
     assert list(told.removals.unsettled()) == list(whole.removals.unsettled())
     assert list(told.transactions.unsettled()) == list(whole.transactions.unsettled())
-    assert list(told.removals.tracker.lifetimes.alive()) == list(whole.removals.tracker.lifetimes.alive())
+    assert list(told.removals.tracker.lifetimes.longest()) == list(whole.removals.tracker.lifetimes.longest())
     assert told.log_facts == whole.log_facts
 
 
-def nothing_told() -> Observers:
+def new_observers() -> Observers:
     return Observers(History(), RemovalLog(0), LogFacts(), TransactionLog())
 
 
-def tell(told: Observers, event: Event, changes: tuple[Change, ...]) -> list[HistoryRow]:
+def observe(told: Observers, event: Event, changes: tuple[Change, ...]) -> list[HistoryRow]:
     at = event.record.log_offset
     told.history.observe_record(at)
     told.log_facts.observe_offsets(at, at, None)
     told.log_facts.observe(event)
-    told.removals.fold(event, changes)
-    told.transactions.fold(event, changes)
-    return [row for change in changes for row in told.history.fold(change)]
+    told.removals.observe(event, changes)
+    told.transactions.observe(event, changes)
+    return [row for change in changes for row in told.history.observe_change(change)]
 
 
 def replay_all(events: Iterable[Event], rules: Rules | None) -> Iterator[tuple[Event, tuple[Change, ...]]]:
@@ -254,11 +254,11 @@ def replay_all(events: Iterable[Event], rules: Rules | None) -> Iterator[tuple[E
 
 @given(logs(), RULES)
 def test_history_goes_on_where_it_was_left(log: list[LogRecord], rules: Rules | None) -> None:
-    check_left([decode(record) for record in log], rules)
+    check_checkpoints([decode(record) for record in log], rules)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("corpus", CORPORA)
 def test_history_of_real_logs_goes_on_where_it_was_left(corpus: str) -> None:
     for events in events_of(corpus).values():
-        check_left(events, None, stride=max(1, len(events) // 40))
+        check_checkpoints(events, None, stride=max(1, len(events) // 40))

@@ -9,7 +9,7 @@ from offsets_tool.replay.changes import Change, ChangeKind
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.state import State
-from tests.replay.picture import as_told, picture
+from tests.replay.picture import picture, with_expected_notes
 from tests.replay.stories import STORIES
 from tests.replay.story import LOG_PARTITION, Story, believed, events_of
 
@@ -39,7 +39,7 @@ def test_names_are_told_once() -> None:
 def test_a_story_ends_as_told(story: Story, rules: Rules, tmp_path: Path) -> None:
     coordinator, changes = replayed(events_of(story, tmp_path), rules)
     expected = story.expected(rules)
-    assert as_told(expected, picture(coordinator.state, changes)) == expected
+    assert with_expected_notes(expected, picture(coordinator.state, changes)) == expected
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from offsets_tool.rows import LogRecord
 from offsets_tool.wire.json import parse_uuid, uuid_text
 from tests.corpora import corpora
 from tests.history.state_from_rows import events_of
-from tests.replay.story import Told, commit, gone, told
+from tests.replay.story import StoryRecord, commit, record_of, tombstone_of
 from tests.replay.story_segments import in_order, segment, write_log
 from tests.replay.test_topic_names import owning_orders
 
@@ -25,10 +25,10 @@ A, B, C = (UUID(int=number << 100) for number in (1, 2, 3))
 MEMBER, GROUP = {"group_id": "g", "member_id": "m"}, {"group_id": "g"}
 
 
-def subscribes(*topics: str, regex: str | None = None, member: str = "m") -> Told:
+def subscribes(*topics: str, regex: str | None = None, member: str = "m") -> StoryRecord:
     asked = MEMBER_VALUE | {"subscribed_topic_names": topics, "subscribed_topic_regex": regex}
     key = consumer.ConsumerGroupMemberMetadataKey(group_id="g", member_id=member)
-    return told(key, consumer.ConsumerGroupMemberMetadataValue(**asked))
+    return record_of(key, consumer.ConsumerGroupMemberMetadataValue(**asked))
 
 
 MEMBER_VALUE = {
@@ -42,31 +42,31 @@ MEMBER_VALUE = {
 }
 
 
-def is_to_read(*ids: UUID, member: str = "m") -> Told:
+def is_to_read(*ids: UUID, member: str = "m") -> StoryRecord:
     parts = tuple(consumer.TopicPartition(topic_id=id_, partitions=(0, 1)) for id_ in ids)
     key = consumer.ConsumerGroupTargetAssignmentMemberKey(group_id="g", member_id=member)
-    return told(key, consumer.ConsumerGroupTargetAssignmentMemberValue(topic_partitions=parts))
+    return record_of(key, consumer.ConsumerGroupTargetAssignmentMemberValue(topic_partitions=parts))
 
 
-def resolves(regex: str, *topics: str) -> Told:
+def resolves(regex: str, *topics: str) -> StoryRecord:
     key = consumer.ConsumerGroupRegularExpressionKey(group_id="g", regular_expression=regex)
-    return told(key, consumer.ConsumerGroupRegularExpressionValue(topics=topics, version=1, timestamp=1))
+    return record_of(key, consumer.ConsumerGroupRegularExpressionValue(topics=topics, version=1, timestamp=1))
 
 
-COMPLETE = told(
+COMPLETE = record_of(
     consumer.ConsumerGroupTargetAssignmentMetadataKey(**GROUP),
     consumer.ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=1),
 )
-EPOCH = told(
+EPOCH = record_of(
     consumer.ConsumerGroupMetadataKey(**GROUP), consumer.ConsumerGroupMetadataValue(epoch=1, metadata_hash=0)
 )
-NEXT_EPOCH = told(
+NEXT_EPOCH = record_of(
     consumer.ConsumerGroupMetadataKey(**GROUP), consumer.ConsumerGroupMetadataValue(epoch=2, metadata_hash=0)
 )
 ONE = (subscribes("a"), is_to_read(A), COMPLETE)
 TWO = (subscribes("a", "b"), is_to_read(A, B), COMPLETE)
 
-CASES: dict[str, tuple[tuple[Told, ...], dict[UUID, str]]] = {
+CASES: dict[str, tuple[tuple[StoryRecord, ...], dict[UUID, str]]] = {
     "one topic, one id": (ONE, {A: "a"}),
     "two topics, one id": ((subscribes("a", "b"), is_to_read(A), COMPLETE), {}),
     "two topics, two ids": (TWO, {}),
@@ -87,7 +87,7 @@ CASES: dict[str, tuple[tuple[Told, ...], dict[UUID, str]]] = {
         {A: "a", B: "b"},
     ),
     "a member that left": (
-        (*ONE, gone(consumer.ConsumerGroupMemberMetadataKey(**MEMBER)), COMPLETE),
+        (*ONE, tombstone_of(consumer.ConsumerGroupMemberMetadataKey(**MEMBER)), COMPLETE),
         {A: "a"},
     ),
     "a member whose record is gone": ((is_to_read(A), COMPLETE), {}),
@@ -103,14 +103,14 @@ CASES: dict[str, tuple[tuple[Told, ...], dict[UUID, str]]] = {
     ),
     "an assignment of an earlier epoch": ((subscribes("a"), is_to_read(A), NEXT_EPOCH, COMPLETE), {}),
     "a group whose record is gone": (
-        (gone(consumer.ConsumerGroupMetadataKey(**GROUP)), subscribes("a"), is_to_read(A), COMPLETE),
+        (tombstone_of(consumer.ConsumerGroupMetadataKey(**GROUP)), subscribes("a"), is_to_read(A), COMPLETE),
         {},
     ),
     "what cannot be": ((subscribes("a"), is_to_read(A, B), COMPLETE, subscribes("b"), COMPLETE), {}),
 }
 
 
-def observed(telling: Iterable[Told], candidates: TopicCandidates | None = None) -> TopicCandidates:
+def observed(telling: Iterable[StoryRecord], candidates: TopicCandidates | None = None) -> TopicCandidates:
     candidates = candidates or TopicCandidates()
     for at, each in enumerate([EPOCH, *telling]):
         record = LogRecord(
@@ -234,7 +234,7 @@ def test_nothing_is_derived_where_a_record_is_lacking(harm: Callable[[bytes], by
     )
 
 
-def owning(topic_id: UUID) -> Told:
+def owning(topic_id: UUID) -> StoryRecord:
     """The record of a member that owns a partition of one topic."""
     parts = consumer.TopicPartitions(topic_id=topic_id, partitions=(1,), assignment_epochs=None)
     value = consumer.ConsumerGroupCurrentMemberAssignmentValue(
@@ -244,7 +244,7 @@ def owning(topic_id: UUID) -> Told:
         assigned_partitions=(parts,),
         partitions_pending_revocation=(),
     )
-    return told(consumer.ConsumerGroupCurrentMemberAssignmentKey(**MEMBER), value)
+    return record_of(consumer.ConsumerGroupCurrentMemberAssignmentKey(**MEMBER), value)
 
 
 @pytest.mark.parametrize("text", ["orders", "x=orders", f"{uuid_text(A)}=", f"{uuid_text(A)}", f"{A}=orders"])

@@ -9,14 +9,14 @@ from click.testing import CliRunner
 from offsets_tool.cli import main
 from offsets_tool.records import consumer, share
 from offsets_tool.wire.json import uuid_text
-from tests.replay.story import Told, commit, gone, told
+from tests.replay.story import StoryRecord, commit, record_of, tombstone_of
 from tests.replay.story_segments import in_order, write_log
 
 ORDERS = UUID(int=0x1234567890ABCDEF1234567890ABCDEF)
 KEY = {"group_id": "g", "member_id": "m"}
 
 
-def owning_orders() -> tuple[Told, ...]:
+def owning_orders() -> tuple[StoryRecord, ...]:
     """A consumer group whose member owns orders-0 and orders-1, by the topic's id."""
     member = consumer.ConsumerGroupMemberMetadataValue(
         instance_id=None,
@@ -38,8 +38,8 @@ def owning_orders() -> tuple[Told, ...]:
         partitions_pending_revocation=(),
     )
     return (
-        told(consumer.ConsumerGroupMemberMetadataKey(**KEY), member),
-        told(consumer.ConsumerGroupCurrentMemberAssignmentKey(**KEY), current),
+        record_of(consumer.ConsumerGroupMemberMetadataKey(**KEY), member),
+        record_of(consumer.ConsumerGroupCurrentMemberAssignmentKey(**KEY), current),
     )
 
 
@@ -67,7 +67,7 @@ def test_subscription_metadata_names_it_also_when_deleted_since(tmp_path: Path) 
     )
     key = consumer.ConsumerGroupPartitionMetadataKey(group_id="g")
     value = consumer.ConsumerGroupPartitionMetadataValue(topics=(topic,))
-    write_log(tmp_path, in_order(*owning_orders(), told(key, value), gone(key)))
+    write_log(tmp_path, in_order(*owning_orders(), record_of(key, value), tombstone_of(key)))
     assert assignment(tmp_path) == ["orders-0", "orders-1"]
 
 
@@ -77,7 +77,7 @@ def test_a_share_groups_partitions_name_it(tmp_path: Path) -> None:
         initialized_topics=(),
         deleting_topics=(share.TopicInfo(topic_id=ORDERS, topic_name="orders"),),
     )
-    named = told(share.ShareGroupStatePartitionMetadataKey(group_id="s"), value)
+    named = record_of(share.ShareGroupStatePartitionMetadataKey(group_id="s"), value)
     write_log(tmp_path, in_order(*owning_orders(), named))
     assert assignment(tmp_path) == ["orders-0", "orders-1"]
 

@@ -5,7 +5,7 @@ from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.report.page import ReportWords, report_html
 from offsets_tool.review.review import Review, review_of
 
@@ -21,10 +21,10 @@ MINUTE_MS = 60_000
 MOST = 3_000_000
 
 
-def policy_of(folder: Path) -> PolicyGiven:
+def policy_of(folder: Path) -> PolicyOverrides:
     """What somebody knows who has the incident: the broker's retention, if it is not Kafka's default."""
     retention = json.loads((folder / "manifest.json").read_text())["config"].get("offsets.retention.minutes")
-    return PolicyGiven(retentions=(int(retention) * MINUTE_MS,) if retention else ())
+    return PolicyOverrides(retentions=(int(retention) * MINUTE_MS,) if retention else ())
 
 
 @cache

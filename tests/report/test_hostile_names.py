@@ -12,7 +12,7 @@ from markupsafe import Markup
 from offsets_tool.report import texts
 from offsets_tool.review.review import review_of
 from offsets_tool.wire.text import decode_text
-from tests.replay.story import Told, commit, group_metadata, member, tombstone
+from tests.replay.story import StoryRecord, commit, group_metadata, member, tombstone
 from tests.replay.story_segments import in_order, write_log
 from tests.report.pages import MOST, Parsed, page_of
 
@@ -49,7 +49,7 @@ Four = tuple[str, str, str, str]
 """What a group, its topic, its member and its commits' metadata are called."""
 
 
-def tellings(names: Four) -> tuple[Told, ...]:
+def records(names: Four) -> tuple[StoryRecord, ...]:
     """A group that goes back, and loses what it committed: findings, members, rebalances."""
     group, topic, client, metadata = names
     return (
@@ -64,7 +64,7 @@ def tellings(names: Four) -> tuple[Told, ...]:
 
 
 def write_hostile(folder: Path, *groups: Four) -> Path:
-    told = [each for names in groups for each in tellings(names)]
+    told = [each for names in groups for each in records(names)]
     write_log(folder, in_order(*told, timestamp=1_700_000_000_000))
     return folder
 

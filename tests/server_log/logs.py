@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 
 from offsets_tool.evidence.evidence import open_evidence
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import partition_rows
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.findings.group_rows import GroupRows
@@ -49,7 +49,7 @@ def log_of(folder: Path) -> ServerLogFile:
 def rows_of(folder: Path) -> tuple[GroupRows, ...]:
     """Return the rows of all groups of a folder."""
     with EvidenceReplay(open_evidence(folder / "segments")) as replay:
-        partitions = partition_rows(replay, PolicyGiven())
+        partitions = partition_rows(replay, PolicyOverrides())
         return tuple(rows for each in partitions for rows in each.groups())
 
 

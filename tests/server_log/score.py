@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from offsets_tool.evidence.evidence import open_evidence
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import GroupFindings, LogFindings
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.causes import Confidence
@@ -44,7 +44,7 @@ class Done(NamedTuple):
     cause: RebalanceCause
 
 
-class Said(NamedTuple):
+class StatedCause(NamedTuple):
     """A cause that the broker's log states, of a group and when."""
 
     group: str
@@ -62,7 +62,7 @@ class Scores:
 
     def add(self, corpus: Path) -> None:
         """Count a corpus."""
-        said = list(said_in(corpus))
+        said = list(stated_causes(corpus))
         for deed in done_in(corpus):
             self.deeds[deed.cause] += 1
             found = next((each for each in said if _is_of(deed, each)), None)
@@ -104,25 +104,25 @@ def done_in(corpus: Path) -> Iterator[Done]:
 def found_in(corpus: Path) -> tuple[tuple[GroupFindings, ...], ServerLog]:
     """Return the findings of all groups of a corpus that the broker's log is given with, and that log."""
     with EvidenceReplay(open_evidence(corpus / "segments")) as replay:
-        found = LogFindings(replay, PolicyGiven(), [log_of(corpus)])
+        found = LogFindings(replay, PolicyOverrides(), [log_of(corpus)])
         return tuple(found.groups()), found.server_log
 
 
-def said_in(corpus: Path) -> Iterator[Said]:
+def stated_causes(corpus: Path) -> Iterator[StatedCause]:
     """Yield the causes that the broker's log states: of rebalances, and of members that findings are about."""
     groups, server_log = found_in(corpus)
     for rows, findings in groups:
         for each in findings:
             if each.kind == "member_timed_out" and each.confidence == Confidence.CERTAIN:
-                yield Said(rows.group, each.to_at or 0, RebalanceCause.EXPIRED)
+                yield StatedCause(rows.group, each.to_at or 0, RebalanceCause.EXPIRED)
         members = GroupMembers(rows)
         for change in steps_of(rows, members):
             told = why(change, rows, members, server_log)
             for reason in () if told is None else told.causes:
                 if reason.cause is not RebalanceCause.EXPIRED:
-                    yield Said(rows.group, change.at, reason.cause)
+                    yield StatedCause(rows.group, change.at, reason.cause)
 
 
-def _is_of(deed: Done, said: Said) -> bool:
+def _is_of(deed: Done, said: StatedCause) -> bool:
     is_soon = said.at < 0 or -1_000 <= said.at - deed.at <= SOON_MS
     return is_soon and said.cause is deed.cause and deed.group in (None, said.group)

@@ -20,7 +20,7 @@ UNTOLD: Final = {
 to vanish and asked to leave first."""
 
 
-def told() -> list[Path]:
+def corpora_with_causes() -> list[Path]:
     """Return the corpora of this run that have a story and the broker's log; what compaction took is told by no record."""
     here = [
         path
@@ -34,7 +34,7 @@ def told() -> list[Path]:
 
 def test_every_deed_has_its_cause_for_certain() -> None:
     scores = Scores()
-    for corpus in told():
+    for corpus in corpora_with_causes():
         scores.add(corpus)
     print(scores.table())
     missed = Counter((name, deed.cause.value) for name, deed in scores.missed)
@@ -45,7 +45,7 @@ def test_every_deed_has_its_cause_for_certain() -> None:
 def test_what_a_line_makes_certain_is_so() -> None:
     """But sessions that are over while a broker is restarted: no story tells them, the broker does."""
     right: Counter[str] = Counter()
-    for corpus in told():
+    for corpus in corpora_with_causes():
         groups, _ = found_in(corpus)
         proven = [each for _, findings in groups for each in findings if places_and_lines(each)[1]]
         assert all(each.confidence == Confidence.CERTAIN and not each.alternatives for each in proven)

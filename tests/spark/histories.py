@@ -39,7 +39,8 @@ TABLES = {
 Rows = dict[str, list[dict[str, Any]]]
 
 
-def tell(session: SparkSession, lake: Path, coordinator: str = "auto") -> Replayed:
+def replay_lake(session: SparkSession, lake: Path, coordinator: str = "auto") -> Replayed:
+    """Replay what a lake has ingested."""
     return replay(str(lake), lambda: session, coordinator)
 
 
@@ -78,27 +79,27 @@ def _sorted(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def plain_histories(evidence: dict[str, Path]) -> Rows:
     """Of each cluster's files."""
-    all_ = [each for cluster, path in evidence.items() for each in told(cluster, path)]
+    all_ = [each for cluster, path in evidence.items() for each in cluster_rows(cluster, path)]
     return {name: _sorted([row for table, row in all_ if table == name]) for name in TABLES}
 
 
-def told_rows(cluster: str, found: Iterable[Any]) -> Rows:
+def table_rows(cluster: str, found: Iterable[Any]) -> Rows:
     """Rows of histories as a lake's tables have them."""
     names = {kind: name for name, kind in TABLES.items()}
     by_table: Rows = {name: [] for name in TABLES}
     for row in found:
-        by_table[names[type(row)]].append(_told(cluster, row))
+        by_table[names[type(row)]].append(_fields(cluster, row))
     return {name: _sorted(some) for name, some in by_table.items()}
 
 
-def told(cluster: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def cluster_rows(cluster: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows of a cluster's files one by one, each with its table."""
     names = {kind: name for name, kind in TABLES.items()}
     for row in _rows(path):
-        yield names[type(row)], _told(cluster, row)
+        yield names[type(row)], _fields(cluster, row)
 
 
-def _told(cluster: str, row: Any) -> dict[str, Any]:
+def _fields(cluster: str, row: Any) -> dict[str, Any]:
     return {"cluster": cluster, **{name: _value(value) for name, value in row._asdict().items()}}
 
 
@@ -122,10 +123,10 @@ def _rows(path: Path) -> Iterator[Any]:
         for event in logs[partition.log_partition]:
             history.observe_record(event.record.log_offset)
             changes = coordinator.replay(event)
-            removals.fold(event, changes)
+            removals.observe(event, changes)
             yield from ended_transactions(event, changes)
             for change in changes:
-                yield from history.fold(change)
+                yield from history.observe_change(change)
         yield from history.flush()
         yield from history.open_rows()
         yield from removals.unsettled()

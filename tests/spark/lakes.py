@@ -95,7 +95,7 @@ def comparable(lake: Path) -> dict[str, list[Row]]:
     }
 
 
-def place(folder: Path, data: bytes, partition: int = 4) -> Path:
+def write_segment(folder: Path, data: bytes, partition: int = 4) -> Path:
     """A segment of a partition's directory, holding the data; the same path each time."""
     path = folder / f"__consumer_offsets-{partition}" / f"{0:020d}.log"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -14,9 +14,9 @@ import pyarrow.dataset as ds
 from offsets_tool.expiry.rows import expiry_row
 from offsets_tool.log.archive.delta import delta_dataset
 from tests import plain_rows
-from tests.spark.derived.test_expiry import said
+from tests.spark.derived.test_expiry import expiry_of_command
 from tests.spark.derived.test_lag import plain
-from tests.spark.histories import TABLES, told
+from tests.spark.histories import TABLES, cluster_rows
 
 RECORDS = ("log", "events")
 
@@ -28,8 +28,8 @@ class Sum(NamedTuple):
     digest: int = 0
 
     def plus(self, row: Mapping[str, Any]) -> "Sum":
-        told = json.dumps(row, sort_keys=True)
-        digest = int.from_bytes(blake2b(told.encode(), digest_size=8).digest())
+        cluster_rows = json.dumps(row, sort_keys=True)
+        digest = int.from_bytes(blake2b(cluster_rows.encode(), digest_size=8).digest())
         return Sum(self.rows + 1, (self.digest + digest) % (1 << 64))
 
 
@@ -62,6 +62,9 @@ def of_plain_python(cluster: str, logs: Path) -> dict[str, Sum]:
     made = {"log": plain_rows.log, "events": plain_rows.event}
     sums = {table: _sum(map(row, plain_rows.records([logs]))) for table, row in made.items()}
     sums |= dict.fromkeys(TABLES, Sum())
-    for table, row in told(cluster, logs):
+    for table, row in cluster_rows(cluster, logs):
         sums[table] = sums[table].plus(row)
-    return sums | {"lag": _sum(plain(cluster, logs, [])), "expiry": _sum(row._asdict() for row in said(logs))}
+    return sums | {
+        "lag": _sum(plain(cluster, logs, [])),
+        "expiry": _sum(row._asdict() for row in expiry_of_command(logs)),
+    }

@@ -67,7 +67,7 @@ class Lake:
             time.sleep(0.001)
         return time.monotonic()
 
-    def see_commit(self, started: "subprocess.Popen[bytes]", job: str) -> None:
+    def await_commit(self, started: "subprocess.Popen[bytes]", job: str) -> None:
         """Waits for the first of a job's commits."""
         table = JOBS[job][0]
         before = self._commits(table)
@@ -181,7 +181,7 @@ def test_killed_in_every_job(
         started = lake.start()
         lake.reach(started, job)
         if committing:
-            lake.see_commit(started, job)
+            lake.await_commit(started, job)
         time.sleep(random.random() * (COMMITS_TAKE if committing else seconds[job]))
         kill(started, alone=random.random() < 0.5)
         ended.append(started.returncode)

@@ -15,7 +15,7 @@ from tests.server_log.logs import log_of, records_of, rows_of
 KILLED = INCIDENTS / "member-killed"
 
 
-def told(server_log: ServerLog) -> list[Sentence]:
+def story_of_killed_member(server_log: ServerLog) -> list[Sentence]:
     """Return the story of the incident of a killed member."""
     [rows] = rows_of(KILLED)
     return with_loads(GroupStory(rows, [], server_log=server_log).sentences(), server_log)
@@ -29,9 +29,14 @@ def with_line(kind: LineKind, log_partition: int, at: int) -> ServerLog:
 
 
 def test_a_load_stands_where_it_came() -> None:
-    plain = [each.text for each in told(joined_log([log_of(KILLED)], records_of(KILLED, log_of(KILLED))))]
-    before, after = (each for each in told(ServerLog()) if each.text.startswith("Rebalance"))
-    loaded = told(with_line(LineKind.LOADED, 1, (after.at or 0) - 1))
+    plain = [
+        each.text
+        for each in story_of_killed_member(joined_log([log_of(KILLED)], records_of(KILLED, log_of(KILLED))))
+    ]
+    before, after = (
+        each for each in story_of_killed_member(ServerLog()) if each.text.startswith("Rebalance")
+    )
+    loaded = story_of_killed_member(with_line(LineKind.LOADED, 1, (after.at or 0) - 1))
     [load] = [each for each in loaded if each.kind == "broker"]
     assert load.text == "A broker has loaded log partition 1, as its coordinator (server.log:99)."
     assert (before.at or 0) < (load.at or 0) < (after.at or 0) and load.places[-1] == "server.log:99"
@@ -41,8 +46,8 @@ def test_a_load_stands_where_it_came() -> None:
 
 @pytest.mark.parametrize(("log_partition", "by"), [(2, -1), (1, 60_000), (1, -600_000)])
 def test_a_load_of_another_partition_or_time_is_not_told(log_partition: int, by: int) -> None:
-    last = told(ServerLog())[-1]
-    loaded = told(with_line(LineKind.LOADED, log_partition, (last.at or 0) + by))
+    last = story_of_killed_member(ServerLog())[-1]
+    loaded = story_of_killed_member(with_line(LineKind.LOADED, log_partition, (last.at or 0) + by))
     assert all(each.kind != "broker" for each in loaded)
 
 
@@ -59,6 +64,6 @@ def test_logs_of_two_brokers_join_each_by_its_own_clock() -> None:
 
 
 def test_a_reason_is_told_in_words_with_its_line() -> None:
-    [*_, last] = told(joined_log([log_of(KILLED)], records_of(KILLED, log_of(KILLED))))
+    [*_, last] = story_of_killed_member(joined_log([log_of(KILLED)], records_of(KILLED, log_of(KILLED))))
     assert last.text.endswith("By the broker's log: sensors-1 asked to leave (server.log:24).")
     assert last.lines == ("server.log:24",)

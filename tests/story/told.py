@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from offsets_tool.evidence.evidence import open_evidence
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import GroupFindings, LogFindings
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.story.sentence import Sentence
@@ -17,7 +17,7 @@ from tests.corpora import CORPORA
 def found_in(corpus: Path) -> tuple[GroupFindings, ...]:
     """Return the groups of a corpus, each with its rows and its findings."""
     with EvidenceReplay(open_evidence(corpus / "segments")) as replay:
-        return tuple(LogFindings(replay, PolicyGiven()).groups())
+        return tuple(LogFindings(replay, PolicyOverrides()).groups())
 
 
 def story_of(corpus: str, group: str) -> Sequence[Sentence]:

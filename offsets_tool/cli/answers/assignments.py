@@ -19,7 +19,7 @@ from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import quoted
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.answers.assignments import assignments_of, audits_of
-from offsets_tool.evidence.moments.moment_notes import place
+from offsets_tool.evidence.moments.moment_notes import offset_text
 from offsets_tool.rows import Row
 from offsets_tool.time_texts import shown_time, time_text
 
@@ -46,7 +46,7 @@ OWNERS = PrintedTable.of(
     Column.time("FROM", 7, _at("from_timestamp")),
     Column.number("GENERATION", 9),
     Column.number("EPOCH", 10, "member_epoch"),
-    Column.word("LOG", 11, lambda row: place(row["log_partition"], row["from_log_offset"])),
+    Column.word("LOG", 11, lambda row: offset_text(row["log_partition"], row["from_log_offset"])),
 )
 OVER_TIME = PrintedTable.of(
     Column.name("GROUP", 1),
@@ -61,7 +61,7 @@ OVER_TIME = PrintedTable.of(
     Column.name("INSTANCE", 10, "instance_id"),
     Column.number("GENERATION", 11),
     Column.number("EPOCH", 12, "member_epoch"),
-    Column.word("LOG", 13, lambda row: place(row["log_partition"], row["from_log_offset"])),
+    Column.word("LOG", 13, lambda row: offset_text(row["log_partition"], row["from_log_offset"])),
 )
 AUDITS = PrintedTable.of(
     Column.name("GROUP", 1),
@@ -73,7 +73,7 @@ AUDITS = PrintedTable.of(
     Column.number("MEMBERS", 7),
     Column.number("PARTITIONS", 8),
     Column.word("BASIS", 10),
-    Column.word("LOG", 9, lambda row: place(row["log_partition"], row["log_offset"])),
+    Column.word("LOG", 9, lambda row: offset_text(row["log_partition"], row["log_offset"])),
 )
 _TIMES = {"from_timestamp": "from_at", "to_timestamp": "to_at", "timestamp": "at"}
 
@@ -142,7 +142,7 @@ def assignments_command(
             replay.write_caption(out, chosen)
             write_rows(out, map(_json_row, rows) if chosen == "jsonl" else rows, chosen, table)
     for text in (
-        *_unknown(replay.moment, wanted),
+        *_unknown(replay.snapshot, wanted),
         *absent_then(replay, wanted, "assignment", is_shown=bool(rows)),
     ):
         note(text)
@@ -164,7 +164,7 @@ class AssignmentsAsked(NamedTuple):
         """Return the rows that are shown, from a replay that was run."""
         if self.is_audit:
             audits = (row._asdict() for row in audits_of(replay, wanted))
-            return list(audits if self.is_over_time else _last(audits, replay.moment))
+            return list(audits if self.is_over_time else _last(audits, replay.snapshot))
         owned = (row._asdict() for row in assignments_of(replay, wanted))
         return [row for row in owned if self.is_over_time or row["to_log_offset"] is None]
 

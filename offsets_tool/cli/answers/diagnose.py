@@ -15,7 +15,7 @@ from offsets_tool.cli.options import F
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import note, output
 from offsets_tool.cli.source_options import source_options
-from offsets_tool.evidence.clock_places import tell_range
+from offsets_tool.evidence.clock_places import note_range
 from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.findings.finding import LogFindings
 from offsets_tool.evidence.moments.moment_texts import parse_bound
@@ -87,9 +87,9 @@ def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **o
     given, ends = parse_policy(options), ends_of(options)
     server_logs = parse_server_logs(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
-        captions = tell_range(replay.evidence, asked.range, clock)
+        captions = note_range(replay.evidence, asked.range, clock)
         found = LogFindings(replay, given, server_logs)
-        verdict = verdict_of(found, replay.moment, asked, ends)
+        verdict = verdict_of(found, replay.snapshot, asked, ends)
         page = VerdictPage(
             verdict,
             [visible(shlex.quote(log)) for log in options["logs"]],

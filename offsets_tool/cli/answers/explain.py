@@ -91,7 +91,7 @@ def explain_command(*, format_: str, output_path: str | None, strict: bool, **op
     given, server_logs = parse_policy(options), parse_server_logs(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         found = LogFindings(replay, given, server_logs)
-        told = [told_group(each, replay.moment, wanted, found.server_log) for each in found.groups(wanted)]
+        told = [told_group(each, replay.snapshot, wanted, found.server_log) for each in found.groups(wanted)]
         with output(output_path, replay.evidence.files) as out:
             if replay.caption and format_ == "text":
                 Paragraphs(out).say(replay.caption)

@@ -25,7 +25,7 @@ from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import PrintedTable
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.answers.planning import Plan, plan_back
-from offsets_tool.evidence.answers.reset_gaps import incomplete, left_out, refuse_partial
+from offsets_tool.evidence.answers.reset_gaps import incomplete, refuse_partial, reset_gaps
 from offsets_tool.evidence.moments.moment_notes import orphans
 from offsets_tool.plans.commands import ANY_BROKER, ClusterAddress, CommandWords
 from offsets_tool.plans.reset_file import is_of_one_group
@@ -87,7 +87,7 @@ def plan_command(*, format_: str | None, output_path: str | None, strict: bool, 
         _note_left_out(plan)
     for text in (
         *orphans(plan.moment),
-        *left_out([], plan.moment, wanted, replay.evidence),
+        *reset_gaps([], plan.moment, wanted, replay.evidence),
         *absent_then(replay, wanted, "committed offset", is_shown=bool(plan.rows)),
     ):
         note(text)
@@ -137,7 +137,7 @@ def _note_left_out(plan: Plan) -> None:
 def _page(
     plan: Plan, wanted: Wanted, replay: OpenReplay, options: Mapping[str, Any], release: Release | None
 ) -> PlanPage:
-    lacking = None if options["partial"] else incomplete(plan.moment, wanted, replay.evidence.ledgers)
+    lacking = None if options["partial"] else incomplete(plan.moment, wanted, replay.evidence)
     cluster = ClusterAddress(options["bootstrap_server"] or ANY_BROKER, options["command_config"])
     return plan_page(plan, lacking, KafkaTools(cluster, release), partial(_write_file, plan))
 

@@ -16,10 +16,10 @@ from offsets_tool.cli.options import F, output_options
 from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
-from offsets_tool.evidence.clock_places import tell_range
+from offsets_tool.evidence.clock_places import note_range
 from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.findings.rebalances import rebalances_in
-from offsets_tool.evidence.moments.moment_notes import place
+from offsets_tool.evidence.moments.moment_notes import offset_text
 from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
 from offsets_tool.rebalances.rows import DurationMethod, MemberName, RebalanceRow
 from offsets_tool.review.asked import ReviewAsked
@@ -71,7 +71,7 @@ TABLE = PrintedTable.of(
     Column.text("HELD-BACK", 13, _held_back),
     Column.word("CONFIDENCE", 11),
     Column.word("OR", 15, lambda row: " ".join(row["alternatives"]) or None),
-    Column.word("LOG", 12, lambda row: place(row["log_partition"], row["log_offset"])),
+    Column.word("LOG", 12, lambda row: offset_text(row["log_partition"], row["log_offset"])),
     Column.word("OUTCOME", 16),
     Column.word("KIND", 17),
     Column.name("PROTOCOL", 14),
@@ -117,7 +117,7 @@ def rebalances_command(*, format_: str | None, output_path: str | None, strict: 
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
-        captions = tell_range(replay.evidence, asked.range, clock)
+        captions = note_range(replay.evidence, asked.range, clock)
         rows = list(_shown(replay, asked, server_logs))
         with output(output_path, replay.evidence.files) as out:
             write_caption(out, chosen, captions)

@@ -17,7 +17,7 @@ from offsets_tool.cli.options import UNREAD, F
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import note, refuse_evidence, write_whole
 from offsets_tool.cli.source_options import source_options
-from offsets_tool.evidence.clock_places import tell_moment, tell_range
+from offsets_tool.evidence.clock_places import note_moment, note_range
 from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse_bound
 from offsets_tool.findings.sentences import count
@@ -109,7 +109,7 @@ def report_command(*, output_path: str, strict: bool, **options: Any) -> None:
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         refuse_evidence(output_path, replay.evidence.files)
         before = len(replay.evidence.notes)
-        tell_range(replay.evidence, asked.range, clock)
+        note_range(replay.evidence, asked.range, clock)
         given = _given(replay, asked, options, clock)
         of_options = replay.evidence.notes[before:]
         review = _without(review_replay(replay, asked, given), of_options)
@@ -150,7 +150,7 @@ def _plan_asked(
         return None
     bound = parse_bound(options["plan_as_of"], "--plan-as-of", clock, takes_epochs=True)
     as_of: AsOf = as_of_bound(bound, "--plan-as-of")
-    tell_moment(replay.evidence, bound, "--plan-as-of", clock)
+    note_moment(replay.evidence, bound, "--plan-as-of", clock)
     return PlanAsked(as_of, asked.wanted)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from offsets_tool.cli.texts import quoted
-from offsets_tool.evidence.moments.moment_notes import listed, number_text, place
+from offsets_tool.evidence.moments.moment_notes import listed, number_text, offset_text
 from offsets_tool.rows import Row
 from offsets_tool.sizes.rows import SizedPart
 
@@ -58,7 +58,7 @@ def _held(partitions: Sequence[Row]) -> Iterator[str]:
     for row in partitions:
         if row["held_bytes"]:
             producers = ", ".join(map(str, row["open_producer_ids"]))
-            where = place(row["log_partition"], row["first_unstable_offset"])
+            where = offset_text(row["log_partition"], row["first_unstable_offset"])
             yield (
                 f"an open transaction at {where} (producer {producers}) holds the cleaner of partition "
                 f"{number_text(row['log_partition'])}: it leaves {row['held_bytes']:,} bytes before the active segment alone, from "

@@ -17,10 +17,10 @@ from offsets_tool.cli.render import default_format, note, output, write_caption,
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
-from offsets_tool.evidence.clock_places import tell_range
+from offsets_tool.evidence.clock_places import note_range
 from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.findings.finding import LogFindings
-from offsets_tool.evidence.moments.moment_notes import place
+from offsets_tool.evidence.moments.moment_notes import offset_text
 from offsets_tool.evidence.moments.moment_texts import Bound, Clock, parse_bound, parse_optional_time
 from offsets_tool.evidence.times import parse_duration
 from offsets_tool.review.asked import ReviewAsked
@@ -28,7 +28,7 @@ from offsets_tool.review.stories import timeline_of
 
 TABLE = PrintedTable.of(
     Column.time("AT", 1, lambda row: _seconds(row["at"])),
-    Column.word("LOG", 4, lambda row: place(row["log_partition"], row["log_offset"])),
+    Column.word("LOG", 4, lambda row: offset_text(row["log_partition"], row["log_offset"])),
     Column.name("GROUP", 3),
     Column.sentence("WHAT", 2, "text").severe(),
     Column.time("UNTIL", 6, lambda row: _seconds(row["until"])),
@@ -98,7 +98,7 @@ def timeline_command(*, format_: str | None, output_path: str | None, strict: bo
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
-        captions = tell_range(replay.evidence, asked.range, clock)
+        captions = note_range(replay.evidence, asked.range, clock)
         found = LogFindings(replay, given, server_logs)
         told = timeline_of(found, asked, is_whole=options["is_whole"])
         rows = [sentence_row(each) for each in told]

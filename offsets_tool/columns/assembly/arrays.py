@@ -53,9 +53,9 @@ def _filled(value: object, type_: pa.DataType) -> pa.Array:
 
 def repeated_name(text: str, rows: int) -> pa.DictionaryArray:
     """Return a dictionary-encoded column that has the same text in every row."""
-    return _named(text).slice(0, rows)
+    return _repeated_text(text).slice(0, rows)
 
 
 @lru_cache(_KEPT)
-def _named(text: str) -> pa.DictionaryArray:
+def _repeated_text(text: str) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(repeated(0, pa.int32(), CAPACITY), pa.array([text]), safe=False)

@@ -38,7 +38,7 @@ class BatchColumns:
             "log_partition": repeated(origin.log_partition, pa.int32(), rows),
             "log_offset": column(pa.int64(), records[RecordField.LOG_OFFSET].copy()),
             "timestamp": column(pa.int64(), records[RecordField.TIMESTAMP].copy()),
-            "timestamp_type": self._named(_TIMESTAMP_TYPES, self._flag(AttributeBit.LOG_APPEND_TIME)),
+            "timestamp_type": self._name_column(_TIMESTAMP_TYPES, self._flag(AttributeBit.LOG_APPEND_TIME)),
             "base_offset": self._numbers(BatchField.BASE_OFFSET, pa.int64()),
             "partition_leader_epoch": self._numbers(BatchField.PARTITION_LEADER_EPOCH, pa.int32()),
             "producer_id": self._numbers(BatchField.PRODUCER_ID, pa.int64()),
@@ -59,7 +59,7 @@ class BatchColumns:
             "batch_position": self._numbers(BatchField.POSITION, pa.int64()),
             "last_offset": self._numbers(BatchField.LAST_OFFSET, pa.int64()),
             "magic": repeated(2, pa.int8(), rows),
-            "codec": self._named(_CODECS, batches[BatchField.ATTRIBUTES] & AttributeBit.CODEC),
+            "codec": self._name_column(_CODECS, batches[BatchField.ATTRIBUTES] & AttributeBit.CODEC),
             "base_sequence": self._numbers(BatchField.BASE_SEQUENCE, pa.int32()),
             "delete_horizon_ms": self._delete_horizons(),
             "headers": repeated((), _HEADERS, rows),
@@ -89,7 +89,7 @@ class BatchColumns:
             return repeated(bool(flags[0]), pa.bool_(), self._rows)
         return booleans(flags.astype(np.bool_)[self._batch_of])
 
-    def _named(self, names: pa.Array, numbers: Array) -> pa.DictionaryArray:
+    def _name_column(self, names: pa.Array, numbers: Array) -> pa.DictionaryArray:
         """Return a dictionary-encoded column, given the number of a name for each batch."""
         if _is_constant(numbers):
             indices = repeated(int(numbers[0]), pa.int32(), self._rows)

@@ -107,7 +107,7 @@ class EventColumns:
         return made
 
     def _key_columns(self) -> dict[str, pa.Array]:
-        made = {name: self._named(name, self._keys[place]) for name, place in TEXTS.items()}
+        made = {name: self._text_column(name, self._keys[place]) for name, place in TEXTS.items()}
         types, flags = self._keys[KeyField.RECORD_TYPE], self._keys[KeyField.FLAGS]
         has_key, has_partition = types >= 0, (flags & KeyFlag.PARTITION) != 0
         made["record_type"] = self._numbers("record_type", types, None if has_key.all() else has_key)
@@ -150,14 +150,14 @@ class EventColumns:
             "kept_raw": np.full(self._rows, NULL, np.int32),
             "topic_id": self._topic_id_numbers(),
         }
-        made = {name: self._named(name, column) for name, column in numbers.items()}
+        made = {name: self._text_column(name, column) for name, column in numbers.items()}
         nothing = repeated(None, pa.string(), self._rows)
         json = self._kinds.json
         made["value_json"] = self._replaced(nothing if json is None else json, "value_json")
         made["problem"] = self._replaced(nothing, "problem")
         return made
 
-    def _named(self, name: str, numbers: Array) -> pa.DictionaryArray:
+    def _text_column(self, name: str, numbers: Array) -> pa.DictionaryArray:
         """Return a column of texts, given the number of each; in rows that the lane left, they are the reference decoder's."""
         if self._decoded:
             numbers[self._left] = [self._names[name].number(text) for text in self._decoded[name]]

@@ -95,7 +95,7 @@ class _Program:
         """Write a text before the next instruction."""
         self._literal += text
 
-    def _here(self) -> int:
+    def _next_instruction(self) -> int:
         """Return the number of the next instruction, to which others may jump; emit a literal that was being gathered first."""
         if self._literal:
             self.emit(JsonOp.LITERAL)
@@ -129,12 +129,12 @@ class _Program:
         section = self.emit(JsonOp.TAGS)
         entries = [self.emit(JsonOp.TAG) for _ in tagged]
         for entry, spec in zip(entries, tagged, strict=True):
-            self.amend(entry, spec.tag or 0, self._here())
+            self.amend(entry, spec.tag or 0, self._next_instruction())
             self.literal(f',"{camel(spec.name)}":')
             self.value(spec.shape, in_tag=True)
             # With the end of the name before it, so that only the whole of a value can be the default.
             self.emit(JsonOp.TAG_END, *self._pooled(f'":{_default_json(spec, self._version)}'), section)
-        self.amend(section, self._here(), len(tagged))
+        self.amend(section, self._next_instruction(), len(tagged))
 
     def value(self, shape: Shape, *, in_tag: bool = False) -> None:
         """Add the instructions that print a value of a shape; `in_tag` tells whether it is the value of a tag."""
@@ -159,14 +159,14 @@ class _Program:
         begin = self.emit(JsonOp.ARRAY)
         self.value(shape.element)
         self.emit(JsonOp.NEXT)
-        self.amend(begin, self._flexible, int(shape.is_nullable), self._here())
+        self.amend(begin, self._flexible, int(shape.is_nullable), self._next_instruction())
 
     def _part(self, shape: Shape, *, in_tag: bool) -> None:
         assert shape.part is not None
         begin = self.emit(JsonOp.NULLABLE) if shape.is_nullable else None
         self.structure(schema_of(shape.part))
         if begin is not None:
-            self.amend(begin, int(in_tag), self._here())
+            self.amend(begin, int(in_tag), self._next_instruction())
 
 
 def _padded(op: int, *arguments: int) -> list[int]:

@@ -8,7 +8,7 @@ import numpy as np
 from offsets_tool.columns.arrays import Array
 from offsets_tool.history.rows import OffsetBeginCause
 
-PLACE: Final = ("cluster", "topic", "partition")
+PARTITION_COLUMNS: Final = ("cluster", "topic", "partition")
 _COMMIT: Final = (
     "group",
     "log_partition",
@@ -21,9 +21,9 @@ _COMMIT: Final = (
     "commit_timestamp",
 )
 _SAMPLE: Final = ("timestamp", "log_start_offset", "last_stable_offset", "end_offset", "method", "source")
-COLUMNS: Final = (*PLACE, "topic_id", *_COMMIT, *_SAMPLE)
+COLUMNS: Final = (*PARTITION_COLUMNS, "topic_id", *_COMMIT, *_SAMPLE)
 """What a row must have, of `offset_history` or of `ends`: null is what the other has. Only a sample has a `method`."""
-ORDER: Final = (*PLACE, "log_partition", "from_log_offset")
+ORDER: Final = (*PARTITION_COLUMNS, "log_partition", "from_log_offset")
 """The columns by which rows must be sorted, nulls first."""
 SEEN_BEFORE: Final = (OffsetBeginCause.HIDDEN, OffsetBeginCause.REVEALED)
 """Rows of a commit that an earlier row has: they say nothing new of the partition's end."""

@@ -14,7 +14,7 @@ from offsets_tool.columns.lag.asked import LagAsked
 from offsets_tool.columns.lag.commits import CommitRows
 from offsets_tool.columns.lag.one_by_one import lag_one_by_one
 from offsets_tool.columns.lag.output import ROWS, lag_columns
-from offsets_tool.columns.lag.places import whole_places
+from offsets_tool.columns.lag.whole_partitions import whole_partitions
 from offsets_tool.columns.lag.words import Words
 
 LagBatches = Iterator[tuple[str, pa.RecordBatch]]
@@ -29,7 +29,7 @@ def lag_batches(asked: LagAsked, batches: Iterable[pa.RecordBatch]) -> LagBatche
         yield from lag_one_by_one(asked, batches)
         return
     words = Words()
-    for rows in whole_places(batches):
+    for rows in whole_partitions(batches):
         yield from _lag_of(asked, rows, words)
 
 
@@ -42,7 +42,7 @@ def _lag_of(asked: LagAsked, rows: pa.RecordBatch, words: Words) -> LagBatches:
         made = lag_columns(rows, commits, lifetimes, some, words)
         clusters = rows.column("cluster").take(pa.array(some))
         yield from _by_cluster(clusters, made)
-    left = ~by_column[commits.places]
+    left = ~by_column[commits.partitions]
     if left.any():
         yield from lag_one_by_one(asked, [rows.filter(pa.array(left))])
 

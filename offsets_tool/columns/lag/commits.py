@@ -8,9 +8,9 @@ import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lag.asked import SEEN_BEFORE, LagAsked
-from offsets_tool.columns.lag.commits_by_place import CommitsByPlace, are_begun
+from offsets_tool.columns.lag.commits_by_partition import CommitsByPartition, are_begun
 from offsets_tool.columns.lag.lifetimes import TopicLifetimes
-from offsets_tool.columns.lag.places import are_first
+from offsets_tool.columns.lag.whole_partitions import are_first
 from offsets_tool.lag.samples import EndMethod, EndSample
 from offsets_tool.rows import NO_TIMESTAMP
 
@@ -19,7 +19,7 @@ class CommitRows(NamedTuple):
     """Columns of rows of whole partitions; `at` and `offsets` are 0 where a row is a sample."""
 
     rows: pa.RecordBatch
-    places: Array
+    partitions: Array
     """The partition of each row, counted from 0."""
     is_commit: Array
     at: Array
@@ -37,29 +37,29 @@ class CommitRows(NamedTuple):
 
     def lifetimes(self, *, is_last_stable: bool) -> tuple[TopicLifetimes, Array]:
         """Return what is known of the ends of each partition, and which partitions go by column."""
-        count = int(self.places[-1]) + 1
-        return self._told().lifetimes(count, self._samples(), is_last_stable=is_last_stable)
+        count = int(self.partitions[-1]) + 1
+        return self._by_partition().lifetimes(count, self._samples(), is_last_stable=is_last_stable)
 
     def moments(self, by_column: Array, asked: LagAsked) -> Array:
         """Return the rows of commits whose lag is asked for, group by group; of several in one millisecond the last."""
         is_effective = pc.fill_null(self.rows.column("is_effective"), False).to_numpy(zero_copy_only=False)
-        wanted = self.is_commit & is_effective & by_column[self.places] & asked.are_had(self.at)
+        wanted = self.is_commit & is_effective & by_column[self.partitions] & asked.are_had(self.at)
         rows = np.flatnonzero(wanted)
         groups = self.rows.column("group").take(pa.array(rows)).dictionary_encode()
         names = pc.rank(groups.dictionary).to_numpy() if len(rows) else np.empty(0, np.int64)
-        subjects = self.places[rows] * len(names) + names[groups.indices.to_numpy()].astype(np.int64) - 1
+        subjects = self.partitions[rows] * len(names) + names[groups.indices.to_numpy()].astype(np.int64) - 1
         order = np.argsort(subjects, kind="stable")
         rows, subjects = rows[order], np.cumsum(are_begun(subjects[order])) - 1
         return _last_of_each(rows, subjects, self.at[rows])
 
-    def _told(self) -> CommitsByPlace:
+    def _by_partition(self) -> CommitsByPartition:
         rows = np.flatnonzero(self.is_commit)
         commits = self.rows.select(["log_partition", "topic_id", "begin_cause"]).take(pa.array(rows))
         ids = commits.column("topic_id").dictionary_encode(null_encoding="encode")
         logs = np.cumsum(are_first(commits, ["log_partition"]))
         repeated = pc.is_in(commits.column("begin_cause"), pa.array([str(one) for one in SEEN_BEFORE]))
-        return CommitsByPlace(
-            self.places[rows],
+        return CommitsByPartition(
+            self.partitions[rows],
             logs,
             self.at[rows],
             self.offsets[rows],
@@ -76,8 +76,8 @@ class CommitRows(NamedTuple):
         columns["method"] = list(map(EndMethod, columns["method"]))
         found: dict[int, list[EndSample]] = {}
         samples = map(EndSample._make, zip(*columns.values(), strict=True))
-        for place, sample in zip(self.places[rows].tolist(), samples, strict=True):
-            found.setdefault(place, []).append(sample)
+        for partition, sample in zip(self.partitions[rows].tolist(), samples, strict=True):
+            found.setdefault(partition, []).append(sample)
         return found
 
 

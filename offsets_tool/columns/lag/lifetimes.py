@@ -19,7 +19,7 @@ METHODS = (EndMethod.INDEX, EndMethod.SAMPLED)
 
 
 class Line(NamedTuple):
-    """Offsets over time, both rising, of many places; each can be searched."""
+    """Offsets over time, both rising, of many partitions; each can be searched."""
 
     times: Array
     offsets: Array
@@ -27,28 +27,28 @@ class Line(NamedTuple):
     by_offset: Rising
 
     @classmethod
-    def of(cls, count: int, places: Array, times: Array, offsets: Array) -> "Line":
-        """Return the line of `count` places, given in the order of place and time."""
-        return cls(times, offsets, Rising.of(places, times, count), Rising.of(places, offsets, count))
+    def of(cls, count: int, partitions: Array, times: Array, offsets: Array) -> "Line":
+        """Return the line of `count` partitions, given in the order of partition and time."""
+        return cls(times, offsets, Rising.of(partitions, times, count), Rising.of(partitions, offsets, count))
 
 
 class Implied(NamedTuple):
-    """Ends that commits imply, in the order of place and time."""
+    """Ends that commits imply, in the order of partition and time."""
 
-    places: Array
+    partitions: Array
     times: Array
     offsets: Array
 
     @classmethod
-    def of(cls, places: Array, runs: Array, times: Array, offsets: Array) -> "Implied":
-        """Return those of commits, all of them for one topic id, in the order of their places and logs.
+    def of(cls, partitions: Array, runs: Array, times: Array, offsets: Array) -> "Implied":
+        """Return those of commits, all of them for one topic id, in the order of their partitions and logs.
 
-        `runs` numbers what is of one place and one log partition.
+        `runs` numbers what is of one partition and one log partition.
         """
         kept = np.flatnonzero(beyond_all_before(keys_of(runs, offsets)))
-        kept = kept[np.argsort(keys_of(places[kept], times[kept]), kind="stable")]
-        kept = kept[beyond_all_before(keys_of(places[kept], offsets[kept]))]
-        return cls(places[kept], times[kept], offsets[kept])
+        kept = kept[np.argsort(keys_of(partitions[kept], times[kept]), kind="stable")]
+        kept = kept[beyond_all_before(keys_of(partitions[kept], offsets[kept]))]
+        return cls(partitions[kept], times[kept], offsets[kept])
 
     def only(self, rows: Array) -> "Implied":
         """Return the ends in these rows."""
@@ -56,7 +56,7 @@ class Implied(NamedTuple):
 
 
 class TopicLifetimes(NamedTuple):
-    """One lifetime of each place: its samples, log starts and bounds, as TopicLifetime has them."""
+    """One lifetime of each partition: its samples, log starts and bounds, as TopicLifetime has them."""
 
     samples: Line
     methods: Array
@@ -65,9 +65,9 @@ class TopicLifetimes(NamedTuple):
 
     @classmethod
     def of(cls, sampled: Mapping[int, TopicLifetime], implied: Implied, count: int) -> "TopicLifetimes":
-        """Return the lifetimes of `count` places.
+        """Return the lifetimes of `count` partitions.
 
-        `sampled` has, in the order of places, what samples say; `implied` has the ends that commits imply.
+        `sampled` has, in the order of partitions, what samples say; `implied` has the ends that commits imply.
         """
         samples = Line.of(count, *_columns(sampled, "times", "ends"))
         starts = Line.of(count, *_columns(sampled, "start_times", "starts"))
@@ -75,13 +75,13 @@ class TopicLifetimes(NamedTuple):
         left = implied.only(~_are_refuted(implied, samples))
         return cls(samples, np.array(methods, np.int64), starts, Line.of(count, *left))
 
-    def lifetime(self, place: int) -> TopicLifetime:
-        """Return the lifetime of one place."""
+    def lifetime(self, partition: int) -> TopicLifetime:
+        """Return the lifetime of one partition."""
         found = TopicLifetime()
-        found.times, found.ends = _lists(self.samples, place)
-        found.start_times, found.starts = _lists(self.starts, place)
-        found.bound_times, found.bounds = _lists(self.bounds, place)
-        first, end = self.samples.by_time.edges[place : place + 2].tolist()
+        found.times, found.ends = _lists(self.samples, partition)
+        found.start_times, found.starts = _lists(self.starts, partition)
+        found.bound_times, found.bounds = _lists(self.bounds, partition)
+        first, end = self.samples.by_time.edges[partition : partition + 2].tolist()
         found.methods = [METHODS[number] for number in self.methods[first:end].tolist()]
         return found
 
@@ -93,18 +93,18 @@ def is_usual(lifetime: TopicLifetime) -> bool:
 
 
 def _columns(sampled: Mapping[int, TopicLifetime], *names: str) -> tuple[Array, ...]:
-    places = [place for place, each in sampled.items() for _ in getattr(each, names[0])]
+    partitions = [partition for partition, each in sampled.items() for _ in getattr(each, names[0])]
     columns = ([number for each in sampled.values() for number in getattr(each, name)] for name in names)
-    return tuple(np.array(column, np.int64) for column in (places, *columns))
+    return tuple(np.array(column, np.int64) for column in (partitions, *columns))
 
 
 def _are_refuted(implied: Implied, samples: Line) -> Array:
     """Return which ends a sample of the same time or later refutes."""
-    later = np.searchsorted(samples.by_time.keys, keys_of(implied.places, implied.times))
-    has_later = later < samples.by_time.edges[implied.places + 1]
+    later = np.searchsorted(samples.by_time.keys, keys_of(implied.partitions, implied.times))
+    has_later = later < samples.by_time.edges[implied.partitions + 1]
     return has_later & (picked(samples.offsets, later, has_later) < implied.offsets)  # type: ignore[no-any-return]
 
 
-def _lists(line: Line, place: int) -> tuple[list[int], list[int]]:
-    first, end = line.by_time.edges[place : place + 2].tolist()
+def _lists(line: Line, partition: int) -> tuple[list[int], list[int]]:
+    first, end = line.by_time.edges[partition : partition + 2].tolist()
     return line.times[first:end].tolist(), line.offsets[first:end].tolist()

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.lag.commits_by_place import CommitsByPlace
+from offsets_tool.columns.lag.commits_by_partition import CommitsByPartition
 from offsets_tool.columns.replay.columns_of_rows import are_there, flags, numbers
 from offsets_tool.columns.replay.compiled.numbering import Numbers
 from offsets_tool.columns.replay.subjects import Names, TopicIdNumbers
@@ -32,7 +32,7 @@ class _Commits(NamedTuple):
     """Commits of one log in their order: numbers of their partitions of topics and of topic ids, times and offsets."""
 
     log_partition: int | None
-    places: Array
+    partitions: Array
     at: Array
     offsets: Array
     topic_ids: Array
@@ -47,7 +47,7 @@ class LogCommits:
     def __init__(self) -> None:
         """Start without commits."""
         self._names = Names()
-        self._places = Numbers()
+        self._partitions = Numbers()
         self._topic_ids = TopicIdNumbers()
         self._logs: dict[int | None, list[_Commits]] = {}
         """What logs said, in the order in which they were begun."""
@@ -55,7 +55,7 @@ class LogCommits:
         """The time of the latest commit of the log whose rows are taken."""
         self._added: dict[int | None, list[_Commit]] = {}
         """Commits that came one by one, after all rows."""
-        self._sorted: CommitsByPlace | None = None
+        self._sorted: CommitsByPartition | None = None
 
     def forget(self, log_partition: int | None) -> None:
         """Begin a log, and forget what it said before."""
@@ -82,63 +82,63 @@ class LogCommits:
         return not (_repeat_commits(rows, is_commit) & is_older).any()
 
     def _commits(self, log_partition: int | None, rows: pa.RecordBatch, which: Array, at: Array) -> _Commits:
-        topics, partitions = self._names.of(rows.column("topic")), numbers(rows.column("partition"), 0)
+        topics, in_topic = self._names.of(rows.column("topic")), numbers(rows.column("partition"), 0)
         return _Commits(
             log_partition,
-            self._numbers(topics[which], partitions[which].astype(np.int64)),
+            self._numbers(topics[which], in_topic[which].astype(np.int64)),
             at[which],
             numbers(rows.column("committed_offset"), 0)[which],
             self._topic_ids.of(rows.column("topic_id"))[which].astype(np.int32),
         )
 
-    def _numbers(self, topics: Array, partitions: Array) -> Array:
-        return self._places.of(topics << _BITS | partitions & _PARTITION).astype(np.int32)
+    def _numbers(self, topics: Array, in_topic: Array) -> Array:
+        return self._partitions.of(topics << _BITS | in_topic & _PARTITION).astype(np.int32)
 
-    def add(self, log_partition: int | None, place: TopicPartition, commit: CommitAt) -> None:
+    def add(self, log_partition: int | None, partition: TopicPartition, commit: CommitAt) -> None:
         """Add a commit, behind all rows."""
-        self._added.setdefault(log_partition, []).append((place, commit))
+        self._added.setdefault(log_partition, []).append((partition, commit))
         self._sorted = None
 
-    def samples(self, place: TopicPartition) -> Iterator[EndSample]:
+    def samples(self, partition: TopicPartition) -> Iterator[EndSample]:
         """Return what the commits of a partition say of its end, as samples in the order of time."""
-        told, [number] = self.by_place(), self.places([place]).tolist()
-        first, end = np.searchsorted(told.places, (number, number + 1)).tolist()
+        told, [number] = self.by_partition(), self.numbers_of([partition]).tolist()
+        first, end = np.searchsorted(told.partitions, (number, number + 1)).tolist()
         columns = (
             column[first:end].tolist() for column in (told.logs, told.at, told.offsets, told.topic_ids)
         )
         bounds = Bounds()
         for log, at, offset, topic_id in zip(*columns, strict=True):
-            bounds.add(log, place, CommitAt(at, offset, told.ids[topic_id]))
-        return bounds.samples(place)
+            bounds.add(log, partition, CommitAt(at, offset, told.ids[topic_id]))
+        return bounds.samples(partition)
 
-    def places(self, places: Iterable[TopicPartition]) -> Array:
+    def numbers_of(self, partitions: Iterable[TopicPartition]) -> Array:
         """Return the numbers of partitions of topics, which are given to those that have none."""
-        known = list(places)
+        known = list(partitions)
         topics = self._names.of(pa.array([shown(each.topic) for each in known], pa.string()))
         return self._numbers(topics, np.array([each.partition for each in known], np.int64))
 
     @property
     def count(self) -> int:
         """How many partitions of topics have a number."""
-        return self._places.count
+        return self._partitions.count
 
-    def by_place(self) -> CommitsByPlace:
+    def by_partition(self) -> CommitsByPartition:
         """Return all commits, in the order of their partitions of topics, and of one in that of logs."""
         if self._sorted is None:
             self._sorted = self._all()
         return self._sorted
 
-    def _all(self) -> CommitsByPlace:
+    def _all(self) -> CommitsByPartition:
         added = [self._part(log, some) for log, some in self._added.items()]
         parts = [*chain.from_iterable(self._logs.values()), *added]
         numbers_of_logs = {
             log: number for number, log in enumerate(dict.fromkeys(p.log_partition for p in parts))
         }
         logs = _joined([np.full(len(each.at), numbers_of_logs[each.log_partition]) for each in parts])
-        places = _joined([each.places for each in parts])
-        order = _by_place(places, logs, len(numbers_of_logs))
-        return CommitsByPlace(
-            places[order],
+        partitions = _joined([each.partitions for each in parts])
+        order = _sorted_by_partition(partitions, logs, len(numbers_of_logs))
+        return CommitsByPartition(
+            partitions[order],
             logs[order],
             _joined([each.at for each in parts])[order],
             _joined([each.offsets for each in parts])[order],
@@ -151,7 +151,7 @@ class LogCommits:
         ids = (parse_uuid(commit.topic_id) if commit.topic_id else None for _, commit in some)
         return _Commits(
             log_partition,
-            self.places(place for place, _ in some),
+            self.numbers_of(partition for partition, _ in some),
             np.array([commit.at for _, commit in some], np.int64),
             np.array([commit.committed_offset for _, commit in some], np.int64),
             np.array([self._topic_ids.number(each) for each in ids], np.int32),
@@ -163,10 +163,10 @@ def _joined(columns: Sequence[Array]) -> Array:
     return joined
 
 
-def _by_place(places: Array, logs: Array, count: int) -> Array:
-    """Return the order of places, of logs in the order in which each place has them, and else as it is."""
-    _, first, each = np.unique(places * count + logs, return_index=True, return_inverse=True)
-    order: Array = np.lexsort((first[each], places))
+def _sorted_by_partition(partitions: Array, logs: Array, count: int) -> Array:
+    """Return the order of partitions, of logs in the order in which each partition has them, and else as it is."""
+    _, first, each = np.unique(partitions * count + logs, return_index=True, return_inverse=True)
+    order: Array = np.lexsort((first[each], partitions))
     return order
 
 

@@ -10,15 +10,15 @@ import numpy as np
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.differences import differences
 from offsets_tool.columns.lag.ends_at import EndsAt
-from offsets_tool.columns.lag.known import Known, before, clipped
 from offsets_tool.columns.lag.lifetimes import TopicLifetimes
+from offsets_tool.columns.lag.nullable import NullableNumbers, before, clipped
 from offsets_tool.columns.lag.rising import picked
 
 
 class Moments(NamedTuple):
-    """Commits, each at a moment: the place's number, the committed offset, the time."""
+    """Commits, each at a moment: the partition's number, the committed offset, the time."""
 
-    places: Array
+    partitions: Array
     offsets: Array
     at: Array
 
@@ -26,26 +26,26 @@ class Moments(NamedTuple):
 class OffsetLag(NamedTuple):
     """Fields of Lag."""
 
-    lag: Known
+    lag: NullableNumbers
     lag_min: Array
-    lag_max: Known
-    log_start_offset: Known
-    data_lost: Known
+    lag_max: NullableNumbers
+    log_start_offset: NullableNumbers
+    data_lost: NullableNumbers
     beyond_end: Array
 
     @classmethod
     def of(cls, lifetimes: TopicLifetimes, moments: Moments, ends: EndsAt) -> "OffsetLag":
         """Return the lag of commits, given the ends at their moments."""
         base, starts = moments.offsets, lifetimes.starts
-        found = starts.by_time.up_to(moments.places, moments.at)
-        start = Known(picked(starts.offsets, found.at - 1, found.has_last), found.has_last)
+        found = starts.by_time.up_to(moments.partitions, moments.at)
+        start = NullableNumbers(picked(starts.offsets, found.at - 1, found.has_last), found.has_last)
         return cls(
             ends.estimate.above(base),
             ends.low.above(base).numbers,
             ends.high.above(base),
             start,
             start.above(base),
-            Known(base, ends.high.there).above(ends.high.numbers).numbers,
+            NullableNumbers(base, ends.high.there).above(ends.high.numbers).numbers,
         )
 
 
@@ -64,9 +64,9 @@ TIME_CASES: Final = 2 * 2 * len(_Line) * 2
 class TimeLags(NamedTuple):
     """Fields of TimeLag, and `case`, which with the ends tells its words apart."""
 
-    lag: Known
+    lag: NullableNumbers
     lag_min: Array
-    lag_max: Known
+    lag_max: NullableNumbers
     case: Array
 
     @classmethod
@@ -77,29 +77,31 @@ class TimeLags(NamedTuple):
         may_be = ~there & ends.low.there & (offsets >= ends.low.numbers)
         written, earliest, latest, line = _written(lifetimes, moments)
         low = np.where(latest.there & ~caught_up, np.maximum(at - latest.numbers, 0), 0)
-        high = Known(
+        high = NullableNumbers(
             np.where(earliest.there & ~caught_up, np.maximum(at - earliest.numbers, 0), 0),
             earliest.there | caught_up,
         )
         has_bound = earliest.there | latest.there
         is_bound = has_bound & ((line == _Line.NONE) | may_be)
         there = (line != _Line.NONE) | is_bound | caught_up
-        lag = clipped(np.maximum(differences(at, written), 0), Known(low, there), high)
+        lag = clipped(np.maximum(differences(at, written), 0), NullableNumbers(low, there), high)
         lag = np.where(is_bound | caught_up, low, np.where(there, lag, 0))
         case = ((caught_up * np.int64(2) + may_be) * len(_Line) + line) * 2 + has_bound
-        return cls(Known(lag, there), low, high, case)
+        return cls(NullableNumbers(lag, there), low, high, case)
 
 
-def _written(lifetimes: TopicLifetimes, moments: Moments) -> tuple[Array, Known, Known, Array]:
+def _written(
+    lifetimes: TopicLifetimes, moments: Moments
+) -> tuple[Array, NullableNumbers, NullableNumbers, Array]:
     """Return when records at the committed offsets were written: on the line, at the earliest, at the latest, and the _Line."""
     samples, bounds = lifetimes.samples, lifetimes.bounds
-    found = samples.by_offset.up_to(moments.places, moments.offsets)
-    bound = bounds.by_offset.up_to(moments.places, moments.offsets)
-    earliest = Known(picked(samples.times, found.at - 1, found.has_last), found.has_last)
-    seen = Known(picked(samples.times, found.at, found.has_next), found.has_next)
-    implied = Known(picked(bounds.times, bound.at, bound.has_next), bound.has_next)
+    found = samples.by_offset.up_to(moments.partitions, moments.offsets)
+    bound = bounds.by_offset.up_to(moments.partitions, moments.offsets)
+    earliest = NullableNumbers(picked(samples.times, found.at - 1, found.has_last), found.has_last)
+    seen = NullableNumbers(picked(samples.times, found.at, found.has_next), found.has_next)
+    implied = NullableNumbers(picked(bounds.times, bound.at, bound.has_next), bound.has_next)
     sooner = implied.there & (~seen.there | (implied.numbers < seen.numbers))
-    latest = Known(np.where(sooner, implied.numbers, seen.numbers), implied.there | seen.there)
+    latest = NullableNumbers(np.where(sooner, implied.numbers, seen.numbers), implied.there | seen.there)
     between = found.has_last & found.has_next
     last = found.end - 1
     many = found.end - found.first > 1

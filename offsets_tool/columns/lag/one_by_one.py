@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offsets_tool.columns.lag.asked import PLACE, SEEN_BEFORE, LagAsked
+from offsets_tool.columns.lag.asked import PARTITION_COLUMNS, SEEN_BEFORE, LagAsked
 from offsets_tool.lag.bounds import Bounds
 from offsets_tool.lag.ends import Ends
 from offsets_tool.lag.rows import (
@@ -33,12 +33,12 @@ from offsets_tool.wire.times import LAST_MILLISECOND
 _ROWS_AT_ONCE: Final = 4_096
 
 
-_Place: TypeAlias = tuple[str, str, int]
+_PartitionKey: TypeAlias = tuple[str, str, int]
 """Cluster, topic and partition."""
 
 
 class _Row(NamedTuple):
-    """A row of COLUMNS but for its place."""
+    """A row of COLUMNS but for its partition."""
 
     topic_id: str | None
     group: str
@@ -61,37 +61,37 @@ def lag_one_by_one(
     asked: LagAsked, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     """Yield the lag of commits, each with its cluster, one commit at a time: what lag_batches yields by column."""
-    places = groupby((run for batch in batches for run in _runs(batch)), itemgetter(0))
-    for cluster, of_cluster in groupby(_partitions(places), lambda each: each.cluster):
+    partitions = groupby((run for batch in batches for run in _runs(batch)), itemgetter(0))
+    for cluster, of_cluster in groupby(_partitions(partitions), lambda each: each.cluster):
         found = (row for each in of_cluster for row in each.lag(asked))
         while some := list(islice(found, _ROWS_AT_ONCE)):
             yield cluster, record_batch(LagRow, some)
 
 
 def _partitions(
-    places: Iterable[tuple[_Place, Iterable[tuple[_Place, list[_Row]]]]],
+    partitions: Iterable[tuple[_PartitionKey, Iterable[tuple[_PartitionKey, list[_Row]]]]],
 ) -> Iterator["_Partition"]:
-    for (cluster, topic, number), runs in places:
+    for (cluster, topic, number), runs in partitions:
         partition = _Partition(cluster, TopicPartition(topic, number))
         for _, rows in runs:
             partition.add(rows)
         yield partition
 
 
-def _runs(batch: pa.RecordBatch) -> Iterator[tuple[_Place, list[_Row]]]:
-    """Yield the parts of a batch whose rows are of one place, each with that place."""
+def _runs(batch: pa.RecordBatch) -> Iterator[tuple[_PartitionKey, list[_Row]]]:
+    """Yield the parts of a batch whose rows are of one partition, each with that partition."""
     if not batch.num_rows:
         return
     changes = pa.array([False] * (batch.num_rows - 1), pa.bool_())
-    for name in PLACE:
+    for name in PARTITION_COLUMNS:
         column = batch.column(name)
         changes = pc.or_(changes, pc.not_equal(column.slice(1), column.slice(0, batch.num_rows - 1)))
     starts = [0, *(at + 1 for at in pc.indices_nonzero(changes).to_pylist())]
     first = pa.array(starts)
-    places = zip(*(_values(batch.column(name).take(first)) for name in PLACE), strict=True)
+    partitions = zip(*(_values(batch.column(name).take(first)) for name in PARTITION_COLUMNS), strict=True)
     rows = list(starmap(_Row, zip(*(_values(batch.column(name)) for name in _Row._fields), strict=True)))
-    for place, (start, end) in zip(places, pairwise([*starts, batch.num_rows]), strict=True):
-        yield place, rows[start:end]
+    for partition, (start, end) in zip(partitions, pairwise([*starts, batch.num_rows]), strict=True):
+        yield partition, rows[start:end]
 
 
 def _values(column: pa.Array) -> list[FieldValue]:
@@ -106,9 +106,9 @@ def _values(column: pa.Array) -> list[FieldValue]:
 class _Partition:
     """One partition of a topic: the samples of its end, and the commits of all groups."""
 
-    def __init__(self, cluster: str, place: TopicPartition) -> None:
+    def __init__(self, cluster: str, partition: TopicPartition) -> None:
         self.cluster = cluster
-        self._place = place
+        self._place = partition
         self._samples: list[EndSample] = []
         self._bounds = Bounds()
         self._commits: dict[str, list[EffectiveCommit]] = {}
@@ -139,9 +139,9 @@ class _Partition:
             yield from _of_group(asked, self.cluster, OffsetOf(group, *self._place), some, ends)
 
 
-def _sample(place: TopicPartition, row: _Row, method: EndMethod) -> EndSample:
+def _sample(partition: TopicPartition, row: _Row, method: EndMethod) -> EndSample:
     return EndSample(
-        *place,
+        *partition,
         row.timestamp,
         row.log_start_offset,
         row.last_stable_offset,

@@ -8,8 +8,8 @@ import pyarrow as pa
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lag.commits import CommitRows
 from offsets_tool.columns.lag.ends_at import EndsAt
-from offsets_tool.columns.lag.known import Known
 from offsets_tool.columns.lag.lifetimes import TopicLifetimes
+from offsets_tool.columns.lag.nullable import NullableNumbers
 from offsets_tool.columns.lag.numbers import Moments, OffsetLag, TimeLags
 from offsets_tool.columns.lag.words import Words, case_numbers
 from offsets_tool.lag.rows import LagRow
@@ -23,7 +23,7 @@ def lag_columns(
     rows: pa.RecordBatch, commits: CommitRows, lifetimes: TopicLifetimes, chosen: Array, words: Words
 ) -> pa.RecordBatch:
     """Return the lag of chosen commits, each at its own moment."""
-    moments = Moments(commits.places[chosen], commits.offsets[chosen], commits.at[chosen])
+    moments = Moments(commits.partitions[chosen], commits.offsets[chosen], commits.at[chosen])
     taken = rows.select(["group", "topic", "partition"]).take(pa.array(chosen))
     columns = {
         **dict(zip(taken.schema.names, taken.columns, strict=True)),
@@ -37,7 +37,7 @@ def lag_columns(
 
 def measured(lifetimes: TopicLifetimes, moments: Moments, words: Words) -> dict[str, pa.Array]:
     """Return the lag of commits at moments: all columns but whose it is and `moment_at`."""
-    ends = EndsAt.of(lifetimes, moments.places, moments.at)
+    ends = EndsAt.of(lifetimes, moments.partitions, moments.at)
     lag, time = OffsetLag.of(lifetimes, moments, ends), TimeLags.of(lifetimes, moments, ends)
     return {
         "timestamp": pa.array(moments.at),
@@ -57,5 +57,5 @@ def measured(lifetimes: TopicLifetimes, moments: Moments, words: Words) -> dict[
     }
 
 
-def _array(numbers: Known) -> pa.Array:
+def _array(numbers: NullableNumbers) -> pa.Array:
     return pa.array(numbers.numbers, mask=~numbers.there)

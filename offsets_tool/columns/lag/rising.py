@@ -1,7 +1,7 @@
-"""Numbers that rise within each of many places, all in one array, so that one search finds a position for each of many places.
+"""Numbers that rise within each of many partitions, in one array, so that one search finds a position in each partition.
 
-A place and a number make one key of 64 bits: numbers are below SPAN, and a caller has fewer than PLACES places. Knows nothing about
-what the numbers are.
+A partition and a number make one key of 64 bits: numbers are below SPAN, and a caller has fewer than PARTITIONS partitions.
+Knows nothing about what the numbers are.
 """
 
 from typing import Final, NamedTuple
@@ -12,7 +12,7 @@ from offsets_tool.columns.arrays import Array
 
 SPAN: Final = 1 << 43
 """Epoch milliseconds up to the year 2248, and every offset that a partition is likely to reach."""
-PLACES: Final = 1 << 19
+PARTITIONS: Final = 1 << 19
 
 
 def are_usual(numbers: Array) -> Array:
@@ -20,9 +20,9 @@ def are_usual(numbers: Array) -> Array:
     return (numbers >= 0) & (numbers < SPAN)
 
 
-def keys_of(places: Array, numbers: Array) -> Array:
-    """Return the keys, which have the order of the places, and within one of the numbers."""
-    keys: Array = places * SPAN + numbers
+def keys_of(partitions: Array, numbers: Array) -> Array:
+    """Return the keys, which have the order of the partitions, and within one of the numbers."""
+    keys: Array = partitions * SPAN + numbers
     return keys
 
 
@@ -35,27 +35,27 @@ def beyond_all_before(keys: Array) -> Array:
 
 
 class Rising(NamedTuple):
-    """Keys in their order; those of one place lie between two neighbouring `edges`."""
+    """Keys in their order; those of one partition lie between two neighbouring `edges`."""
 
     keys: Array
     edges: Array
 
     @classmethod
-    def of(cls, places: Array, numbers: Array, count: int) -> "Rising":
-        """Return the numbers of `count` places, given in the order of both."""
-        return cls(keys_of(places, numbers), np.searchsorted(places, np.arange(count + 1)))
+    def of(cls, partitions: Array, numbers: Array, count: int) -> "Rising":
+        """Return the numbers of `count` partitions, given in the order of both."""
+        return cls(keys_of(partitions, numbers), np.searchsorted(partitions, np.arange(count + 1)))
 
-    def up_to(self, places: Array, numbers: Array) -> "Found":
-        """Return for each place and number how far the numbers of that place go that are not higher."""
+    def up_to(self, partitions: Array, numbers: Array) -> "Found":
+        """Return for each partition and number how far the numbers of that partition go that are not higher."""
         return Found(
-            np.searchsorted(self.keys, keys_of(places, numbers), side="right"),
-            self.edges[places],
-            self.edges[places + 1],
+            np.searchsorted(self.keys, keys_of(partitions, numbers), side="right"),
+            self.edges[partitions],
+            self.edges[partitions + 1],
         )
 
 
 class Found(NamedTuple):
-    """Positions in Rising: `at` is behind the last number that is not higher; `first` and `end` are the place's."""
+    """Positions in Rising: `at` is behind the last number that is not higher; `first` and `end` are the partition's."""
 
     at: Array
     first: Array
@@ -63,12 +63,12 @@ class Found(NamedTuple):
 
     @property
     def has_last(self) -> Array:
-        """Whether the place has a number that is not higher."""
+        """Whether the partition has a number that is not higher."""
         return self.at > self.first
 
     @property
     def has_next(self) -> Array:
-        """Whether the place has a number that is higher."""
+        """Whether the partition has a number that is higher."""
         return self.at < self.end
 
 

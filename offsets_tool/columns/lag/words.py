@@ -65,7 +65,7 @@ class Words:
     def _number(self, case: int, lifetimes: TopicLifetimes, moments: Moments, row: int) -> int:
         if case not in self._numbers:
             self._numbers[case] = len(self._rows)
-            place, offset, at = (int(column[row]) for column in moments)
-            ends = Ends((lifetimes.lifetime(place),))
+            partition, offset, at = (int(column[row]) for column in moments)
+            ends = Ends((lifetimes.lifetime(partition),))
             self._rows.append(lag_row(OffsetOf("", "", 0), CommitAt(at, offset), ends, at))
         return self._numbers[case]

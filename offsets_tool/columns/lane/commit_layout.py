@@ -67,7 +67,7 @@ FLEXIBLE: Final = _layout(FLEXIBLE_VERSION)
 TOPIC_ID_TAG: Final = next(f.tag for f in tagged(_SCHEMA, FLEXIBLE_VERSION) if f.name == "topic_id") or 0
 
 
-def same_place(name: str) -> int:
+def fixed_position(name: str) -> int:
     """Return the place that a field has in all versions; TypeError if it has several."""
     places = {(each.before | each.after).get(name, NONE) for each in (*PLAIN, FLEXIBLE)}
     if len(places) != 1:

@@ -9,7 +9,7 @@ import numpy as np
 
 from offsets_tool.columns.jit.machine import big_i16, big_i32, big_i64, load_u8, step
 from offsets_tool.columns.jit.utf8 import is_ascii, is_utf8, looks_escaped
-from offsets_tool.columns.lane.commit_layout import FLEXIBLE, NONE, PLAIN, TOPIC_ID_TAG, same_place
+from offsets_tool.columns.lane.commit_layout import FLEXIBLE, NONE, PLAIN, TOPIC_ID_TAG, fixed_position
 from offsets_tool.columns.lane.interned import NO_TOPIC_ID, topic_id_number
 from offsets_tool.columns.lane.layout import RecordField, RecordKind, get, put
 from offsets_tool.records.kinds import COMMITS
@@ -37,8 +37,8 @@ if frozenset(range(COMMIT_TYPES)) != COMMITS:
     raise TypeError(f"the record types of commits, {sorted(COMMITS)}, are not the first ones")
 
 # Places of fields by version, from the declaration: from the value's first byte, and from the end of metadata.
-_OFFSET_AT: Final = same_place("offset")
-_COMMIT_TIMESTAMP_AFTER: Final = same_place("commit_timestamp")
+_OFFSET_AT: Final = fixed_position("offset")
+_COMMIT_TIMESTAMP_AFTER: Final = fixed_position("commit_timestamp")
 _METADATA_AT: Final = np.array([each.text + _TEXT_SIZE for each in PLAIN], np.int64)
 _EPOCH_AT: Final = np.array([each.before.get("leader_epoch", NONE) for each in PLAIN], np.int64)
 _EXPIRY_AFTER: Final = np.array([each.after.get("expire_timestamp", NONE) for each in PLAIN], np.int64)

@@ -130,7 +130,7 @@ def _read_record(
         or load_u8(data + end - 1) != 0
     ):
         return DECLINED
-    if not _place(batches, number, timestamp_delta, offset_delta, records, row):
+    if not _store_offset_and_time(batches, number, timestamp_delta, offset_delta, records, row):
         return DECLINED
     put(records, _VALUE_START, row, value)
     put(records, _VALUE_SIZE, row, max(value_size, -1))
@@ -169,7 +169,7 @@ def _read_commit(data: int, value: int, size: int, tables: int, records: int, ro
 
 
 @step
-def _place(
+def _store_offset_and_time(
     batches: int, number: int, timestamp_delta: int, offset_delta: int, records: int, row: int
 ) -> bool:
     """Put batch, offset and time of a record into its row; return False where they do not fit 64 bits.

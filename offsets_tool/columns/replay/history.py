@@ -57,7 +57,10 @@ class HistoryRows(NamedTuple):
 
 
 class Start(NamedTuple):
-    """With what a partition's replay begins: `names` of topics by id, as text, as rows show them; `checkpoint` as `Left` has it."""
+    """What the replay of a partition begins with.
+
+    `names` are names of topics by topic id as text, as rows show them; `checkpoint` is that of an earlier `ReplayEnd`.
+    """
 
     log_partition: int | None
     names: Mapping[str, str] = {}
@@ -67,10 +70,11 @@ class Start(NamedTuple):
     """What to call the checkpoint."""
 
 
-class Left(NamedTuple):
-    """Where a partition's replay was left: `rows` hold now, or ended so lately that the next record may still tell it otherwise.
+class ReplayEnd(NamedTuple):
+    """The end of a partition's replay, from which a later one goes on.
 
-    They begin at no certain offset, but none of them ended before `settled`; all rows given before had.
+    `rows` hold now, or ended so lately that the next record may still change them: they may begin at any offset, but none of
+    them ended before the offset `settled`. All rows that were returned earlier did.
     """
 
     rows: HistoryRows
@@ -105,9 +109,9 @@ class HistoryReplay:
         removals, transactions = RemovalLog(start.log_partition), TransactionLog()
         self._facts = LogFacts()
         if start.checkpoint is not None:
-            coordinator, self._position, told = restore(start.checkpoint, start.source, self._names.name)
-            assert told is not None
-            history, removals, self._facts, transactions = told
+            coordinator, self._position, observers = restore(start.checkpoint, start.source, self._names.name)
+            assert observers is not None
+            history, removals, self._facts, transactions = observers
             if start.rules is not None:
                 # Learnt since: so far, both rules came to the same.
                 coordinator.rules, coordinator.auto = start.rules, False
@@ -123,7 +127,7 @@ class HistoryReplay:
             self._facts.observe(event)
             by_rows.observe(event, changes)
         observe_rows(self._facts, rows, by_rows.kinds)
-        return _columns(by_rows.taken_rows(), by_rows.taken_columns(), by_rows.taken_transactions())
+        return _columns(by_rows.take_rows(), by_rows.take_columns(), by_rows.take_transactions())
 
     def _observe_run(self, offsets: Array) -> None:
         self._position = int(offsets[-1]) + 1
@@ -133,11 +137,11 @@ class HistoryReplay:
         self._facts.observe_offsets(int(offsets[0]), int(offsets[-1]), behind_last)
         self._replay.history.observe_run(int(offsets[0]), self._position, after_gap)
 
-    def leave(self, end: int = 0) -> Left:
+    def leave(self, end: int = 0) -> ReplayEnd:
         """Return what is left; to be called once, at the end. Records before `end` may be missing because they were taken out."""
-        replay, coordinator = self._replay, self._replay.settle()
+        replay, coordinator = self._replay, self._replay.materialize()
         observers = Observers(replay.history, replay.removals, self._facts, replay.transactions)
-        return _left(coordinator, observers, max(end, self._position), self._names)
+        return _replay_end(coordinator, observers, max(end, self._position), self._names)
 
 
 class EventHistoryReplay:
@@ -163,18 +167,18 @@ class EventHistoryReplay:
             facts.observe(event)
             history.observe_record(at)
             changes = self._coordinator.replay(event)
-            removals.fold(event, changes)
-            transactions.fold(event, changes)
-            rows += (row for change in changes for row in history.fold(change))
-        rows += (*removals.settled(history.settled), *transactions.settled(history.settled))
+            removals.observe(event, changes)
+            transactions.observe(event, changes)
+            rows += (row for change in changes for row in history.observe_change(change))
+        rows += (*removals.take_settled(history.settled), *transactions.take_settled(history.settled))
         return _columns(rows)
 
-    def leave(self, end: int = 0) -> Left:
+    def leave(self, end: int = 0) -> ReplayEnd:
         """Return what is left, as HistoryReplay does."""
-        return _left(self._coordinator, self._observers, max(end, self._position), self._names)
+        return _replay_end(self._coordinator, self._observers, max(end, self._position), self._names)
 
 
-def _left(coordinator: Coordinator, observers: Observers, position: int, names: "_Names") -> Left:
+def _replay_end(coordinator: Coordinator, observers: Observers, position: int, names: "_Names") -> ReplayEnd:
     history, removals, facts, transactions = observers
     settled = history.settled
     facts.observe_end(position)
@@ -187,7 +191,7 @@ def _left(coordinator: Coordinator, observers: Observers, position: int, names: 
         *transactions.unsettled(),
         *open_,
     ]
-    return Left(
+    return ReplayEnd(
         rows=_columns(held),
         settled=settled,
         position=position,

@@ -14,13 +14,13 @@ from offsets_tool.columns.replay.compiled.tables import (
     MARKERS,
     NONE,
     GroupCell,
-    HeldBy,
     Kind,
     OffsetCell,
     Present,
     ProducerCell,
     RowCell,
     RunCell,
+    StoredIn,
 )
 from offsets_tool.columns.replay.ended_rows import ended_rows, transaction_rows
 from offsets_tool.columns.replay.history_store import HistoryStore
@@ -55,7 +55,7 @@ class HistoryRowsReplay(WritesReplay):
         self.history = history
         self.removals = removals
         self.transactions = transactions
-        self._is_page_turned = False
+        self._has_write_ended = False
         """What a checkpoint has may still wait for what was written with it."""
         self._rows: list[HistoryRow | RemovalRow] = []
         self._columns: list[pa.RecordBatch] = []
@@ -84,7 +84,7 @@ class HistoryRowsReplay(WritesReplay):
 
     def before_run(self, table: Array, row: int) -> int:
         """Turn the page, if the row was not written with the last one that was replayed alone; return where the run begins."""
-        if self._is_page_turned:
+        if self._has_write_ended:
             return row
         end = table.shape[1]
         while row < end:
@@ -93,7 +93,7 @@ class HistoryRowsReplay(WritesReplay):
                 break
             row += 1
         if row < end and table[_KIND, row] != _ALONE:
-            self._turn_page()
+            self._end_write()
         return row
 
     def _kind(self, table: Array, row: int) -> int:
@@ -109,7 +109,7 @@ class HistoryRowsReplay(WritesReplay):
         if int(table[_KIND, row]) not in MARKERS:
             return False
         producer = self.store.tables.producers[table[RowCell.PRODUCER, row]]
-        return bool(producer[ProducerCell.OPEN] == HeldBy.NOWHERE)
+        return bool(producer[ProducerCell.OPEN] == StoredIn.NOWHERE)
 
     def after_run(self, first: int, end: int) -> None:
         """Find the owners that were asked for."""
@@ -119,7 +119,7 @@ class HistoryRowsReplay(WritesReplay):
     def after_alone(self, table: Array, row: int) -> None:
         """Remember with which write the row came, which may go on."""
         super().after_alone(table, row)
-        self._is_page_turned = False
+        self._has_write_ended = False
 
     def end(self, table: Array) -> None:
         """Take the rows that ended."""
@@ -142,45 +142,45 @@ class HistoryRowsReplay(WritesReplay):
             self._closed.append(transaction_rows(closed, ended, self.store))
         tables.forget_ended()
 
-    def give(self, reach: Reach, group: int, event: Event) -> None:
+    def materialize_reach(self, reach: Reach, group: int, event: Event) -> None:
         """Give all that a history may look at of a group, beside what its State may."""
-        super().give(reach, group, event)
+        super().materialize_reach(reach, group, event)
         if (compared := compared_offset(event)) is not None:
-            self.give_some(group, {compared}, reach)
+            self.materialize_reached(group, {compared}, reach)
 
     def observe(self, event: Event, changes: Iterable[Change]) -> None:
         """Give the observers an event that was replayed alone, with its changes."""
-        self.store.lend_lifetimes(self.removals.may_close(event))
+        self.store.materialize_lifetimes(self.removals.may_close(event))
         made = tuple(changes)
-        self.removals.fold(event, made)
-        self.transactions.fold(event, made)
+        self.removals.observe(event, made)
+        self.transactions.observe(event, made)
         for change in made:
-            self._rows += self.history.fold(change)
+            self._rows += self.history.observe_change(change)
         subjects = (change.subject for change in made)
         for group in {each.group for each in subjects if isinstance(each, GroupOf | MemberOf)}:
             self._raise_stamp(group)
 
-    def taken_rows(self) -> list[HistoryRow | RemovalRow | TransactionRow]:
+    def take_rows(self) -> list[HistoryRow | RemovalRow | TransactionRow]:
         """Return, once, the rows that ended one by one, and anomalies."""
         rows, self._rows = self._rows, []
         settled = self.history.settled
-        return [*rows, *self.removals.settled(settled), *self.transactions.settled(settled)]
+        return [*rows, *self.removals.take_settled(settled), *self.transactions.take_settled(settled)]
 
-    def taken_columns(self) -> list[pa.RecordBatch]:
+    def take_columns(self) -> list[pa.RecordBatch]:
         """Return, once, the rows of offset_history that ended by column."""
         columns, self._columns = self._columns, []
         return columns
 
-    def taken_transactions(self) -> list[pa.RecordBatch]:
+    def take_transactions(self) -> list[pa.RecordBatch]:
         """Return, once, the rows of transactions that ended by column."""
         columns, self._closed = self._closed, []
         return columns
 
-    def _turn_page(self) -> None:
+    def _end_write(self) -> None:
         """Complete what was replayed alone: what comes now was not written with it."""
-        self._is_page_turned = True
+        self._has_write_ended = True
         self._rows += self.history.flush()
-        self.store.lend_lifetimes(self.removals.tracker.may_close(None))
+        self.store.materialize_lifetimes(self.removals.tracker.may_close(None))
         self.removals.close()
 
     def _raise_stamp(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""What histories hold of committed offsets, between the tables and History: as HeldStore for State.
+"""What histories hold of committed offsets, between the tables and History: as ReplayStore for State.
 
 Owners are asked once for each committed offset and change of its group. Decides nothing.
 """
@@ -39,7 +39,7 @@ from offsets_tool.replay.state import State
 _OWNERS_KEPT: Final = 1 << 16
 
 
-class KnownOwners:
+class OwnerNumbers:
     """Owners by the numbers that compiled code gave them."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class HistoryStore(LifetimeStore):
         """Start with what State, History and the tracker know."""
         super().__init__(state, removals)
         self.log_partition = log_partition
-        self.owners = KnownOwners()
+        self.owners = OwnerNumbers()
         self.history = history
         self._given: dict[int, OffsetHistoryRow] = {}
         """Rows of committed offsets, by number, that were given and not yet taken again."""
@@ -119,19 +119,19 @@ class HistoryStore(LifetimeStore):
         self.owners.prune(offsets[:, FactCell.OWNER], offsets[:, OffsetCell.OWNER], slots[:, FactCell.OWNER])
         self.tables.run[RunCell.NEXT_OWNER] = self.owners.count
 
-    def give(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
+    def put(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
         """Give State, History and Lifetimes these offsets."""
         held = list(commits)
-        super().give(numbers, held)
+        super().put(numbers, held)
         offsets = [self.subjects.offsets[number] for number in numbers]
         rows = self._rows(self.tables.offsets[numbers], offsets, held)
         for offset, row in zip(offsets, rows, strict=True):
             self.history.put_row(offset, row)
         self._given |= zip(numbers, rows, strict=True)
 
-    def give_pending(self, producer_id: int, offset: OffsetOf, slot: int) -> None:
+    def materialize_pending_commit(self, producer_id: int, offset: OffsetOf, slot: int) -> None:
         """Give State, History and the tracker one pending commit."""
-        super().give_pending(producer_id, offset, slot)
+        super().materialize_pending_commit(producer_id, offset, slot)
         pending = PendingOf(producer_id, *offset)
         waiting = self.state.pending[producer_id][offset]
         [row] = self._rows(self.tables.slots[slot : slot + 1], [offset], [waiting.commit])

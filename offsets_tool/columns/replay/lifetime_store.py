@@ -1,4 +1,4 @@
-"""How long offsets have lived, between the tables and RemovalTracker with its Lifetimes: as HeldStore for State.
+"""How long offsets have lived, between the tables and RemovalTracker with its Lifetimes: as ReplayStore for State.
 
 Decides nothing.
 """
@@ -8,77 +8,77 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.compiled.tables import NONE, GroupCell, Life, OffsetCell
-from offsets_tool.columns.replay.store import HeldStore
+from offsets_tool.columns.replay.compiled.tables import NONE, GroupCell, LifetimeStatus, OffsetCell
+from offsets_tool.columns.replay.store import ReplayStore
 from offsets_tool.expiry.lifetimes import Lifetime
 from offsets_tool.expiry.removal_tracker import RemovalTracker
 from offsets_tool.replay.changes import CommittedOffset, OffsetOf, PendingOf
 from offsets_tool.replay.state import State
 
 
-class LifetimeStore(HeldStore):
-    """A HeldStore that also knows how long offsets have existed, and when groups last changed."""
+class LifetimeStore(ReplayStore):
+    """A ReplayStore that also knows how long offsets have existed, and when groups last changed."""
 
     def __init__(self, state: State, removals: RemovalTracker) -> None:
         """Start with what State and the tracker know."""
         super().__init__(state, has_history=True)
         self._removals = removals
 
-    def settle(self) -> None:
+    def materialize(self) -> None:
         """Move everything that the tables hold to State, Lifetimes and the tracker."""
         for group in np.flatnonzero(self.tables.groups[:, GroupCell.CHANGED] != NONE).tolist():
-            self.give_change_time(group)
-        super().settle()
+            self.materialize_change_time(group)
+        super().materialize()
 
-    def give_change_time(self, group: int) -> None:
+    def materialize_change_time(self, group: int) -> None:
         """Give the tracker the time of a group's last change."""
         line = self.tables.groups[group]
         if line[GroupCell.CHANGED] != NONE:
             self._removals.mark_changed(self.subjects.groups.texts[group], int(line[GroupCell.CHANGED]))
             line[GroupCell.CHANGED] = NONE
 
-    def give(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
+    def put(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
         """Put the commits of offsets, given by their numbers, into State, and their lifetimes into Lifetimes."""
         held = list(commits)
-        super().give(numbers, held)
-        self._give_lifetimes(numbers, held)
+        super().put(numbers, held)
+        self._materialize_lifetimes(numbers, held)
 
-    def lend_lifetimes(self, groups: Iterable[str]) -> None:
+    def materialize_lifetimes(self, groups: Iterable[str]) -> None:
         """Give Lifetimes what is held here of groups, and go on holding it: what a removal left is all that its group has."""
         for name in groups:
             group = self.subjects.groups.number(name)
-            numbers = self.held_of(group) if group is not None else None
+            numbers = self.offsets_in_tables(group) if group is not None else None
             if numbers is not None and len(numbers):
-                self._give_lifetimes(numbers.tolist(), self.commits(numbers))
+                self._materialize_lifetimes(numbers.tolist(), self.commits(numbers))
 
-    def _give_lifetimes(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
-        lines = self.tables.offsets[numbers, OffsetCell.LIFE :].tolist()
+    def _materialize_lifetimes(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
+        lines = self.tables.offsets[numbers, OffsetCell.LIFETIME :].tolist()
         for number, (life, began, at, topic_id), commit in zip(numbers, lines, commits, strict=True):
-            if life != Life.UNKNOWN:
+            if life != LifetimeStatus.UNKNOWN:
                 lived = Lifetime(
                     commit,
                     None if began == NONE else began,
                     None if at == NONE else at,
                     self.topic_ids.ids[topic_id],
-                    life == Life.DOUBTFUL,
+                    life == LifetimeStatus.DOUBTFUL,
                 )
                 self._removals.lifetimes.put(self.subjects.offsets[number], lived)
 
-    def give_pending(self, producer_id: int, offset: OffsetOf, slot: int) -> None:
+    def materialize_pending_commit(self, producer_id: int, offset: OffsetOf, slot: int) -> None:
         """Put one pending commit, the one in line `slot`, into State and the tracker."""
-        super().give_pending(producer_id, offset, slot)
+        super().materialize_pending_commit(producer_id, offset, slot)
         self._removals.put_pending(PendingOf(producer_id, *offset), self.state.pending[producer_id][offset])
 
     def take(self, number: int, line: Array) -> bool:
         """Move a committed offset and its lifetime from State and Lifetimes to its `line`; return whether State had the offset."""
-        self._take_life(self.subjects.offsets[number], line)
+        self._take_lifetime(self.subjects.offsets[number], line)
         return super().take(number, line)
 
-    def _take_life(self, offset: OffsetOf, line: Array) -> None:
+    def _take_lifetime(self, offset: OffsetOf, line: Array) -> None:
         lived = self._removals.lifetimes.get(offset)
-        line[OffsetCell.LIFE] = Life.UNKNOWN
+        line[OffsetCell.LIFETIME] = LifetimeStatus.UNKNOWN
         if lived is not None:
-            line[OffsetCell.LIFE] = Life.DOUBTFUL if lived.is_doubtful else Life.KNOWN
+            line[OffsetCell.LIFETIME] = LifetimeStatus.DOUBTFUL if lived.is_doubtful else LifetimeStatus.KNOWN
             line[OffsetCell.BEGAN] = NONE if lived.began_at is None else lived.began_at
             line[OffsetCell.COMMITTED_AT] = NONE if lived.committed_at is None else lived.committed_at
-            line[OffsetCell.LIFE_TOPIC_ID] = self.topic_ids.number(lived.topic_id)
+            line[OffsetCell.LIFETIME_TOPIC_ID] = self.topic_ids.number(lived.topic_id)

@@ -59,17 +59,17 @@ class RemovalsReplay(WritesReplay):
         """Replay rows and yield the removals that they complete."""
         for event, changes in self.replay(rows):
             facts.observe(event)
-            yield from self._taken()
+            yield from self._take_closed()
             yield from self.tracker.take_event(event, changes)
-        yield from self._taken()
+        yield from self._take_closed()
         observe_rows(facts, rows, self.kinds)
 
     def rest(self) -> Iterator[RemovalFound]:
         """Yield the removals that the end of the log completes; afterwards the tracker holds all lifetimes and times of change."""
-        self.settle()
+        self.materialize()
         yield from self.tracker.close()
 
-    def _taken(self) -> list[RemovalFound]:
+    def _take_closed(self) -> list[RemovalFound]:
         closed, self._closed = self._closed, []
         return closed
 
@@ -84,7 +84,7 @@ class RemovalsReplay(WritesReplay):
             if self.writes[row] == self.last_write:
                 table[RowCell.KIND, row] = Kind.ALONE
             else:
-                self.store.lend_lifetimes(open_)
+                self.store.materialize_lifetimes(open_)
                 self._closed += self.tracker.close()
         return row
 
@@ -94,7 +94,7 @@ class RemovalsReplay(WritesReplay):
 
     def before_alone(self, table: Array, row: int) -> None:
         """Lend Lifetimes the offsets of removals that may be complete, and give State those that the row's write is about."""
-        self.store.lend_lifetimes(self.tracker.may_close(int(self.writes[row])))
+        self.store.materialize_lifetimes(self.tracker.may_close(int(self.writes[row])))
         super().before_alone(table, row)
 
     def end(self, table: Array) -> None:

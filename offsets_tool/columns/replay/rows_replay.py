@@ -1,7 +1,7 @@
 """Rows of one log partition replayed: runs of commits, markers and tombstones by compiled code, what else there is one at a time.
 
 Before an event is replayed alone, State gets what it may look at; nothing else has to wait or be made for it. What State holds is
-whole after `settle`.
+whole after `materialize`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ from offsets_tool.columns.replay.compiled.tables import (
 from offsets_tool.columns.replay.lifetime_store import LifetimeStore
 from offsets_tool.columns.replay.row_events import COLUMNS, RowEvents
 from offsets_tool.columns.replay.row_table import row_kinds
-from offsets_tool.columns.replay.store import HeldStore
+from offsets_tool.columns.replay.store import ReplayStore
 from offsets_tool.events import Event
 from offsets_tool.replay.changes import Change, OffsetOf
 from offsets_tool.replay.coordinator import Coordinator
@@ -48,7 +48,7 @@ _FULL: Final = int(Stop.FULL)
 class RowsReplay:
     """Replays rows into a coordinator, in the order of their offsets."""
 
-    def __init__(self, coordinator: Coordinator, store: HeldStore) -> None:
+    def __init__(self, coordinator: Coordinator, store: ReplayStore) -> None:
         """Start with what the coordinator's state holds."""
         self.coordinator = coordinator
         self.store = store
@@ -78,9 +78,9 @@ class RowsReplay:
         tables = self.store.tables
         tables.make_room_for_ended(int(tables.producers[:, ProducerCell.COUNT].max()))
 
-    def settle(self) -> Coordinator:
+    def materialize(self) -> Coordinator:
         """Return the coordinator, with everything that was replayed in its state."""
-        self.store.settle()
+        self.store.materialize()
         return self.coordinator
 
     @property
@@ -143,12 +143,12 @@ class RowsReplay:
     def _replay_alone(self, event: Event) -> tuple[Change, ...]:
         producer = self._producer(event)
         if producer is not None:
-            self.store.settle_producer(producer)
+            self.store.materialize_transaction(producer)
         reaches = self.coordinator.reach(event)
         for reach in reaches:
             group = self.store.subjects.groups.number(reach.group)
             if group is not None:
-                self.give(reach, group, event)
+                self.materialize_reach(reach, group, event)
         changes = self.coordinator.replay(event)
         for reach in reaches:
             group = self.store.subjects.groups.number(reach.group)
@@ -165,26 +165,26 @@ class RowsReplay:
             return None
         return self.store.subjects.producer_number(producer_id)
 
-    def give(self, reach: Reach, group: int, event: Event) -> None:
+    def materialize_reach(self, reach: Reach, group: int, event: Event) -> None:
         """Give State what replaying an event may look at of a group: every offset of one that is not there."""
         store = self.store
-        store.settle_group_itself(group)
+        store.materialize_simple_group(group)
         if reach.asks_for_any or reach.asks_for_all:
-            store.settle_pending(group)
+            store.materialize_pending(group)
         if reach.asks_for_all or reach.group not in store.state.groups:
-            store.settle_offsets(group)
+            store.materialize_offsets(group)
         elif reach.reads_offsets:
-            self.give_some(group, {OffsetOf(reach.group, *at) for at in reach.offsets}, reach)
+            self.materialize_reached(group, {OffsetOf(reach.group, *at) for at in reach.offsets}, reach)
 
-    def give_some(self, group: int, offsets: Iterable[OffsetOf], reach: Reach) -> None:
+    def materialize_reached(self, group: int, offsets: Iterable[OffsetOf], reach: Reach) -> None:
         """Give State some offsets of a group; one more if it would have no others then and is asked for any."""
         store = self.store
         known = (store.subjects.number(offset) for offset in offsets)
         wanted = [number for number in known if number is not None]
-        store.settle_some(wanted)
+        store.materialize_some(wanted)
         there = store.state.offsets.get(reach.group, ())
         if reach.asks_for_any and len(there) <= len(wanted):
-            store.settle_one(group)
+            store.materialize_one(group)
 
 
 class WritesReplay(RowsReplay):
@@ -219,17 +219,17 @@ class WritesReplay(RowsReplay):
         end = int(self._ends[np.searchsorted(self._ends, row, side="right")])
         if end > row + 1:
             subjects = np.unique(table[RowCell.SUBJECT, row:end])
-            self.store.settle_some(subjects[subjects != NONE].tolist())
+            self.store.materialize_some(subjects[subjects != NONE].tolist())
 
     def after_alone(self, table: Array, row: int) -> None:
         """Remember with which write the row came."""
         self.kinds[row] = table[_KIND, row] = _ALONE
         self.last_write = int(self.writes[row])
 
-    def give(self, reach: Reach, group: int, event: Event) -> None:
+    def materialize_reach(self, reach: Reach, group: int, event: Event) -> None:
         """Give State and the tracker what replaying an event may look at of a group."""
-        self.store.give_change_time(group)
-        super().give(reach, group, event)
+        self.store.materialize_change_time(group)
+        super().materialize_reach(reach, group, event)
 
 
 class _Expected:

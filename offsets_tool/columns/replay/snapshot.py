@@ -22,7 +22,7 @@ from offsets_tool.columns.replay.row_events import KeptValues, RowEvents, rows_b
 from offsets_tool.columns.replay.row_table import are_plain, row_kinds
 from offsets_tool.columns.replay.rows_replay import ReplayedEvent, RowsReplay
 from offsets_tool.columns.replay.state import MarkersReplay, StateReplay
-from offsets_tool.columns.replay.store import HeldStore
+from offsets_tool.columns.replay.store import ReplayStore
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import Key, decode_key
 from offsets_tool.records.kinds import COMMITS, GROUP_METADATA, TOPIC_LISTS
@@ -67,13 +67,13 @@ def replayed_alone(
 
     `reads` are those from which the partition was replayed; `coordinator` starts anew, by the rules that were found to hold.
     """
-    replay = RowsReplay(coordinator, HeldStore(coordinator.state))
+    replay = RowsReplay(coordinator, ReplayStore(coordinator.state))
     for rows in rows_below(reads, partition.end):
         yield from replay.replay(rows)
 
 
 def replay_read(
-    moments: Sequence[Snapshot],
+    snapshots: Sequence[Snapshot],
     log_partition: int | None,
     reads: Iterable[RowsRead],
     *,
@@ -84,11 +84,11 @@ def replay_read(
 
     `watch` is called with the rows up to the last of the moments.
     """
-    replay_rows(moments, log_partition, rows_of(reads), begins=begins, watch=watch)
+    replay_rows(snapshots, log_partition, rows_of(reads), begins=begins, watch=watch)
 
 
 def replay_rows(
-    moments: Sequence[Snapshot],
+    snapshots: Sequence[Snapshot],
     log_partition: int | None,
     batches: Iterable[pa.RecordBatch],
     *,
@@ -96,43 +96,45 @@ def replay_rows(
     watch: WatchRows | None = None,
 ) -> None:
     """Replay all rows (columns.replay.state.COLUMNS) of one partition, by offset, to each of the moments."""
-    columns = [ColumnMoment(moment.begin(log_partition, begins), moment.names) for moment in moments]
+    columns = [
+        ColumnSnapshot(snapshot.begin(log_partition, begins), snapshot.names) for snapshot in snapshots
+    ]
     for rows in batches:
         held = max(each.replay(rows) for each in columns)
         if watch is not None and held:
             watch(rows.slice(0, held))
     for each in columns:
-        each.settle()
+        each.materialize()
 
 
-class ColumnMoment:
-    """A partition that is replayed to a moment by rows; its PartitionSnapshot is whole after `settle`."""
+class ColumnSnapshot:
+    """A partition that is replayed to a moment by rows; its PartitionSnapshot is whole after `materialize`."""
 
-    def __init__(self, moment: PartitionSnapshot, names: TopicNames) -> None:
-        self._moment = moment
+    def __init__(self, snapshot: PartitionSnapshot, names: TopicNames) -> None:
+        self._snapshot = snapshot
         self._names = names
-        self._coordinator = StateReplay(moment.coordinator)
+        self._coordinator = StateReplay(snapshot.coordinator)
         self._events = RowEvents()
         self._decoded = _Decoded()
 
     def replay(self, rows: pa.RecordBatch) -> int:
         """Replay rows up to the moment, and observe those behind it; return how many count."""
         times = _times(rows)
-        held = self._count_held(rows, times)
+        held = self._count_before_cut(rows, times)
         if held:
-            self._replay_held(rows.slice(0, held), times[:held])
+            self._replay_before_cut(rows.slice(0, held), times[:held])
         if held < rows.num_rows:
             self._observe_after(rows.slice(held), times[held:])
         return held
 
-    def settle(self) -> None:
+    def materialize(self) -> None:
         """Complete the PartitionSnapshot: move all that was replayed into its state."""
-        self._coordinator.settle()
+        self._coordinator.materialize()
         self._observe_late()
 
-    def _count_held(self, rows: pa.RecordBatch, times: Array) -> int:
+    def _count_before_cut(self, rows: pa.RecordBatch, times: Array) -> int:
         """Return how many of the rows count: the first ones, by Cut."""
-        cut = self._moment.cut
+        cut = self._snapshot.cut
         if cut.end is not None:
             past = np.flatnonzero(rows.column("log_offset").to_numpy() >= cut.end)
         elif cut.time is not None:
@@ -141,45 +143,45 @@ class ColumnMoment:
             return int(rows.num_rows)
         return int(past[0]) if len(past) else int(rows.num_rows)
 
-    def _replay_held(self, rows: pa.RecordBatch, times: Array) -> None:
-        moment, cut, coverage = self._moment, self._moment.cut, self._moment.coverage
+    def _replay_before_cut(self, rows: pa.RecordBatch, times: Array) -> None:
+        snapshot, cut, coverage = self._snapshot, self._snapshot.cut, self._snapshot.coverage
         newest = int(times.max())
         if newest != _NO_TIME and (cut.newest_timestamp is None or newest > cut.newest_timestamp):
             cut.newest_timestamp = newest
         coverage.observe_run(*_run(rows.column("log_offset").to_numpy()))
         if coverage.remembers:
             coverage.keys.update(_keys(rows)[0])
-        moment.proved_classic = moment.proved_classic or _proves_classic(rows)
+        snapshot.proved_classic = snapshot.proved_classic or _proves_classic(rows)
         self._learn_names(rows)
         for event, changes in self._coordinator.replay(rows):
-            moment.observe_changes(changes)
-            moment.proved_classic = moment.proved_classic or proves_classic(event)
+            snapshot.observe_changes(changes)
+            snapshot.proved_classic = snapshot.proved_classic or proves_classic(event)
             coverage.observe_group_record(event)
         self._observe_late()
 
     def _observe_late(self) -> None:
-        self._moment.observe_changes(self._coordinator.late)
+        self._snapshot.observe_changes(self._coordinator.late)
         self._coordinator.late.clear()
 
     def _observe_after(self, rows: pa.RecordBatch, times: Array) -> None:
-        moment = self._moment
+        snapshot = self._snapshot
         telling = ~are_plain(rows)
         telling[0] = True
-        if moment.cut.time is not None:
-            telling |= (times <= moment.cut.time) & (times != _NO_TIME)
-        if not moment.proved_later:
+        if snapshot.cut.time is not None:
+            telling |= (times <= snapshot.cut.time) & (times != _NO_TIME)
+        if not snapshot.proved_later:
             telling |= numbers(rows.column("value_version"), -1) == TOPIC_ID_VERSION
         keys, first = _keys(rows)
         telling[
             [
                 place
                 for key, place in zip(keys, first.tolist(), strict=True)
-                if key not in moment.coverage.keys
+                if key not in snapshot.coverage.keys
             ]
         ] = True
         self._learn_names(rows)
         for event in self._events.events(rows.take(pa.array(np.flatnonzero(telling)))):
-            moment.replay(event)
+            snapshot.replay(event)
 
     def _learn_names(self, rows: pa.RecordBatch) -> None:
         """Learn names of topics from commits that carry their topic's id, and what records of groups say of names."""

@@ -10,11 +10,18 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.compiled.tables import MARKERS, HeldBy, Kind, ProducerCell, RowCell, RunCell
+from offsets_tool.columns.replay.compiled.tables import (
+    MARKERS,
+    Kind,
+    ProducerCell,
+    RowCell,
+    RunCell,
+    StoredIn,
+)
 from offsets_tool.columns.replay.postponed import Postponed
 from offsets_tool.columns.replay.row_events import COLUMNS as EVENT_COLUMNS
 from offsets_tool.columns.replay.rows_replay import RowsReplay
-from offsets_tool.columns.replay.store import HeldStore
+from offsets_tool.columns.replay.store import ReplayStore
 from offsets_tool.events import Event
 from offsets_tool.replay.changes import Change, ChangeKind, Transaction, TransactionOf
 from offsets_tool.replay.coordinator import Coordinator
@@ -24,11 +31,11 @@ COLUMNS: Final = (*EVENT_COLUMNS, "value_json")
 
 
 class StateReplay(RowsReplay):
-    """A Coordinator that takes rows. Its state is whole after `settle`."""
+    """A Coordinator that takes rows. Its state is whole after `materialize`."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         """Start with what the coordinator's state holds."""
-        super().__init__(coordinator, HeldStore(coordinator.state))
+        super().__init__(coordinator, ReplayStore(coordinator.state))
         self._postponed = Postponed(coordinator)
         self.late: list[Change] = []
         """Anomalies of records that were replayed later than they came, for the caller to empty."""
@@ -41,10 +48,10 @@ class StateReplay(RowsReplay):
             kinds[taken] = Kind.PASSED
             self._replay_late(due)
 
-    def settle(self) -> Coordinator:
+    def materialize(self) -> Coordinator:
         """Return the coordinator, with everything that was replayed or put off in its state."""
         self._replay_late(self._postponed.rest())
-        return super().settle()
+        return super().materialize()
 
     def _replay_late(self, events: Iterable[Event]) -> None:
         for event in events:
@@ -65,7 +72,7 @@ class MarkersReplay(StateReplay):
         if self._kinds[row] not in MARKERS:
             return super().replay_row(table, row, event)
         store, producer = self.store, int(table[RowCell.PRODUCER, row])
-        ended = store.tables.producers[producer, ProducerCell.OPEN] == HeldBy.HERE
+        ended = store.tables.producers[producer, ProducerCell.OPEN] == StoredIn.HERE
         before = store.transaction(producer) if ended else None
         table[RowCell.KIND, row] = self._kinds[row]
         store.tables.run[RunCell.END] = row + 1

@@ -1,6 +1,6 @@
 """What a replay by column holds, between its tables and State: given to State before somebody looks at it, loaded again after that.
 
-A committed offset is known by one of them at a time (HeldBy); so is a transaction. Knows no record; decides nothing.
+A committed offset is known by one of them at a time (StoredIn); so is a transaction. Knows no record; decides nothing.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,13 +17,13 @@ from offsets_tool.columns.replay.compiled.tables import (
     NONE,
     FactCell,
     GroupCell,
-    HeldBy,
     OffsetCell,
     Present,
     ProducerCell,
     RowCell,
     RunCell,
     SlotCell,
+    StoredIn,
 )
 from offsets_tool.columns.replay.row_table import row_table
 from offsets_tool.columns.replay.subjects import Subjects, TopicIdNumbers
@@ -52,7 +52,7 @@ _COMMIT_FACTS: Final = [
 """The facts of a CommittedOffset, in its order."""
 
 
-class HeldStore:
+class ReplayStore:
     """The committed offsets, transactions and groups of one log partition."""
 
     def __init__(self, state: State, *, has_history: bool = False) -> None:
@@ -94,7 +94,9 @@ class HeldStore:
         for number in range(self._offsets, offsets):
             group = subjects.group_of[number]
             self.tables.offsets[number, OffsetCell.GROUP] = group
-            if _place(subjects.offsets[number]) in self.state.offsets.get(subjects.groups.texts[group], ()):
+            if _topic_partition(subjects.offsets[number]) in self.state.offsets.get(
+                subjects.groups.texts[group], ()
+            ):
                 self._leave_outside(number)
         for producer in range(self._producers, subjects.producers):
             self.look_up_producer(producer)
@@ -114,20 +116,22 @@ class HeldStore:
         producer_id = self.subjects.producer(producer)
         is_known = producer_id in self.state.transactions or producer_id in self.state.pending
         line = self.tables.producers[producer]
-        if is_known != (line[ProducerCell.OPEN] == HeldBy.OUTSIDE):
-            line[ProducerCell.OPEN] = HeldBy.OUTSIDE if is_known else HeldBy.NOWHERE
+        if is_known != (line[ProducerCell.OPEN] == StoredIn.OUTSIDE):
+            line[ProducerCell.OPEN] = StoredIn.OUTSIDE if is_known else StoredIn.NOWHERE
             self.tables.run[RunCell.OUTSIDE] += 1 if is_known else -1
 
-    def settle(self) -> None:
+    def materialize(self) -> None:
         """Give State everything."""
         for group in np.flatnonzero(self.tables.groups[:, GroupCell.IS_NEW]).tolist():
-            self.settle_group_itself(group)
-        open_ = self.tables.producers[: self._producers, ProducerCell.OPEN] == HeldBy.HERE
+            self.materialize_simple_group(group)
+        open_ = self.tables.producers[: self._producers, ProducerCell.OPEN] == StoredIn.HERE
         for producer in np.flatnonzero(open_).tolist():
-            self.settle_producer(producer)
-        self._settle(np.flatnonzero(self.tables.offsets[: self._offsets, OffsetCell.HELD] == HeldBy.HERE))
+            self.materialize_transaction(producer)
+        self._materialize(
+            np.flatnonzero(self.tables.offsets[: self._offsets, OffsetCell.STORED_IN] == StoredIn.HERE)
+        )
 
-    def settle_group_itself(self, group: int) -> None:
+    def materialize_simple_group(self, group: int) -> None:
         """Give State the simple group that a commit made."""
         line = self.tables.groups[group]
         if line[GroupCell.IS_NEW]:
@@ -135,33 +139,33 @@ class HeldStore:
             name = self.subjects.groups.texts[group]
             self.state.groups[name] = simple_group(name, int(line[GroupCell.FIRST]))
 
-    def settle_offsets(self, group: int) -> None:
+    def materialize_offsets(self, group: int) -> None:
         """Give State all committed offsets of a group."""
-        self.settle_some(self.offsets_of(group))
+        self.materialize_some(self.offsets_of(group))
 
-    def settle_some(self, numbers: Sequence[int]) -> None:
+    def materialize_some(self, numbers: Sequence[int]) -> None:
         """Give State committed offsets of one group, and leave them to it."""
         found = np.array(numbers, np.int64)
-        held = self.tables.offsets[found, OffsetCell.HELD]
-        if (held == HeldBy.OUTSIDE).all():
+        held = self.tables.offsets[found, OffsetCell.STORED_IN]
+        if (held == StoredIn.OUTSIDE).all():
             return
-        self._settle(found[held == HeldBy.HERE])
+        self._materialize(found[held == StoredIn.HERE])
         for number in numbers:
             self._leave_outside(number)
 
-    def settle_one(self, group: int) -> None:
+    def materialize_one(self, group: int) -> None:
         """Give State one more committed offset of a group, if one is held."""
-        held = self.held_of(group)
+        held = self.offsets_in_tables(group)
         if len(held):
-            self.settle_some(held[:1].tolist())
+            self.materialize_some(held[:1].tolist())
 
-    def held_of(self, group: int) -> Array:
+    def offsets_in_tables(self, group: int) -> Array:
         """Return the numbers of a group's committed offsets that are held here."""
         numbers: Array = np.array(self.offsets_of(group), np.int64)
-        held: Array = numbers[self.tables.offsets[numbers, OffsetCell.HELD] == HeldBy.HERE]
+        held: Array = numbers[self.tables.offsets[numbers, OffsetCell.STORED_IN] == StoredIn.HERE]
         return held
 
-    def settle_pending(self, group: int) -> None:
+    def materialize_pending(self, group: int) -> None:
         """Give State the transactions that have pending commits of a group."""
         if not self.tables.groups[group, GroupCell.PENDING]:
             return
@@ -176,17 +180,17 @@ class HeldStore:
         for producer in sorted(
             producers, key=lambda each: int(self.tables.producers[each, ProducerCell.FIRST])
         ):
-            self.settle_producer(producer)
+            self.materialize_transaction(producer)
 
-    def settle_producer(self, producer: int) -> None:
+    def materialize_transaction(self, producer: int) -> None:
         """Give State a producer's open transaction, and leave it to State."""
         line = self.tables.producers[producer]
-        if line[ProducerCell.OPEN] != HeldBy.HERE:
+        if line[ProducerCell.OPEN] != StoredIn.HERE:
             return
         producer_id = self.subjects.producer(producer)
         for slot, number in self._slots_of(producer):
-            self.settle_group_itself(self.subjects.group_of[number])
-            self.give_pending(producer_id, self.subjects.offsets[number], slot)
+            self.materialize_simple_group(self.subjects.group_of[number])
+            self.materialize_pending_commit(producer_id, self.subjects.offsets[number], slot)
         self.state.transactions[producer_id] = self.transaction(producer)
         forget_transaction(address(self.tables.run), producer)
         self.look_up_producer(producer)
@@ -206,7 +210,7 @@ class HeldStore:
             yield slot, int(self.tables.slots[slot, SlotCell.SUBJECT])
             slot = int(self.tables.slots[slot, SlotCell.NEXT])
 
-    def give_pending(self, producer_id: int, offset: OffsetOf, slot: int) -> None:
+    def materialize_pending_commit(self, producer_id: int, offset: OffsetOf, slot: int) -> None:
         """Give State one pending commit."""
         commit = self._commit(self.tables.slots[slot, _COMMIT_FACTS].tolist())
         self.state.pending.setdefault(producer_id, {})[offset] = PendingCommit(commit)
@@ -223,19 +227,19 @@ class HeldStore:
     def load_group(self, group: int) -> None:
         """Take what State knows of a group's committed offsets."""
         numbers = np.array(self.offsets_of(group), np.int64)
-        outside = numbers[self.tables.offsets[numbers, OffsetCell.HELD] == HeldBy.OUTSIDE]
+        outside = numbers[self.tables.offsets[numbers, OffsetCell.STORED_IN] == StoredIn.OUTSIDE]
         for number in outside.tolist():
             line = self.tables.offsets[number]
             is_there = self.take(number, line)
-            line[OffsetCell.HELD] = HeldBy.HERE if is_there else HeldBy.NOWHERE
-            self.tables.groups[group, GroupCell.HELD] += is_there
+            line[OffsetCell.STORED_IN] = StoredIn.HERE if is_there else StoredIn.NOWHERE
+            self.tables.groups[group, GroupCell.IN_TABLES] += is_there
         self.tables.groups[group, GroupCell.IS_OUTSIDE] = 0
 
     def take(self, number: int, line: Array) -> bool:
         """Write what State knows of an offset to its line, and take it from State; return whether there is anything."""
         offset = self.subjects.offsets[number]
         there = self.state.offsets.get(offset.group, {})
-        commit = there.pop(_place(offset), None)
+        commit = there.pop(_topic_partition(offset), None)
         if not there:
             self.state.offsets.pop(offset.group, None)
         if commit is None:
@@ -251,23 +255,23 @@ class HeldStore:
         )
         return True
 
-    def give(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
+    def put(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
         """Give State these offsets."""
         for number, commit in zip(numbers, commits, strict=True):
             offset = self.subjects.offsets[number]
-            self.state.offsets.setdefault(offset.group, {})[_place(offset)] = commit
+            self.state.offsets.setdefault(offset.group, {})[_topic_partition(offset)] = commit
 
     def _leave_outside(self, number: int) -> None:
-        self.tables.offsets[number, OffsetCell.HELD] = HeldBy.OUTSIDE
+        self.tables.offsets[number, OffsetCell.STORED_IN] = StoredIn.OUTSIDE
         self.tables.groups[self.subjects.group_of[number], GroupCell.IS_OUTSIDE] = 1
 
-    def _settle(self, numbers: Array) -> None:
+    def _materialize(self, numbers: Array) -> None:
         if not len(numbers):
             return
-        self.give(numbers.tolist(), self.commits(numbers))
-        self.tables.offsets[numbers, OffsetCell.HELD] = HeldBy.OUTSIDE
+        self.put(numbers.tolist(), self.commits(numbers))
+        self.tables.offsets[numbers, OffsetCell.STORED_IN] = StoredIn.OUTSIDE
         groups = self.tables.offsets[numbers, OffsetCell.GROUP]
-        np.subtract.at(self.tables.groups[:, GroupCell.HELD], groups, 1)
+        np.subtract.at(self.tables.groups[:, GroupCell.IN_TABLES], groups, 1)
         self.tables.groups[groups, GroupCell.IS_OUTSIDE] = 1
 
     def commits(self, numbers: Array) -> Iterator[CommittedOffset]:
@@ -282,5 +286,5 @@ class HeldStore:
         )
 
 
-def _place(offset: OffsetOf) -> TopicPartition:
+def _topic_partition(offset: OffsetOf) -> TopicPartition:
     return TopicPartition(offset.topic, offset.partition)

@@ -119,7 +119,7 @@ def _batch(facts: tuple[int, ...]) -> BatchFacts:
     return BatchFacts(base, last, size, HEADER_SIZE_V2, whole, horizon, producer, epoch)
 
 
-class WaitingRuns:
+class GatheredRuns:
     """Runs of records that count at once, joined by key until somebody wants them."""
 
     def __init__(self) -> None:

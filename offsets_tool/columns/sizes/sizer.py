@@ -16,7 +16,7 @@ from offsets_tool.columns.lane.interned import InternedKeys
 from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField
 from offsets_tool.columns.lane.segments import ChunkRead, SegmentReader
 from offsets_tool.columns.lane.sums import offsets_of
-from offsets_tool.columns.sizes.runs import ChunkRuns, RunField, WaitingRuns, runs
+from offsets_tool.columns.sizes.runs import ChunkRuns, GatheredRuns, RunField, runs
 from offsets_tool.columns.sizes.shares import of_batch
 from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.ledger import Ledger
@@ -38,7 +38,7 @@ class Sizer:
 
     def __init__(self) -> None:
         self._segments = SegmentReader()
-        self._waiting = WaitingRuns()
+        self._gathered = GatheredRuns()
         self._numbers: tuple[Tally, InternedKeys, Array] | None = None
         """For the keys of a lane, their numbers in a tally; -1 for those not asked for yet."""
 
@@ -54,13 +54,13 @@ class Sizer:
                 yield ChunkSized(item.size, iter(()))
             else:
                 yield item
-        for run in self._waiting.take():
+        for run in self._gathered.take():
             tally.add_run(run)
 
     def _add(self, chunk: Chunk, tally: Tally) -> None:
         keys = self._key_numbers(chunk, tally)
         steps = _Steps(chunk, keys)
-        self._waiting.add(steps.plain())
+        self._gathered.add(steps.plain())
         for _, kind, _, step in sorted(steps.in_order(), key=itemgetter(0, 1, 2)):
             if kind == _RUN:
                 tally.add_run(step)
@@ -92,7 +92,7 @@ class Sizer:
 
 _BATCH, _RUN, _MARKER = range(3)
 _Step = tuple[int, int, int, Any]
-"""How many markers stand before it; the kind of step; the place of it; what is told to the tally."""
+"""How many markers stand before it; the kind of step; the place of it; what the tally gets."""
 
 
 class _Steps:
@@ -139,28 +139,28 @@ class _Steps:
         batches = self._chunk.batches
         of_producers = (batches[BatchField.PRODUCER_ID] >= 0) & ~self._is_control
         of_producers[np.flatnonzero(~self._is_control)[-1:]] = True
-        told = np.flatnonzero(of_producers)
+        chosen = np.flatnonzero(of_producers)
         columns = (
-            told,
-            self._stages[told],
-            batches[BatchField.MAX_TIMESTAMP, told],
-            self._is_transactional[told],
+            chosen,
+            self._stages[chosen],
+            batches[BatchField.MAX_TIMESTAMP, chosen],
+            self._is_transactional[chosen],
         )
-        facts = self._runs.facts(told)
+        facts = self._runs.facts(chosen)
         for each, at, stage, timestamp, is_in in zip(facts, *(c.tolist() for c in columns), strict=True):
             yield stage, _BATCH, at, (each, timestamp, is_in)
 
     def _marker_steps(self) -> Iterator[_Step]:
-        batches, told = self._chunk.batches, np.flatnonzero(self._is_marker)
-        keys = self._chunk.records[RecordField.KEY][np.searchsorted(self._runs.batch_of, told)]
+        batches, chosen = self._chunk.batches, np.flatnonzero(self._is_marker)
+        keys = self._chunk.records[RecordField.KEY][np.searchsorted(self._runs.batch_of, chosen)]
         columns = (
-            told,
-            self._stages[told],
-            batches[BatchField.MAX_TIMESTAMP, told],
-            batches[BatchField.COUNT, told],
+            chosen,
+            self._stages[chosen],
+            batches[BatchField.MAX_TIMESTAMP, chosen],
+            batches[BatchField.COUNT, chosen],
             keys,
         )
-        facts = self._runs.facts(told)
+        facts = self._runs.facts(chosen)
         for each, at, stage, timestamp, records, key in zip(
             facts, *(c.tolist() for c in columns), strict=True
         ):

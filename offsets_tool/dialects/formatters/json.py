@@ -9,7 +9,7 @@ from typing import Final
 
 from offsets_tool.dialects import knowledge
 from offsets_tool.dialects.output import NOTHING, Output
-from offsets_tool.dialects.refusals import named
+from offsets_tool.dialects.refusals import trace_head
 from offsets_tool.dialects.serde import UnknownRecordType, deserialize
 from offsets_tool.dialects.versions import ByRelease, newest
 from offsets_tool.errors import DecodeError
@@ -49,7 +49,7 @@ class JsonFormatter:
         try:
             found = self._read(record, self._kind, self._release)
         except DecodeError as error:
-            return Output(error=named(error.kafka))
+            return Output(error=trace_head(error.kafka))
         return NOTHING if found is None else Output(render(found).encode())
 
 

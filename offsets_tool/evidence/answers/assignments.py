@@ -28,7 +28,7 @@ def assignments_of(replay: EvidenceReplay, wanted: Wanted) -> list[AssignmentRow
     members: list[MemberHistoryRow] = []
     # With the commits too: what Kafka wrote at once, and so why a row ended, is told by what stands between the records of groups.
     for _, replayed in replay.once_more():
-        rows = replayed_rows(replayed, replay.moment.names.name)
+        rows = replayed_rows(replayed, replay.snapshot.names.name)
         members += (row for row in rows if isinstance(row, MemberHistoryRow) and wanted.has_group(row.group))
     members.sort(key=lambda row: row.from_log_offset)
     is_any = not wanted.topics and wanted.partition is None
@@ -44,7 +44,7 @@ def audits_of(replay: EvidenceReplay, wanted: Wanted) -> list[AssignmentAuditRow
     found: list[AssignmentAuditRow] = []
     for partition, replayed in _of_groups(replay):
         audits = AssignmentAudits(
-            replay.moment.names.name,
+            replay.snapshot.names.name,
             proven_from=partition.coverage.proven_from or 0,
             committed=partition.state,
         )

@@ -33,15 +33,15 @@ def group_lag(replay: EvidenceReplay, rows: GroupRows, ends: KnownEnds) -> list[
 
     `rows` are those of a GroupFindings. A group that stopped committing has rows on the grid: its lag grows.
     """
-    known = {place: some for place, some in rows.effective.items() if ends.knows(place)}
+    known = {partition: some for partition, some in rows.effective.items() if ends.knows(partition)}
     if not known:
         return []
-    ends.find(replay.moment, known)
+    ends.find(replay.snapshot, known)
     is_each = sum(map(len, known.values())) <= _MOST_COMMITS
     return [
         row
-        for place in sorted(known)
-        for row in _of_partition(OffsetOf(rows.group, *place), known[place], ends, is_each=is_each)
+        for partition in sorted(known)
+        for row in _of_partition(OffsetOf(rows.group, *partition), known[partition], ends, is_each=is_each)
     ]
 
 
@@ -52,11 +52,11 @@ def _of_partition(
     if not commits:
         return
     commits.sort(key=lambda each: each.since)
-    place = TopicPartition(of.topic, of.partition)
-    written = partial(ends.written, place)
+    partition = TopicPartition(of.topic, of.partition)
+    written = partial(ends.written, partition)
     if is_each:
-        yield from lag_at_commits(of, commits, ends.of(place), written)
-    yield from lag_on_grid(of, commits, ends.of(place), _grid(commits, ends.at), written)
+        yield from lag_at_commits(of, commits, ends.of(partition), written)
+    yield from lag_on_grid(of, commits, ends.of(partition), _grid(commits, ends.at), written)
 
 
 def _grid(commits: list[EffectiveCommit], until: int) -> range:

@@ -12,7 +12,7 @@ from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.as_of.transactions import open_rows
 from offsets_tool.as_of.views_offsets import empty_offset_row, offset_rows
 from offsets_tool.evidence.ends import KnownEnds
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import partition_rows
 from offsets_tool.evidence.lagging import find_ends
 from offsets_tool.evidence.replaying import EvidenceReplay
@@ -54,39 +54,39 @@ class _Standing(NamedTuple):
 
 
 def plan_back(
-    replay: EvidenceReplay, at_end: EvidenceReplay, ends: KnownEnds, given: PolicyGiven, wanted: Wanted
+    replay: EvidenceReplay, at_end: EvidenceReplay, ends: KnownEnds, given: PolicyOverrides, wanted: Wanted
 ) -> Plan:
     """Run both replays, to the moment and to the end of the same evidence, and return the way back for the wanted groups.
 
-    What `at_end` notes, the evidence of `replay` is told, unless it said the same.
+    What `at_end` notes is noted by the evidence of `replay` too, unless that has noted the same.
     """
-    moment = replay.run()
+    snapshot = replay.run()
     partitions = partition_rows(at_end, given)
     for text in at_end.evidence.notes:
         replay.evidence.note_once(text)
     groups = (rows for partition in partitions for rows in partition.groups(wanted))
-    return plan_between(moment, at_end.moment, groups, ends, wanted)
+    return plan_between(snapshot, at_end.snapshot, groups, ends, wanted)
 
 
 def plan_between(
-    moment: Snapshot, end: Snapshot, groups: Iterable[GroupRows], ends: KnownEnds, wanted: Wanted
+    snapshot: Snapshot, end: Snapshot, groups: Iterable[GroupRows], ends: KnownEnds, wanted: Wanted
 ) -> Plan:
     """Return the way back from one moment of an evidence, its end, to another; `groups` are the rows up to the end."""
-    standing = _standing(moment, end, wanted)
+    standing = _standing(snapshot, end, wanted)
     lags = _lags(end, ends, standing)
-    cases = _cases(groups, standing, lags, moment, end)
+    cases = _cases(groups, standing, lags, snapshot, end)
     found = [plan_row(case) for case in cases]
     found.sort(key=lambda row: row[:3])
-    told = {row.group for row in found}
-    open_ = [row for row in open_rows(end, wanted) if told.intersection(row["groups"])]
-    return Plan(found, open_, moment, end)
+    groups_found = {row.group for row in found}
+    open_ = [row for row in open_rows(end, wanted) if groups_found.intersection(row["groups"])]
+    return Plan(found, open_, snapshot, end)
 
 
-def _standing(moment: Snapshot, end: Snapshot, wanted: Wanted) -> dict[_Home, dict[OffsetOf, _Standing]]:
+def _standing(snapshot: Snapshot, end: Snapshot, wanted: Wanted) -> dict[_Home, dict[OffsetOf, _Standing]]:
     """Return both rows of each offset that has a committed offset at the moment or at the end, or may have had one."""
-    then, now = (_by_home(offset_rows(each, wanted)) for each in (moment, end))
-    before, after = ({p.log_partition: p for p in each} for each in (moment, end))
-    asked = moment.as_of.ends
+    then, now = (_by_home(offset_rows(each, wanted)) for each in (snapshot, end))
+    before, after = ({p.log_partition: p for p in each} for each in (snapshot, end))
+    asked = snapshot.as_of.ends
     found: dict[_Home, dict[OffsetOf, _Standing]] = defaultdict(dict)
     for home, offset in dict.fromkeys((*then, *now)):
         log_partition = home[0]
@@ -130,10 +130,10 @@ def _cases(
     groups: Iterable[GroupRows],
     standing: Mapping[_Home, Mapping[OffsetOf, _Standing]],
     lags: Mapping[OffsetOf, LagRow],
-    moment: Snapshot,
+    snapshot: Snapshot,
     end: Snapshot,
 ) -> Iterator[OffsetCase]:
-    before, after = ({p.log_partition: p for p in each} for each in (moment, end))
+    before, after = ({p.log_partition: p for p in each} for each in (snapshot, end))
     there = {number: _groups_there(partition) for number, partition in before.items()}
     for rows in groups:
         number = rows.log_partition

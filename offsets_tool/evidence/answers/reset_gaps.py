@@ -3,35 +3,31 @@
 A person who resets groups from a file believes that groups not in it need no reset. Does not write the file.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.moments.moment_notes import number_text
-from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.placement import infer_partitions, likely_counts
 from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.rows import Row
 
 
-def refuse_partial(moment: Snapshot, wanted: Wanted, evidence: Evidence) -> None:
+def refuse_partial(snapshot: Snapshot, wanted: Wanted, evidence: Evidence) -> None:
     """Raise UsageError where the reset file would lack what a whole partition of the log holds, or may hold, of what is wanted."""
-    if lacking := incomplete(moment, wanted, evidence.ledgers):
+    if lacking := incomplete(snapshot, wanted, evidence):
         raise UsageError(lacking)
 
 
-def incomplete(moment: Snapshot, wanted: Wanted, ledgers: Iterable[LedgerEntry]) -> str | None:
-    """Return what of whole partitions the reset file would lack, and what to do about it, in one sentence; None if nothing.
-
-    `ledgers` are those of the files that the moment was replayed from.
-    """
+def incomplete(snapshot: Snapshot, wanted: Wanted, evidence: Evidence) -> str | None:
+    """Return what of whole partitions the reset file would lack, and what to do about it, in one sentence; None if nothing."""
     lacking = [
-        *_counted_as_empty(moment, wanted),
-        *_not_here(moment),
-        *_not_reached(moment),
-        *_lost(ledgers),
+        *_counted_as_empty(snapshot, wanted),
+        *_missing_partitions(snapshot),
+        *_not_reached(snapshot),
+        *_lost(evidence),
     ]
     if not lacking:
         return None
@@ -41,11 +37,11 @@ def incomplete(moment: Snapshot, wanted: Wanted, ledgers: Iterable[LedgerEntry])
     )
 
 
-def _counted_as_empty(moment: Snapshot, wanted: Wanted) -> Iterator[str]:
-    ends = moment.as_of.ends
+def _counted_as_empty(snapshot: Snapshot, wanted: Wanted) -> Iterator[str]:
+    ends = snapshot.as_of.ends
     if ends is None:
         return
-    empty = [p for p in moment if _end_of(p, ends) == 0 and _holds(p, wanted)]
+    empty = [p for p in snapshot if _end_of(p, ends) == 0 and _holds(p, wanted)]
     if empty:
         numbers = ", ".join(number_text(p.log_partition) for p in empty)
         yield f"--as-of names no end, or 0, of partition(s) {numbers}, which hold such offsets and count as empty"
@@ -65,37 +61,39 @@ def _holds(p: PartitionSnapshot, wanted: Wanted) -> bool:
     )
 
 
-def _not_here(moment: Snapshot) -> Iterator[str]:
-    here = {p.log_partition for p in moment}
+def _missing_partitions(snapshot: Snapshot) -> Iterator[str]:
+    here = {p.log_partition for p in snapshot}
     missing = [
-        str(number) for number, end in sorted((moment.as_of.ends or {}).items()) if end and number not in here
+        str(number)
+        for number, end in sorted((snapshot.as_of.ends or {}).items())
+        if end and number not in here
     ]
     if missing:
         yield f"partition(s) {', '.join(missing)} that --as-of names are not in this evidence"
 
 
-def _not_reached(moment: Snapshot) -> Iterator[str]:
+def _not_reached(snapshot: Snapshot) -> Iterator[str]:
     """Yield a phrase on partitions whose segments begin only after the moment, though not at offset 0."""
     late = [
         number_text(p.log_partition)
-        for p in moment
+        for p in snapshot
         if p.begins and p.cut.end is not None and p.cut.end <= p.begins
     ]
     if late:
         yield f"of partition(s) {', '.join(late)} only segments from after that moment are here"
 
 
-def _lost(ledgers: Iterable[LedgerEntry]) -> Iterator[str]:
+def _lost(evidence: Evidence) -> Iterator[str]:
     """Yield a phrase on files of which nothing could be read."""
-    lost = [entry for entry in ledgers if (entry.unreadable or entry.bytes_unreadable) and not entry.records]
+    lost = [entry for entry in evidence.ledgers if entry.unreadable and not entry.records]
     if lost:
         numbers = sorted({number_text(entry.log_partition) for entry in lost})
         yield f"{len(lost)} file(s) of partition(s) {', '.join(numbers)} cannot be read"
 
 
-def left_out(rows: list[Row], moment: Snapshot, wanted: Wanted, evidence: Evidence) -> Iterator[str]:
+def reset_gaps(rows: list[Row], snapshot: Snapshot, wanted: Wanted, evidence: Evidence) -> Iterator[str]:
     """Yield a note for each kind of offsets that are not in the reset file though a reader may expect them there."""
-    yield from _elsewhere(moment, wanted)
+    yield from _elsewhere(snapshot, wanted)
     unknown = sum(not row["is_proven"] for row in rows)
     if unknown:
         yield f"{unknown} offset(s) that compaction made unknown at this moment are not in the file; try a later --as-of"
@@ -113,16 +111,16 @@ def left_out(rows: list[Row], moment: Snapshot, wanted: Wanted, evidence: Eviden
         )
 
 
-def _elsewhere(moment: Snapshot, wanted: Wanted) -> Iterator[str]:
+def _elsewhere(snapshot: Snapshot, wanted: Wanted) -> Iterator[str]:
     """Yield a note on partitions of the log that are not in the evidence, unless groups were asked for by name.
 
     Each named group that is missing has a note of its own.
     """
     if not wanted.is_open:
         return
-    here = [p.log_partition for p in moment if p.log_partition is not None]
+    here = [p.log_partition for p in snapshot if p.log_partition is not None]
     groups = [
-        (group, p.log_partition) for p in moment for group in p.state.groups if p.log_partition is not None
+        (group, p.log_partition) for p in snapshot for group in p.state.groups if p.log_partition is not None
     ]
     counts = likely_counts(infer_partitions(groups, max(here, default=0)), len(groups))
     if len(counts) == 1 and len(here) < counts[0]:

@@ -27,8 +27,8 @@ def replay_both(
 def _replay_together(before: EvidenceReplay, after: EvidenceReplay) -> None:
     by_rows = RowLane(before.evidence) if before.rows_pay else None
     for log in before.logs(before.evidence.counted).values():
-        replay_log((before.moment, after.moment), log, by_rows=by_rows)
-        before.note_left_out(log)
+        replay_log((before.snapshot, after.snapshot), log, by_rows=by_rows)
+        before.note_overlaps(log)
     for each in (before, after):
         each.replay_again(by_rows=by_rows)
 
@@ -36,6 +36,6 @@ def _replay_together(before: EvidenceReplay, after: EvidenceReplay) -> None:
 def _replay_each(before: EvidenceReplay, after: EvidenceReplay) -> None:
     for each, events_of in ((before, before.evidence.counted), (after, uncounted)):
         for log in each.logs(events_of).values():
-            replay_log((each.moment,), log)
-            each.note_left_out(log)
+            replay_log((each.snapshot,), log)
+            each.note_overlaps(log)
         each.replay_again()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.events import Event
-from offsets_tool.evidence.expiring import PolicyGiven, find_expiry
+from offsets_tool.evidence.expiring import PolicyOverrides, find_expiry
 from offsets_tool.evidence.moments.moment_notes import gaps
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.rows import expiry_row
@@ -50,7 +50,7 @@ class LogFindings:
     """What is found in an evidence: of each group, and of its log partitions as a whole."""
 
     def __init__(
-        self, replay: EvidenceReplay, given: PolicyGiven, server_logs: Sequence[ServerLogFile] = ()
+        self, replay: EvidenceReplay, given: PolicyOverrides, server_logs: Sequence[ServerLogFile] = ()
     ) -> None:
         """Run the replay; `given` is what is known of the brokers' settings, `server_logs` are brokers' own logs.
 
@@ -89,7 +89,7 @@ class LogFindings:
 
 
 def findings_of(
-    replay: EvidenceReplay, given: PolicyGiven, server_logs: Sequence[ServerLogFile] = ()
+    replay: EvidenceReplay, given: PolicyOverrides, server_logs: Sequence[ServerLogFile] = ()
 ) -> list[Finding]:
     """Run the replay as LogFindings does; return the findings of all groups and of the log, the worst first."""
     found = LogFindings(replay, given, server_logs)
@@ -124,14 +124,14 @@ def _with_copies(replay: EvidenceReplay, facts: PartitionFacts) -> PartitionFact
 
 
 def partition_rows(
-    replay: EvidenceReplay, given: PolicyGiven, *, is_by_columns: bool | None = None
+    replay: EvidenceReplay, given: PolicyOverrides, *, is_by_columns: bool | None = None
 ) -> "list[AnyPartition]":
     """Run the replay and return the rows of every log partition by group: by columns where that pays, unless the caller says."""
     more: _ByPartition = defaultdict(list)
     expiry = find_expiry(replay, given._replace(retentions=given.retentions[:1]), ALL)
     for row in expiry.rows:
         more[row["log_partition"]].append(expiry_row(row))
-    for partition in replay.moment:
+    for partition in replay.snapshot:
         number = partition.log_partition
         more[number] += open_transactions(partition.state.transactions.values(), number)
     partitions = _with_histories(replay, more, is_by_columns=is_by_columns)
@@ -163,13 +163,13 @@ def log_context(
     server_logs: Sequence[ServerLogFile] = (),
 ) -> LogContext:
     """Return what holds for all groups of a replay that has run, with brokers' own logs joined to it."""
-    parts, moment, records = ContextParts(), replay.moment, record_times(server_logs)
+    parts, snapshot, records = ContextParts(), replay.snapshot, record_times(server_logs)
     for partition in partitions:
         for rows, highest, commits in partition.highest():
             parts.observe(rows, highest, commits)
             records.observe(rows.group, rows.groups, rows.members)
-    newest_at = moment.newest_timestamp if moment.as_of.time is None else moment.as_of.time
-    is_new = any(partition.coordinator.rules is Rules.NEW for partition in moment)
+    newest_at = snapshot.newest_timestamp if snapshot.as_of.time is None else snapshot.as_of.time
+    is_new = any(partition.coordinator.rules is Rules.NEW for partition in snapshot)
     context = parts.context(newest_at=newest_at, is_new=is_new)
     return context._replace(server_log=joined_log(server_logs, records))
 
@@ -184,7 +184,7 @@ def _one_by_one(replay: EvidenceReplay, more: _ByPartition) -> Iterator[Partitio
         )
         transactions, sums = TransactionLog(), RecordSums(partition.log_partition)
         observed = _observed(replayed, transactions, sums)
-        rows = list(replayed_rows(observed, replay.moment.names.name))
+        rows = list(replayed_rows(observed, replay.snapshot.names.name))
         more[partition.log_partition] += transactions.unsettled()
         yield PartitionRows(gather((*rows, *more[partition.log_partition]), stretch), sums)
 
@@ -193,7 +193,7 @@ def _observed(
     replayed: Iterable[tuple[Event, tuple[Change, ...]]], transactions: TransactionLog, sums: RecordSums
 ) -> Iterator[tuple[Event, tuple[Change, ...]]]:
     for event, changes in replayed:
-        transactions.fold(event, changes)
+        transactions.observe(event, changes)
         sums.observe(event)
         yield event, changes
 
@@ -203,4 +203,4 @@ def _by_columns(replay: EvidenceReplay, more: _ByPartition) -> "Iterator[Partiti
 
     for partition, (coordinator, reads) in replay.rows_once_more():
         rows = more.pop(partition.log_partition, [])
-        yield partition_columns(partition, coordinator, reads, replay.moment.names.name, rows)
+        yield partition_columns(partition, coordinator, reads, replay.snapshot.names.name, rows)

@@ -19,42 +19,42 @@ def number_text(log_partition: int | None) -> str:
     return "?" if log_partition is None else str(log_partition)
 
 
-def place(log_partition: int | None, log_offset: int) -> str:
-    """Return a place in the log as text that --as-of and --since take."""
+def offset_text(log_partition: int | None, log_offset: int) -> str:
+    """Return a partition and an offset of the log as text that --as-of and --since take, such as `3:17`."""
     return f"{number_text(log_partition)}:{log_offset}"
 
 
-def moment_notes(moment: Snapshot, option: str = "--as-of") -> Iterator[str]:
+def moment_notes(snapshot: Snapshot, option: str = "--as-of") -> Iterator[str]:
     """Yield what everybody should know who is shown this moment, which `option` named."""
-    yield from _outside(moment, option)
-    yield from _positions(moment, option)
-    yield from _late(moment, option)
-    yield from _gone(moment)
-    yield from _begins_late(moment)
-    yield from _unsure(moment)
-    yield from _anomalies(moment)
+    yield from _outside(snapshot, option)
+    yield from _positions(snapshot, option)
+    yield from _late(snapshot, option)
+    yield from _missing_records(snapshot)
+    yield from _begins_late(snapshot)
+    yield from _unsure(snapshot)
+    yield from _anomalies(snapshot)
 
 
-def _outside(moment: Snapshot, option: str) -> Iterator[str]:
+def _outside(snapshot: Snapshot, option: str) -> Iterator[str]:
     """Note evidence without a record, and a time before the first record or after the last."""
-    newest, time = moment.newest_timestamp, moment.as_of.time
-    if all(p.coverage.first_offset is None for p in moment):
+    newest, time = snapshot.newest_timestamp, snapshot.as_of.time
+    if all(p.coverage.first_offset is None for p in snapshot):
         yield "this evidence has no record to replay"
     elif time is None:
         return
     elif newest is None:
-        first = min((p.cut.cut_by for p in moment if p.cut.cut_by is not None), default=None)
+        first = min((p.cut.cut_by for p in snapshot if p.cut.cut_by is not None), default=None)
         then = "" if first is None else f": the first is of {shown_time(first)}"
         yield f"{option}: no record of this evidence is from {shown_time(time)} or before{then}"
-    elif time > newest and all(p.cut.end is None for p in moment):
+    elif time > newest and all(p.cut.end is None for p in snapshot):
         yield f"{option}: the newest record here is of {shown_time(newest)}; what came between it and that time is not here"
 
 
-def _positions(moment: Snapshot, option: str) -> Iterator[str]:
-    ends = moment.as_of.ends
+def _positions(snapshot: Snapshot, option: str) -> Iterator[str]:
+    ends = snapshot.as_of.ends
     if ends is None:
         return
-    partitions = list(moment)
+    partitions = list(snapshot)
     unnamed = sum(p.log_partition not in ends for p in partitions)
     if unnamed:
         named = listed(str(number) for number in sorted(ends))
@@ -69,54 +69,57 @@ def _positions(moment: Snapshot, option: str) -> Iterator[str]:
             yield f"{option} {number}:{end}: the log of partition {number} ends at {known.end}"
 
 
-def _late(moment: Snapshot, option: str) -> Iterator[str]:
-    for p in moment:
+def _late(snapshot: Snapshot, option: str) -> Iterator[str]:
+    for p in snapshot:
         late = p.cut.late
         if late is not None:
             yield (
                 f"partition {number_text(p.log_partition)}: {late.records} record(s) from {p.cut.end} on have timestamps "
                 f"up to that time, the oldest {late.back_ms} ms older than the record at {p.cut.end}, and are left out; "
-                f"{option} {place(p.log_partition, late.until)} has them too"
+                f"{option} {offset_text(p.log_partition, late.until)} has them too"
             )
 
 
-def _gone(moment: Snapshot) -> Iterator[str]:
+def _missing_records(snapshot: Snapshot) -> Iterator[str]:
     """Note records that compaction took, where the moment is not the end of the log."""
     # At the end every key has its newest value.
-    if moment.as_of.is_end:
+    if snapshot.as_of.is_end:
         return
-    gone = [p for p in moment if p.coverage.missing]
-    if not gone:
+    lacking = [p for p in snapshot if p.coverage.missing]
+    if not lacking:
         return
-    missing = sum(p.coverage.missing for p in gone)
-    places = listed(place(p.log_partition, p.coverage.proven_from) for p in gone)
-    unknown = sum(len(p.coverage.unknown) for p in gone)
+    missing = sum(p.coverage.missing for p in lacking)
+    places = listed(offset_text(p.log_partition, p.coverage.proven_from) for p in lacking)
+    unknown = sum(len(p.coverage.unknown) for p in lacking)
     yield (
-        f"{missing:,} record(s) from before this moment are gone ({_taken_by(gone)}); every record is there only from {places} on. "
+        f"{missing:,} record(s) from before this moment are gone ({_reason_missing(lacking)}); every record is there only from "
+        f"{places} on. "
         f"{unknown} value(s) at this moment are unknown (`is_proven` false); what was deleted later may be missing altogether"
     )
 
 
-def _begins_late(moment: Snapshot) -> Iterator[str]:
+def _begins_late(snapshot: Snapshot) -> Iterator[str]:
     """Note partitions whose first segments are not here."""
     # Compaction does not move the base offset of the first segment, which is 0.
-    begins = [p for p in moment if p.begins]
+    begins = [p for p in snapshot if p.begins]
     if begins:
-        places = listed(place(p.log_partition, p.begins) for p in begins)
+        places = listed(offset_text(p.log_partition, p.begins) for p in begins)
         yield f"the log begins at {places}: segments before that are not here, and what only they hold is not shown"
 
 
-def _anomalies(moment: Snapshot) -> Iterator[str]:
+def _anomalies(snapshot: Snapshot) -> Iterator[str]:
     """Note where the log holds what no coordinator would write."""
-    odd = [p for p in moment if p.first_anomaly is not None]
+    odd = [p for p in snapshot if p.first_anomaly is not None]
     if odd:
-        places = listed(place(p.log_partition, p.first_anomaly.log_offset) for p in odd if p.first_anomaly)
+        places = listed(
+            offset_text(p.log_partition, p.first_anomaly.log_offset) for p in odd if p.first_anomaly
+        )
         yield f"the log holds what cannot be, from {places} on: `offsets-tool history --kind anomalies` says what"
 
 
-def _unsure(moment: Snapshot) -> Iterator[str]:
+def _unsure(snapshot: Snapshot) -> Iterator[str]:
     """Note commits in archives that do not tell whether they were transactional."""
-    unsure = sum(p.ambiguous_commits for p in moment)
+    unsure = sum(p.ambiguous_commits for p in snapshot)
     if unsure:
         yield (
             f"{unsure:,} commit(s) do not say whether they are of a transaction (no is_transactional in the archive) and count at "
@@ -124,26 +127,26 @@ def _unsure(moment: Snapshot) -> Iterator[str]:
         )
 
 
-def gaps(moment: Snapshot) -> Iterator[str]:
+def gaps(snapshot: Snapshot) -> Iterator[str]:
     """Note changes that are not in the log any more."""
-    gone = [p for p in moment if p.coverage.missing]
-    if gone:
-        missing = sum(p.coverage.missing for p in gone)
-        places = listed(place(p.log_partition, p.coverage.proven_from) for p in gone)
+    lacking = [p for p in snapshot if p.coverage.missing]
+    if lacking:
+        missing = sum(p.coverage.missing for p in lacking)
+        places = listed(offset_text(p.log_partition, p.coverage.proven_from) for p in lacking)
         yield (
-            f"{missing:,} record(s) are gone ({_taken_by(gone)}), and what they changed with them; "
+            f"{missing:,} record(s) are gone ({_reason_missing(lacking)}), and what they changed with them; "
             f"every change is there only from {places} on"
         )
 
 
-def _taken_by(gone: Iterable[PartitionSnapshot]) -> str:
+def _reason_missing(lacking: Iterable[PartitionSnapshot]) -> str:
     """Return why records may be missing: compaction, or also damage where the log has any."""
-    return "compaction, or damage: see above" if any(p.is_damaged for p in gone) else "compaction"
+    return "compaction, or damage: see above" if any(p.is_damaged for p in lacking) else "compaction"
 
 
-def orphans(moment: Snapshot) -> Iterator[str]:
+def orphans(snapshot: Snapshot) -> Iterator[str]:
     """Note offsets that a 4.x coordinator keeps after their group was deleted, without answering them."""
-    counts = [_orphans_of(p) for p in moment]
+    counts = [_orphans_of(p) for p in snapshot]
     total = sum(counts)
     if total:
         yield (

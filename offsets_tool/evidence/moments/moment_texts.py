@@ -37,7 +37,7 @@ class Bound:
     places: tuple[Position, ...] = ()
     epochs: tuple[tuple[int, int], ...] = ()
     """Log partitions, each with the newest leader epoch whose records count; only of places that say one."""
-    told: str | None = None
+    note: str | None = None
     """The time in UTC where the text does not say it by itself."""
     clock_text: str | None = None
     """The text of a single place that a time of day would look like too."""
@@ -86,7 +86,7 @@ def parse_bound(texts: tuple[str, ...], option: str, clock: Clock, *, takes_epoc
     """
     found = [place for text in texts if (place := _PLACE.fullmatch(text.strip()))]
     if len(found) == len(texts):
-        places = tuple(_place(place, option) for place in found)
+        places = tuple(_position(place, option) for place in found)
         epochs = tuple((int(place[1]), int(place[3])) for place in found if place[3] is not None)
         if epochs and not takes_epochs:
             raise UsageError(f"{option}: only --as-of takes a leader epoch; write LOG_PARTITION:LOG_OFFSET")
@@ -95,11 +95,11 @@ def parse_bound(texts: tuple[str, ...], option: str, clock: Clock, *, takes_epoc
     if len(texts) > 1:
         raise UsageError(f"{option}: give one time, or places as LOG_PARTITION:LOG_OFFSET, not both")
     time = parse_time(texts[0], option, clock, or_a_place=True)
-    is_plain = _NUMBER.fullmatch(texts[0].strip()) or _says_zone(texts[0])
-    return Bound(time=time, told=None if is_plain else f"{option} {texts[0]!r} is {time_text(time) or time}")
+    is_plain = _NUMBER.fullmatch(texts[0].strip()) or _has_zone(texts[0])
+    return Bound(time=time, note=None if is_plain else f"{option} {texts[0]!r} is {time_text(time) or time}")
 
 
-def _place(found: re.Match[str], option: str) -> Position:
+def _position(found: re.Match[str], option: str) -> Position:
     partition, offset, epoch = (_digits(digits) for digits in found.groups(default="0"))
     if max(partition, epoch) >= 1 << 31 or offset > MOST:
         raise UsageError(f"{option}: no log has a place {found[0][:60]!r}; write LOG_PARTITION:LOG_OFFSET")
@@ -165,7 +165,7 @@ def _iso(text: str) -> datetime:
     return datetime.fromisoformat(text[: zone.start()].upper() + behind)
 
 
-def _says_zone(text: str) -> bool:
+def _has_zone(text: str) -> bool:
     try:
         return _iso(text.strip().lower()).tzinfo is not None
     except ValueError:

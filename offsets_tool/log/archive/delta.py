@@ -26,7 +26,7 @@ from offsets_tool.log.archive.delta_log import (
     why_no_parquet,
 )
 from offsets_tool.log.buckets import bucket_of, s3_endpoint
-from offsets_tool.log.refusals import known_refusal
+from offsets_tool.log.refusals import meant_refusal
 from offsets_tool.log.storage import StoredPath, as_path, is_stored
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def reading_delta(table: str | Path) -> Iterator[None]:
     except (DeltaError, *UNREADABLE) as error:
         if not is_stored(table) and (found := _damage(as_path(table))):
             raise SourceError(found.path.as_posix(), found.reason) from error
-        if is_stored(table) and (known := known_refusal(str(table), str(error))):
+        if is_stored(table) and (known := meant_refusal(str(table), str(error))):
             raise known from error
         raise SourceError(str(table), f"not a Delta table that can be read: {first_line(error)}") from error
 

@@ -100,7 +100,7 @@ class ArchiveRead(Iterator[LogRecord | Unreadable]):
         self.rows += 1
         if _topic(columns.get(item.row, "topic")) not in (None, OFFSETS_TOPIC):
             self.other_topics += 1
-            self._ledger.left_out(1)
+            self._ledger.count_elsewhere(1)
             return None
         try:
             record = read_row(item.row, columns, opened.source, self._wanted if place is None else place)
@@ -109,7 +109,7 @@ class ArchiveRead(Iterator[LogRecord | Unreadable]):
             return _bad_row(item, opened, error)
         if self._wanted is not None and record.log_partition != self._wanted:
             self.other_partitions += 1
-            self._ledger.left_out(1)
+            self._ledger.count_elsewhere(1)
             return None
         self.records += 1
         return record

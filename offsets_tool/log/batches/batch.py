@@ -73,7 +73,7 @@ def read_content(
     return BatchRead(batch, records, misplaced=misplaced)
 
 
-def place_of(data: memoryview, batch: Batch, limits: Limits) -> BatchExtent:
+def extent_of(data: memoryview, batch: Batch, limits: Limits) -> BatchExtent:
     """Return a batch's position in the file and its first and last offset; in a wrapper of magic 0 and 1 only the content has the
     first.
     """

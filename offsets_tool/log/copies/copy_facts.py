@@ -112,7 +112,7 @@ class CopyFacts(NamedTuple):
 def copy_facts(name: str, segments: Sequence[Segment], time: int | None = None) -> CopyFacts:
     """Return the facts of a copy from its segments of one partition, in their order; `time` (epoch ms) is for EpochFacts.end_by."""
     first = segments[0]
-    epochs = EpochsSeen(time)
+    epochs = ObservedEpochs(time)
     is_damaged = False
     files: list[FileExtent] = []
     for segment in segments:
@@ -142,7 +142,7 @@ def topic_id_of(segment: Segment) -> str | None:
     if segment.log_partition is None:
         return None
     with suppress(SourceError):
-        return read_partition_metadata(*_beside(segment, METADATA)).topic_id
+        return read_partition_metadata(*_sibling(segment, METADATA)).topic_id
     return None
 
 
@@ -170,7 +170,7 @@ class _Run(NamedTuple):
     batches: int
 
 
-class EpochsSeen:
+class ObservedEpochs:
     """What the batches of a copy tell of its leader epochs; give it their headers in the order of the log.
 
     No checksum covers a batch's epoch, and epochs never fall along a log: of runs that contradict each other the longer one
@@ -275,7 +275,7 @@ def _joined(one: EpochFacts, other: EpochFacts) -> EpochFacts:
 
 def _epoch_starts(segment: Segment) -> Iterable[tuple[int, int]]:
     with suppress(SourceError):
-        return read_leader_epochs(*_beside(segment, LEADER_EPOCHS))
+        return read_leader_epochs(*_sibling(segment, LEADER_EPOCHS))
     return ()
 
 
@@ -284,13 +284,13 @@ def _checkpoint(segment: Segment, name: str) -> int | None:
     if segment.log_partition is None:
         return None
     with suppress(SourceError):
-        for entry in read_offset_checkpoint(*_beside(segment, f"../{name}")):
+        for entry in read_offset_checkpoint(*_sibling(segment, f"../{name}")):
             if (entry.topic, entry.partition) == (OFFSETS_TOPIC, segment.log_partition):
                 return entry.offset
     return None
 
 
-def _beside(segment: Segment, name: str) -> tuple[str, str]:
+def _sibling(segment: Segment, name: str) -> tuple[str, str]:
     """Return the path of a file by its place beside a segment, and its name in the tar if they are in one."""
     if segment.member:
         return segment.path, posixpath.normpath(posixpath.join(posixpath.dirname(segment.member), name))

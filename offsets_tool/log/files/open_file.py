@@ -123,11 +123,11 @@ def read_given_text(path: str | Path) -> str:
                 raise SourceError(str(path), f"goes on after {GIVEN_TEXT} characters; give a part of it")
         text.write(decoder.decode(b"", final=True))
     except (OSError, ValueError) as error:
-        raise SourceError(str(path), f"cannot be read as text ({_said(error)}); check the path") from error
+        raise SourceError(str(path), f"cannot be read as text ({_reason(error)}); check the path") from error
     return text.getvalue()
 
 
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return str(error) if isinstance(error, UnicodeDecodeError) else why(error)
 
 

@@ -117,7 +117,7 @@ class PartitionReader:
         if isinstance(rest, Unreadable):
             # Cut off, or not yet told apart from damage: it is asked for again, and then comes first.
             items.pop()
-        known = next((n for n, item in enumerate(items) if not self._is_known(item)), len(items))
+        known = next((n for n, item in enumerate(items) if not self._has_been_read(item)), len(items))
         if known < len(items):
             yield from self._judge(view, items[known:], rest, fetched.high_watermark)
         elif isinstance(rest, Unreadable):
@@ -126,7 +126,7 @@ class PartitionReader:
             # Only what was read before: compaction left nothing up to the end.
             self._offset = self._end
 
-    def _is_known(self, item: Batch | Unreadable) -> bool:
+    def _has_been_read(self, item: Batch | Unreadable) -> bool:
         """Return whether a batch was read before. A broker returns a misplaced batch for every offset below that batch's own."""
         if isinstance(item, Unreadable):
             return False
@@ -137,7 +137,7 @@ class PartitionReader:
     ) -> Iterator[BatchRead | Unreadable]:
         """Yield the batches of a reply, and advance the reader by those that are not misplaced: no checksum covers an offset."""
         misplaced = _misplaced(items, high_watermark)
-        batches = [item for item in items if isinstance(item, Batch) and not self._is_known(item)]
+        batches = [item for item in items if isinstance(item, Batch) and not self._has_been_read(item)]
         standing = [batch for batch in batches if batch.position not in misplaced]
         last = standing[-1] if len(standing) > 1 else None
         if last is items[-1] and _is_ahead(standing[-2], last, high_watermark):
@@ -146,12 +146,12 @@ class PartitionReader:
         if not standing and (isinstance(rest, Unreadable) or len(view) >= self._limit) and self._grow():
             # Nothing moves the reader on: what follows is wanted too.
             return
-        yield from self._place(view, items, misplaced)
+        yield from self._read_records(view, items, misplaced)
         if not standing:
             yield self._lost(self._end, "did not come: the batches there have offsets that cannot be")
             self._offset = self._end
 
-    def _place(
+    def _read_records(
         self, view: memoryview, items: Sequence[Batch | Unreadable], misplaced: Mapping[int, Misplacement]
     ) -> Iterator[BatchRead | Unreadable]:
         shift = self._bytes - items[0].position

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
 from tests.corpora import FIXTURES
-from tests.replay.story import commit, group_gone, group_metadata, member, tombstone
+from tests.replay.story import commit, group_metadata, group_tombstone, member, tombstone
 from tests.replay.story_segments import Placed, in_order, write_log
 
 CORPORA = FIXTURES / "corpora"
@@ -82,7 +82,7 @@ def story(folder: Path) -> Path:
             commit("g", "t", 1, 10),
             group_metadata("g", 2),
             tombstone("old", "t", 0),
-            group_gone("old"),
+            group_tombstone("old"),
         ),
     )
 

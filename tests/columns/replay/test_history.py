@@ -17,7 +17,14 @@ from bench.generator.batches import write_batches
 from bench.generator.mixes import MIXES
 from offsets_tool.checkpoint import read_log_facts
 from offsets_tool.columns.decode import decode_batches, log_batches
-from offsets_tool.columns.replay.history import ROWS, HistoryReplay, HistoryRows, Left, Start, replay_batches
+from offsets_tool.columns.replay.history import (
+    ROWS,
+    HistoryReplay,
+    HistoryRows,
+    ReplayEnd,
+    Start,
+    replay_batches,
+)
 from offsets_tool.columns.replay.row_events import COLUMNS, with_raw
 from offsets_tool.events import Key, Value, decode, encode_key, encode_value
 from offsets_tool.expiry.log_facts import LogFacts
@@ -69,7 +76,7 @@ def parts(rows: pa.RecordBatch, cuts: Iterable[int]) -> list[pa.RecordBatch]:
     return [rows.slice(start, end - start) for start, end in pairwise(places)]
 
 
-def told(found: Sequence[HistoryRows]) -> list[list[dict[str, Any]]]:
+def sorted_rows(found: Sequence[HistoryRows]) -> list[list[dict[str, Any]]]:
     """All rows of each history, in an order that does not depend on when they were told."""
     return [
         sorted((row for each in found for row in each[kind].to_pylist()), key=repr)
@@ -84,9 +91,9 @@ def expected(records: Sequence[LogRecord], rules: Rules | None, partition: int) 
     for event in map(decode, records):
         history.observe_record(event.record.log_offset)
         changes = coordinator.replay(event)
-        removals.fold(event, changes)
+        removals.observe(event, changes)
         rows += ended_transactions(event, changes)
-        rows += [row for change in changes for row in history.fold(change)]
+        rows += [row for change in changes for row in history.observe_change(change)]
     open_ = open_transactions(coordinator.state.transactions.values(), partition)
     rows += [*history.flush(), *history.open_rows(), *removals.unsettled(), *open_]
     plain = [
@@ -126,7 +133,7 @@ def log_facts_in_turns(batches: Sequence[pa.RecordBatch], rules: Rules | None) -
     return read_log_facts(io.BytesIO(checkpoint or b""), "checkpoint")
 
 
-def settles(ended: HistoryRows, left: Left) -> bool:
+def settles(ended: HistoryRows, left: ReplayEnd) -> bool:
     """What was told for good had ended before, what holds or may be told otherwise had not."""
     firm, loose = (
         [at for name, end in ENDS.items() for at in getattr(rows, name).column(end).to_pylist()]
@@ -142,8 +149,8 @@ def test_any_log_however_it_is_cut(log: list[LogRecord], rules: Rules | None, cu
     if not log:
         return
     batches = parts(rows_of(log), cuts)
-    assert told(list(replay_batches(Start(0, {}, rules), batches))) == expected(log, rules, 0)
-    assert told(in_turns(batches, rules, 0)) == expected(log, rules, 0)
+    assert sorted_rows(list(replay_batches(Start(0, {}, rules), batches))) == expected(log, rules, 0)
+    assert sorted_rows(in_turns(batches, rules, 0)) == expected(log, rules, 0)
     assert log_facts_in_turns(batches, rules) == log_facts_of(log)
 
 
@@ -177,8 +184,8 @@ def test_differences_beyond_64_bits_are_bounded_alike() -> None:
     assert {LONGEST, -LONGEST - 1} <= deltas
     for cuts in ([], [1], [4, 5], [2, 9]):
         batches = parts(rows_of(log), cuts)
-        assert told(list(replay_batches(Start(0, {}, None), batches))) == expected(log, None, 0)
-        assert told(in_turns(batches, None, 0)) == expected(log, None, 0)
+        assert sorted_rows(list(replay_batches(Start(0, {}, None), batches))) == expected(log, None, 0)
+        assert sorted_rows(in_turns(batches, None, 0)) == expected(log, None, 0)
 
 
 @pytest.mark.parametrize("cuts", [[], [1], [2], [3]], ids=str)
@@ -192,7 +199,7 @@ def test_a_pending_commit_is_told_with_its_distance_from_what_is_committed(cuts:
     log.append(written(OWN_BATCH, 4, 4, 6, log[0].key, value, is_control=False))
     wanted = expected(log, None, 0)
     assert [row["delta"] for row in wanted[0] if row["producer_id"] == 7] == [5]
-    assert told(list(replay_batches(Start(0), parts(rows_of(log), cuts)))) == wanted
+    assert sorted_rows(list(replay_batches(Start(0), parts(rows_of(log), cuts)))) == wanted
 
 
 @pytest.mark.parametrize("rules", RULES, ids=str)
@@ -222,7 +229,7 @@ def test_real_logs(partition: Path) -> None:
     many = rows.num_rows
     for rules in (None, Rules.NEW):
         assert log_facts_in_turns(parts(rows, [many // 3, many - 1]), rules) == log_facts_of(records)
-    assert told(in_turns(parts(rows, [many // 5, many // 2, many - 3]), None, number)) == expected(
+    assert sorted_rows(in_turns(parts(rows, [many // 5, many // 2, many - 3]), None, number)) == expected(
         records, None, number
     )
 
@@ -265,7 +272,7 @@ def test_large_logs(mix: str, size: int, tmp_path: Path) -> None:
     records = generated(mix, size, tmp_path)
     rows = rows_of(records)
     cuts = parts(rows, range(0, rows.num_rows, 10_000))
-    assert told(list(replay_batches(Start(3), cuts))) == expected(records, None, 3)
+    assert sorted_rows(list(replay_batches(Start(3), cuts))) == expected(records, None, 3)
 
 
 @pytest.mark.parametrize(
@@ -280,5 +287,5 @@ def test_random_logs_in_order_and_in_disorder(release: str, seed: int, tmp_path:
     rows = rows_of(records)
     for rules in RULES:
         wanted = expected(records, rules, 3)
-        assert told(list(replay_batches(Start(3, {}, rules), [rows]))) == wanted
-        assert told(in_turns(parts(rows, range(0, rows.num_rows, 97)), rules, 3)) == wanted
+        assert sorted_rows(list(replay_batches(Start(3, {}, rules), [rows]))) == wanted
+        assert sorted_rows(in_turns(parts(rows, range(0, rows.num_rows, 97)), rules, 3)) == wanted

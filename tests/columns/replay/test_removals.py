@@ -23,7 +23,7 @@ from tests.replay.hostile_sequences import logs
 from tests.test_checkpoint import RULES
 
 
-class Told(ClusterFacts):
+class KeptFacts(ClusterFacts):
     """Facts that are kept as they were told."""
 
     def __init__(self) -> None:
@@ -34,15 +34,15 @@ class Told(ClusterFacts):
         self.logs.append(log)
 
 
-def told(found: PartitionRemovals, facts: LogFacts) -> list[Any]:
-    return [*found[1:4], sorted(found.alive, key=repr), found.log_end, facts]
+def comparable(found: PartitionRemovals, facts: LogFacts) -> list[Any]:
+    return [*found[1:4], sorted(found.longest, key=repr), found.log_end, facts]
 
 
 @given(logs(), MOMENTS, st.sampled_from(RULES), st.lists(st.integers(1, 20), min_size=1, max_size=4))
 def test_any_log_at_any_moment(
     log: list[LogRecord], as_of: AsOf, rules: Rules | None, sizes: list[int]
 ) -> None:
-    moment, facts = Snapshot(as_of, TopicNames(), rules), Told()
+    moment, facts = Snapshot(as_of, TopicNames(), rules), KeptFacts()
     moment.replay(0, map(decode, log))
     [partition] = moment
     again = [
@@ -56,4 +56,4 @@ def test_any_log_at_any_moment(
     )
     by_rows = LogFacts()
     found = removals_by_rows(partition, again[1], reads, by_rows)
-    assert told(found, by_rows) == told(by_events, facts.logs[0])
+    assert comparable(found, by_rows) == comparable(by_events, facts.logs[0])

@@ -22,7 +22,7 @@ from tests.replay.hostile_sequences import logs
 from tests.test_checkpoint import RULES, facts
 
 
-def seen(moment: Snapshot) -> list[dict[str, Any]]:
+def comparable(moment: Snapshot) -> list[dict[str, Any]]:
     """All that a moment knows, partition by partition."""
     known = []
     for partition in moment:
@@ -58,7 +58,7 @@ def test_any_log_at_any_moment(
 ) -> None:
     by_events, by_rows = both(log, as_of, rules)
     replay_rows((by_rows,), 0, cut(rows_of(log), sizes), begins=3)
-    assert seen(by_rows) == seen(by_events)
+    assert comparable(by_rows) == comparable(by_events)
 
 
 @pytest.mark.parametrize("partition", sample(PARTITIONS, 5), ids=lambda path: "/".join(path.parts[-3::2]))
@@ -68,4 +68,4 @@ def test_real_logs(partition: Path) -> None:
     for as_of in (AsOf(), AsOf(ends={0: middle.log_offset}), AsOf(time=middle.timestamp)):
         by_events, by_rows = both(log, as_of, None)
         replay_rows((by_rows,), 0, read_rows(partition, fast=True), begins=3)
-        assert seen(by_rows) == seen(by_events)
+        assert comparable(by_rows) == comparable(by_events)

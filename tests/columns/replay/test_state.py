@@ -15,7 +15,7 @@ from offsets_tool.columns.reading import RowReader, RowsRead
 from offsets_tool.columns.replay.row_events import with_raw
 from offsets_tool.columns.replay.rows_replay import RowsReplay
 from offsets_tool.columns.replay.state import COLUMNS, StateReplay
-from offsets_tool.columns.replay.store import HeldStore
+from offsets_tool.columns.replay.store import ReplayStore
 from offsets_tool.events import Key, Value, decode, encode_key, encode_value
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.names import Segment, SegmentKind
@@ -84,15 +84,15 @@ def check(records: list[LogRecord], batches: Iterable[pa.RecordBatch], rules: Ru
     expected, changes = one_at_a_time(records, rules)
     batches = list(batches)
     of_all = Coordinator(0, rules)
-    whole = RowsReplay(of_all, HeldStore(of_all.state))
+    whole = RowsReplay(of_all, ReplayStore(of_all.state))
     for batch in batches:
         for event, did in whole.replay(batch):
             # Where several transactions wait for one offset, nothing depends on which is told first.
             assert sorted(did, key=repr) == sorted(changes[event.record.log_offset], key=repr)
-    assert_equal(whole.settle(), expected)
+    assert_equal(whole.materialize(), expected)
     replay = StateReplay(Coordinator(0, rules))
     alone = sum(1 for batch in batches for _ in replay.replay(batch))
-    assert_equal(replay.settle(), expected)
+    assert_equal(replay.materialize(), expected)
     return alone
 
 

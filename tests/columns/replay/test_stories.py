@@ -25,4 +25,4 @@ def test_a_story_ends_as_told(story: Story, rules: Rules, tmp_path: Path) -> Non
         for batch in cut(rows, [size]):
             for _ in replay.replay(batch):
                 pass
-        assert picture(replay.settle().state, ()) == expected
+        assert picture(replay.materialize().state, ()) == expected

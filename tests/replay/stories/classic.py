@@ -14,14 +14,14 @@ from tests.replay.story import (
     At,
     Open,
     Story,
-    Told,
+    StoryRecord,
     believed,
     commit,
-    gone,
-    group_gone,
     group_metadata,
+    group_tombstone,
     member,
     tombstone,
+    tombstone_of,
     txn_commit,
 )
 
@@ -68,7 +68,7 @@ SCALA = (
     ),
     Story(
         name="GroupMetadataManagerTest.testLoadGroupWithTombstone",
-        events=((WITH_MEMBER, group_gone("foo")),),
+        events=((WITH_MEMBER, group_tombstone("foo")),),
         new=believed(),
     ),
     Story(
@@ -84,7 +84,7 @@ SCALA = (
     ),
     Story(
         name="GroupMetadataManagerTest.testOffsetWriteAfterGroupRemoved",
-        events=((WITH_MEMBER, group_gone("foo"), commit(*FOO0, 23), commit(*FOO1, 455)),),
+        events=((WITH_MEMBER, group_tombstone("foo"), commit(*FOO0, 23), commit(*FOO1, 455)),),
         new=believed(offsets={FOO0: At(23, 2), FOO1: At(455, 3)}, groups=SIMPLE),
     ),
     Story(
@@ -144,8 +144,8 @@ SCALA = (
         events=(
             (
                 commit(*FOO0, 23),
-                Told(b"\x7f\xff\x00", b"\x7f\xff"),
-                Told(struct.pack(">hx", UNKNOWN_TYPE), b""),
+                StoryRecord(b"\x7f\xff\x00", b"\x7f\xff"),
+                StoryRecord(struct.pack(">hx", UNKNOWN_TYPE), b""),
                 WITH_MEMBER,
             ),
         ),
@@ -186,12 +186,12 @@ KAFKAS = (
     ),
     Story(
         name="GroupCoordinatorShardTest.testReplayGroupMetadataWithNullValue",
-        events=(gone(GroupMetadataKey(group="goo")),),
+        events=(tombstone_of(GroupMetadataKey(group="goo")),),
         new=believed(),
     ),
     Story(
         name="GroupCoordinatorShardTest.testReplayKeyCannotBeNull",
-        events=(Told(None, None),),
+        events=(StoryRecord(None, None),),
         new=believed(anomalies=(Anomaly(0, LogOf(LOG_PARTITION), "no key"),)),
     ),
 )
@@ -223,18 +223,18 @@ OURS = (
     ),
     Story(
         name="a deleted group may begin again at any generation",
-        events=(WITH_MEMBER, group_gone("foo"), group_metadata("foo", 1)),
+        events=(WITH_MEMBER, group_tombstone("foo"), group_metadata("foo", 1)),
         new=believed(groups={"foo": "classic Empty 1 consumer/-"}),
     ),
     Story(
         name="a group's tombstone leaves its offsets: orphans, or a simple group",
-        events=(commit(*FOO0, 1), WITH_MEMBER, group_gone("foo")),
+        events=(commit(*FOO0, 1), WITH_MEMBER, group_tombstone("foo")),
         new=believed(offsets={FOO0: At(1, 0)}),
         classic=believed(offsets={FOO0: At(1, 0)}, groups=SIMPLE),
     ),
     Story(
         name="all offsets expire, then the group",
-        events=(commit(*FOO0, 1), group_metadata("foo", 2), (tombstone(*FOO0), group_gone("foo"))),
+        events=(commit(*FOO0, 1), group_metadata("foo", 2), (tombstone(*FOO0), group_tombstone("foo"))),
         new=believed(),
     ),
     Story(
@@ -246,7 +246,7 @@ OURS = (
     Story(
         name="a group's tombstone while a transaction waits",
         asked={Rules.NEW: ASKED[Rules.NEW]},
-        events=(group_metadata("foo", 2), txn_commit(5, *FOO0, 1), group_gone("foo")),
+        events=(group_metadata("foo", 2), txn_commit(5, *FOO0, 1), group_tombstone("foo")),
         new=believed(pending={(5, *FOO0): At(1, 1)}, transactions={5: Open(1, 1, ("foo",), 1)}),
         classic=believed(
             pending={(5, *FOO0): At(1, 1)}, transactions={5: Open(1, 1, ("foo",), 1)}, groups=SIMPLE

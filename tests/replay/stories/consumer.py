@@ -22,7 +22,7 @@ from tests.replay.stories.consumer_records import (
     topics_key,
     wants,
 )
-from tests.replay.story import At, commit, gone, group_gone, tombstone
+from tests.replay.story import At, commit, group_tombstone, tombstone, tombstone_of
 
 EMPTY_10 = {"foo": "consumer Empty 10/0"}
 
@@ -36,14 +36,14 @@ MANAGER = (
     new_only(
         "GroupMetadataManagerTest.testReplayConsumerGroupMemberMetadataTombstone",
         epoch("foo", 10),
-        gone(member_key("foo", "m1")),
-        gone(member_key("bar", "m1")),
+        tombstone_of(member_key("foo", "m1")),
+        tombstone_of(member_key("bar", "m1")),
         groups=EMPTY_10,
     ),
     new_only("GroupMetadataManagerTest.testReplayConsumerGroupMetadata", epoch("foo", 10), groups=EMPTY_10),
     new_only(
         "GroupMetadataManagerTest.testReplayConsumerGroupMetadataTombstone",
-        gone(epoch_key("foo")),
+        tombstone_of(epoch_key("foo")),
     ),
     new_only(
         "GroupMetadataManagerTest.testReplayConsumerGroupPartitionMetadata",
@@ -52,13 +52,13 @@ MANAGER = (
     ),
     new_only(
         "GroupMetadataManagerTest.testReplayConsumerGroupPartitionMetadataTombstone",
-        gone(topics_key("foo")),
+        tombstone_of(topics_key("foo")),
     ),
     new_only(
         "GroupMetadataManagerTest.testReplayConsumerGroupPartitionMetadataTombstoneWithExistentGroup",
         epoch("foo", 10),
         topics("foo"),
-        gone(topics_key("foo")),
+        tombstone_of(topics_key("foo")),
         groups=EMPTY_10,
     ),
     new_only(
@@ -69,7 +69,7 @@ MANAGER = (
     ),
     new_only(
         "GroupMetadataManagerTest.testReplayConsumerGroupTargetAssignmentMemberTombstone",
-        gone(target_key("foo", "m1")),
+        tombstone_of(target_key("foo", "m1")),
     ),
     new_only(
         "GroupMetadataManagerTest.testReplayConsumerGroupTargetAssignmentMetadata",
@@ -78,12 +78,12 @@ MANAGER = (
     ),
     new_only(
         "GroupMetadataManagerTest.testReplayConsumerGroupTargetAssignmentMetadataTombstone",
-        gone(target_epoch_key("foo")),
+        tombstone_of(target_epoch_key("foo")),
     ),
     new_only(
         "GroupMetadataManagerTest.testReplayConsumerGroupTargetAssignmentMetadataTombstoneExisting",
         target_epoch("foo", 10),
-        gone(target_epoch_key("foo")),
+        tombstone_of(target_epoch_key("foo")),
         groups={"foo": "consumer Empty 0/-1"},
     ),
     new_only(
@@ -95,8 +95,8 @@ MANAGER = (
     new_only(
         "GroupMetadataManagerTest.testReplayConsumerGroupCurrentMemberAssignmentTombstone",
         epoch("foo", 10),
-        gone(current_key("foo", "m1")),
-        gone(current_key("bar", "m1")),
+        tombstone_of(current_key("foo", "m1")),
+        tombstone_of(current_key("bar", "m1")),
         groups=EMPTY_10,
     ),
     new_only(
@@ -123,10 +123,10 @@ MANAGER = (
     ),
     new_only(
         "GroupMetadataManagerTest.testReplayConsumerGroupRegularExpressionTombstone",
-        gone(regex_key("foo", "abc*")),
+        tombstone_of(regex_key("foo", "abc*")),
         expression("foo", "abc*", "abc", "abcd"),
         expression("foo", "x+", "x"),
-        gone(regex_key("foo", "abc*")),
+        tombstone_of(regex_key("foo", "abc*")),
         groups={"foo": "consumer Empty 0/0 x+=x"},
     ),
     new_only(
@@ -161,35 +161,35 @@ SHARD = tuple(
     new_only(f"GroupCoordinatorShardTest.testReplayConsumerGroup{name}", event, **parts)
     for name, event, parts in (
         ("Metadata", epoch("goo", 1), {"groups": {"goo": "consumer Empty 1/0"}}),
-        ("MetadataWithNullValue", gone(epoch_key("goo")), {}),
+        ("MetadataWithNullValue", tombstone_of(epoch_key("goo")), {}),
         ("PartitionMetadata", topics("goo"), {"groups": {"goo": "consumer Empty 0/0 topics"}}),
-        ("PartitionMetadataWithNullValue", gone(topics_key("goo")), {}),
+        ("PartitionMetadataWithNullValue", tombstone_of(topics_key("goo")), {}),
         (
             "MemberMetadata",
             joined("goo", "m"),
             {"groups": {"goo": "consumer Stable 0/0"}, "members": {"goo": {"m": "client/host 0 STABLE"}}},
         ),
-        ("MemberMetadataWithNullValue", gone(member_key("goo", "m")), {}),
+        ("MemberMetadataWithNullValue", tombstone_of(member_key("goo", "m")), {}),
         ("TargetAssignmentMetadata", target_epoch("goo", 3), {"groups": {"goo": "consumer Empty 0/3"}}),
-        ("TargetAssignmentMetadataWithNullValue", gone(target_epoch_key("goo")), {}),
+        ("TargetAssignmentMetadataWithNullValue", tombstone_of(target_epoch_key("goo")), {}),
         (
             "TargetAssignmentMember",
             wants("goo", "m", 1),
             {"groups": {"goo": "consumer Empty 0/0"}, "members": {"goo": {"m": "wants 1:1"}}},
         ),
-        ("TargetAssignmentMemberKeyWithNullValue", gone(target_key("goo", "m")), {}),
+        ("TargetAssignmentMemberKeyWithNullValue", tombstone_of(target_key("goo", "m")), {}),
         (
             "CurrentMemberAssignment",
             owns("goo", "m", 0, 1),
             {"groups": {"goo": "consumer Stable 0/0"}, "members": {"goo": {"m": "0 STABLE owns 1:1"}}},
         ),
-        ("CurrentMemberAssignmentWithNullValue", gone(current_key("goo", "m")), {}),
+        ("CurrentMemberAssignmentWithNullValue", tombstone_of(current_key("goo", "m")), {}),
         (
             "RegularExpression",
             expression("goo", "r", "a"),
             {"groups": {"goo": "consumer Empty 0/0 r=a"}},
         ),
-        ("RegularExpressionTombstone", gone(regex_key("goo", "r")), {}),
+        ("RegularExpressionTombstone", tombstone_of(regex_key("goo", "r")), {}),
     )
 )
 
@@ -220,7 +220,7 @@ INTEGRATION = (
     new_only(
         "GroupCoordinatorIntegrationTest.testCoordinatorFailoverAfterCompactingPartitionWithUpgradedConsumerGroup",
         commit("grp", "foo", 0, 0),
-        (group_gone("grp"), target_epoch("grp", 3)),
+        (group_tombstone("grp"), target_epoch("grp", 3)),
         (*leaves("grp", "m1"), epoch("grp", 4)),
         offsets={("grp", "foo", 0): At(0, 0)},
         groups={"grp": "consumer Empty 4/3"},

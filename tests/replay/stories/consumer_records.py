@@ -7,11 +7,11 @@ from offsets_tool.records import consumer as kafka
 from tests.replay.story import (
     ONLY_NEW,
     Story,
-    Telling,
-    Told,
+    StoryEvent,
+    StoryRecord,
     believed,
-    gone,
-    told,
+    record_of,
+    tombstone_of,
 )
 
 TOPIC = UUID(int=1)
@@ -46,16 +46,16 @@ def regex_key(group: str, expression: str) -> Any:
     return kafka.ConsumerGroupRegularExpressionKey(group_id=group, regular_expression=expression)
 
 
-def epoch(group: str, number: int) -> Told:
-    return told(epoch_key(group), kafka.ConsumerGroupMetadataValue(epoch=number))
+def epoch(group: str, number: int) -> StoryRecord:
+    return record_of(epoch_key(group), kafka.ConsumerGroupMetadataValue(epoch=number))
 
 
-def topics(group: str) -> Told:
+def topics(group: str) -> StoryRecord:
     topic = kafka.TopicMetadata(topic_id=TOPIC, topic_name="bar", num_partitions=10, partition_metadata=())
-    return told(topics_key(group), kafka.ConsumerGroupPartitionMetadataValue(topics=(topic,)))
+    return record_of(topics_key(group), kafka.ConsumerGroupPartitionMetadataValue(topics=(topic,)))
 
 
-def joined(group: str, member_id: str, instance_id: str | None = None) -> Told:
+def joined(group: str, member_id: str, instance_id: str | None = None) -> StoryRecord:
     value = kafka.ConsumerGroupMemberMetadataValue(
         instance_id=instance_id,
         rack_id="rackid",
@@ -65,24 +65,24 @@ def joined(group: str, member_id: str, instance_id: str | None = None) -> Told:
         subscribed_topic_regex=None,
         server_assignor="range",
     )
-    return told(member_key(group, member_id), value)
+    return record_of(member_key(group, member_id), value)
 
 
-def target_epoch(group: str, number: int) -> Told:
+def target_epoch(group: str, number: int) -> StoryRecord:
     value = kafka.ConsumerGroupTargetAssignmentMetadataValue(
         assignment_epoch=number, assignment_timestamp=12345
     )
-    return told(target_epoch_key(group), value)
+    return record_of(target_epoch_key(group), value)
 
 
-def wants(group: str, member_id: str, *partitions: int) -> Told:
+def wants(group: str, member_id: str, *partitions: int) -> StoryRecord:
     held = kafka.TopicPartition(topic_id=TOPIC, partitions=partitions)
-    return told(
+    return record_of(
         target_key(group, member_id), kafka.ConsumerGroupTargetAssignmentMemberValue(topic_partitions=(held,))
     )
 
 
-def owns(group: str, member_id: str, epoch: int, *partitions: int, **more: Any) -> Told:
+def owns(group: str, member_id: str, epoch: int, *partitions: int, **more: Any) -> StoryRecord:
     held = (kafka.TopicPartitions(topic_id=TOPIC, partitions=partitions),) if partitions else ()
     said: dict[str, Any] = {
         "previous_member_epoch": epoch - 1,
@@ -92,27 +92,27 @@ def owns(group: str, member_id: str, epoch: int, *partitions: int, **more: Any) 
     value = kafka.ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=epoch, assigned_partitions=held, **(said | more)
     )
-    return told(current_key(group, member_id), value)
+    return record_of(current_key(group, member_id), value)
 
 
-def expression(group: str, text: str, *names: str) -> Told:
+def expression(group: str, text: str, *names: str) -> StoryRecord:
     value = kafka.ConsumerGroupRegularExpressionValue(topics=names, version=10, timestamp=12345)
-    return told(regex_key(group, text), value)
+    return record_of(regex_key(group, text), value)
 
 
-def leaves(group: str, member_id: str) -> tuple[Told, ...]:
+def leaves(group: str, member_id: str) -> tuple[StoryRecord, ...]:
     """In the order that Kafka writes."""
     return (
-        gone(current_key(group, member_id)),
-        gone(target_key(group, member_id)),
-        gone(member_key(group, member_id)),
+        tombstone_of(current_key(group, member_id)),
+        tombstone_of(target_key(group, member_id)),
+        tombstone_of(member_key(group, member_id)),
     )
 
 
-def deleted(group: str) -> tuple[Told, ...]:
+def deleted(group: str) -> tuple[StoryRecord, ...]:
     """What remains of an empty group goes."""
-    return (gone(target_epoch_key(group)), gone(epoch_key(group)))
+    return (tombstone_of(target_epoch_key(group)), tombstone_of(epoch_key(group)))
 
 
-def new_only(name: str, *events: Telling, **parts: Any) -> Story:
+def new_only(name: str, *events: StoryEvent, **parts: Any) -> Story:
     return Story(name=name, events=events, new=believed(**parts), rules=ONLY_NEW)

@@ -22,16 +22,16 @@ from tests.replay.story import (
     Story,
     believed,
     commit,
-    gone,
-    group_gone,
     group_metadata,
+    group_tombstone,
     member,
+    tombstone_of,
 )
 
 REFUSED = "Kafka refuses to load it"
 CLASSIC_M1 = group_metadata("foo", 3, member("m1"))
 UPGRADE = (
-    group_gone("foo"),
+    group_tombstone("foo"),
     joined("foo", "m1"),
     epoch("foo", 3),
     wants("foo", "m1", 0, 1),
@@ -93,7 +93,7 @@ CONVERSIONS = (
     new_only(
         "a tombstone makes a consumer group of one that only has offsets",
         commit("foo", "bar", 0, 5),
-        gone(current_key("foo", "m1")),
+        tombstone_of(current_key("foo", "m1")),
         offsets=OFFSET,
         groups={"foo": "consumer Empty 0/0"},
     ),
@@ -107,7 +107,7 @@ CONVERSIONS = (
         "a tombstone of type 2 removes a consumer group with all its members",
         commit("foo", "bar", 0, 5),
         UPGRADE,
-        group_gone("foo"),
+        group_tombstone("foo"),
         offsets=OFFSET,
     ),
     new_only(
@@ -145,7 +145,7 @@ LIFE = (
     new_only(
         "a member that leaves is there until its own tombstone",
         UPGRADE,
-        gone(current_key("foo", "m1")),
+        tombstone_of(current_key("foo", "m1")),
         groups={"foo": "consumer Reconciling 3/3"},
         members={"foo": {"m1": "client/host -1 STABLE wants 1:0,1"}},
     ),
@@ -161,8 +161,8 @@ LIFE = (
         "a target outlives the member that compaction took",
         epoch("foo", 2),
         wants("foo", "m1", 0),
-        gone(current_key("foo", "m1")),
-        gone(kafka.ConsumerGroupMemberMetadataKey(group_id="foo", member_id="m1")),
+        tombstone_of(current_key("foo", "m1")),
+        tombstone_of(kafka.ConsumerGroupMemberMetadataKey(group_id="foo", member_id="m1")),
         groups={"foo": "consumer Empty 2/0"},
         members={"foo": {"m1": "wants 1:0"}},
     ),
@@ -173,14 +173,14 @@ IMPOSSIBLE = (
         "a member is removed that has not left",
         joined("foo", "m1"),
         owns("foo", "m1", 1, 0),
-        gone(kafka.ConsumerGroupMemberMetadataKey(group_id="foo", member_id="m1")),
+        tombstone_of(kafka.ConsumerGroupMemberMetadataKey(group_id="foo", member_id="m1")),
         groups={"foo": "consumer Empty 0/0"},
         anomalies=(Anomaly(2, MemberOf("foo", "m1"), REFUSED),),
     ),
     new_only(
         "a member is removed that never had an assignment",
         joined("foo", "m1"),
-        gone(kafka.ConsumerGroupMemberMetadataKey(group_id="foo", member_id="m1")),
+        tombstone_of(kafka.ConsumerGroupMemberMetadataKey(group_id="foo", member_id="m1")),
         groups={"foo": "consumer Empty 0/0"},
         anomalies=(Anomaly(1, MemberOf("foo", "m1"), REFUSED),),
     ),
@@ -188,8 +188,8 @@ IMPOSSIBLE = (
         "a member is removed that still has a target",
         joined("foo", "m1"),
         wants("foo", "m1", 0),
-        gone(current_key("foo", "m1")),
-        gone(kafka.ConsumerGroupMemberMetadataKey(group_id="foo", member_id="m1")),
+        tombstone_of(current_key("foo", "m1")),
+        tombstone_of(kafka.ConsumerGroupMemberMetadataKey(group_id="foo", member_id="m1")),
         groups={"foo": "consumer Empty 0/0"},
         members={"foo": {"m1": "wants 1:0"}},
         anomalies=(Anomaly(3, MemberOf("foo", "m1"), REFUSED),),
@@ -197,7 +197,7 @@ IMPOSSIBLE = (
     new_only(
         "the target's epoch is deleted before the targets",
         wants("foo", "m1", 0),
-        gone(target_epoch_key("foo")),
+        tombstone_of(target_epoch_key("foo")),
         groups={"foo": "consumer Empty 0/-1"},
         members={"foo": {"m1": "wants 1:0"}},
         anomalies=(Anomaly(1, GroupOf("foo"), REFUSED),),
@@ -211,7 +211,7 @@ IMPOSSIBLE = (
     new_only(
         "a group is deleted before its target's epoch",
         epoch("foo", 1),
-        gone(epoch_key("foo")),
+        tombstone_of(epoch_key("foo")),
         anomalies=(Anomaly(1, GroupOf("foo"), "assignment epoch 0"),),
     ),
     new_only(
@@ -224,7 +224,7 @@ IMPOSSIBLE = (
     new_only(
         "a consumer group's tombstone for a classic group with members",
         CLASSIC_M1,
-        gone(target_key("foo", "m1")),
+        tombstone_of(target_key("foo", "m1")),
         groups={"foo": "classic Stable 3 consumer/range m1"},
         members={"foo": {"m1": "client/host"}},
         anomalies=(Anomaly(1, GroupOf("foo"), "a record of a consumer group for a classic group"),),

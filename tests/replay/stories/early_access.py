@@ -14,10 +14,10 @@ from tests.replay.stories.consumer_records import (
     target_epoch,
     target_key,
 )
-from tests.replay.story import NOT_ASKED, Told, told
+from tests.replay.story import NOT_ASKED, StoryRecord, record_of
 
 
-def early_member(instance_id: str) -> Told:
+def early_member(instance_id: str) -> StoryRecord:
     value = kafka.ConsumerGroupMemberMetadataValueV36(
         instance_id=instance_id,
         rack_id=None,
@@ -32,10 +32,10 @@ def early_member(instance_id: str) -> Told:
             ),
         ),
     )
-    return told(kafka.ConsumerGroupMemberMetadataKey(group_id="foo", member_id="m1"), value)
+    return record_of(kafka.ConsumerGroupMemberMetadataKey(group_id="foo", member_id="m1"), value)
 
 
-def early_current(epoch: int, target: int, pending: tuple[int, ...]) -> Told:
+def early_current(epoch: int, target: int, pending: tuple[int, ...]) -> StoryRecord:
     def held(*partitions: int) -> tuple[kafka.TopicPartition, ...]:
         return (kafka.TopicPartition(topic_id=TOPIC, partitions=partitions),) if partitions else ()
 
@@ -50,7 +50,7 @@ def early_current(epoch: int, target: int, pending: tuple[int, ...]) -> Told:
         metadata_version=0,
         metadata_bytes=b"x",
     )
-    return told(current_key("foo", "m1"), value)
+    return record_of(current_key("foo", "m1"), value)
 
 
 EARLY_TOPIC = kafka.TopicMetadata(topic_id=TOPIC, topic_name="bar", num_partitions=3, partition_metadata=())
@@ -62,12 +62,12 @@ EARLY_TARGET = kafka.ConsumerGroupTargetAssignmentMemberValueV35(
 )
 EARLY_GROUP = (
     early_member("i"),
-    told(
+    record_of(
         kafka.ConsumerGroupPartitionMetadataKey(group_id="foo"),
         kafka.ConsumerGroupPartitionMetadataValueV36(epoch=2, topics=(EARLY_TOPIC,)),
     ),
     epoch("foo", 2),
-    told(target_key("foo", "m1"), EARLY_TARGET),
+    record_of(target_key("foo", "m1"), EARLY_TARGET),
     target_epoch("foo", 2),
 )
 
@@ -118,12 +118,12 @@ _STORIES = (
     ),
     new_only(
         "3.5: a member, its topics, its partitions",
-        told(MEMBER, EARLIEST_MEMBER),
-        told(kafka.ConsumerGroupPartitionMetadataKey(group_id="foo"), EARLIEST_TOPICS),
+        record_of(MEMBER, EARLIEST_MEMBER),
+        record_of(kafka.ConsumerGroupPartitionMetadataKey(group_id="foo"), EARLIEST_TOPICS),
         epoch("foo", 2),
-        told(target_key("foo", "m1"), EARLY_TARGET),
+        record_of(target_key("foo", "m1"), EARLY_TARGET),
         target_epoch("foo", 2),
-        told(current_key("foo", "m1"), EARLIEST_CURRENT),
+        record_of(current_key("foo", "m1"), EARLIEST_CURRENT),
         groups={"foo": "consumer Stable 2/2 topics"},
         members={"foo": {"m1": f"client/host 2 STABLE owns 1:0,1 {WANTS}"}},
     ),

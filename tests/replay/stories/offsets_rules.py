@@ -8,12 +8,12 @@ from tests.replay.story import (
     At,
     Open,
     Story,
-    Told,
+    StoryRecord,
     believed,
     commit,
     commit_marker,
-    group_gone,
     group_metadata,
+    group_tombstone,
     marker,
     tombstone,
     txn_commit,
@@ -47,18 +47,18 @@ STORIES = (
     ),
     Story(
         name="a simple group is deleted as the new coordinator does it, with its own tombstone",
-        events=(commit(*FOO0, 1), (tombstone(*FOO0), group_gone("foo"))),
+        events=(commit(*FOO0, 1), (tombstone(*FOO0), group_tombstone("foo"))),
         new=believed(),
     ),
     Story(
         name="a simple group's tombstone while it has offsets: orphans, or nothing at all",
-        events=(commit(*FOO0, 1), group_gone("foo")),
+        events=(commit(*FOO0, 1), group_tombstone("foo")),
         new=believed(offsets={FOO0: At(1, 0)}),
         classic=believed(offsets={FOO0: At(1, 0)}, groups=SIMPLE),
     ),
     Story(
         name="orphans belong to a group again with the next commit",
-        events=(commit(*FOO0, 1), group_gone("foo"), commit(*FOO1, 2)),
+        events=(commit(*FOO0, 1), group_tombstone("foo"), commit(*FOO1, 2)),
         new=believed(offsets={FOO0: At(1, 0), FOO1: At(2, 2)}, groups=SIMPLE),
     ),
     Story(
@@ -94,7 +94,7 @@ STORIES = (
     ),
     Story(
         name="a pending commit whose group is deleted before its marker",
-        events=(group_metadata("foo", 3), txn_commit(5, *FOO0, 10), group_gone("foo"), commit_marker(5)),
+        events=(group_metadata("foo", 3), txn_commit(5, *FOO0, 10), group_tombstone("foo"), commit_marker(5)),
         new=believed(offsets={FOO0: At(10, 1)}),
         classic=believed(offsets={FOO0: At(10, 1)}, groups=SIMPLE),
     ),
@@ -131,8 +131,8 @@ STORIES = (
     Story(
         name="records that cannot be decoded",
         events=(
-            Told(None, b"value without a key"),
-            Told(b"\x00\x63key of an unknown type", b""),
+            StoryRecord(None, b"value without a key"),
+            StoryRecord(b"\x00\x63key of an unknown type", b""),
             commit(*FOO0, 10)._replace(value=b"\x00\x63\x00"),
             commit(*FOO1, 11)._replace(value=b"\x00\x03\x00"),
             commit(*BAR0, 12),
@@ -150,7 +150,7 @@ STORIES = (
     ),
     Story(
         name="CoordinatorLoaderImplTest.testUnknownRecordTypeAreIgnored",
-        events=((Told(b"\x00\x63key", b"value"), commit(*FOO0, 10)),),
+        events=((StoryRecord(b"\x00\x63key", b"value"), commit(*FOO0, 10)),),
         new=believed(
             offsets={FOO0: At(10, 1)},
             groups=SIMPLE,
@@ -159,7 +159,7 @@ STORIES = (
     ),
     Story(
         name="CoordinatorLoaderImplTest.testDeserializationErrorFailsTheLoading",
-        events=((commit(*FOO0, 10), Told(b"\x00\x01\x00", b"value")),),
+        events=((commit(*FOO0, 10), StoryRecord(b"\x00\x01\x00", b"value")),),
         new=believed(
             offsets={FOO0: At(10, 0)},
             groups=SIMPLE,

@@ -12,10 +12,10 @@ from tests.replay.story import (
     NOT_ASKED,
     Anomaly,
     At,
-    Told,
+    StoryRecord,
     commit,
-    gone,
-    told,
+    record_of,
+    tombstone_of,
 )
 
 FOO: Any = {"group_id": "foo"}
@@ -27,44 +27,45 @@ CURRENT = kafka.ShareGroupCurrentMemberAssignmentKey(**M1)
 REFUSED = "Kafka refuses to load it"
 
 
-def epoch(number: int) -> Told:
-    return told(EPOCH, kafka.ShareGroupMetadataValue(epoch=number, metadata_hash=2))
+def epoch(number: int) -> StoryRecord:
+    return record_of(EPOCH, kafka.ShareGroupMetadataValue(epoch=number, metadata_hash=2))
 
 
-def target_epoch(number: int) -> Told:
+def target_epoch(number: int) -> StoryRecord:
     value = kafka.ShareGroupTargetAssignmentMetadataValue(assignment_epoch=number, assignment_timestamp=12345)
-    return told(TARGET_EPOCH, value)
+    return record_of(TARGET_EPOCH, value)
 
 
 PARTITIONS = (consumer.TopicPartition(topic_id=TOPIC, partitions=(0, 1, 2)),)
 SHARED = kafka.TopicPartitionsInfo(topic_id=TOPIC, topic_name="bar", partitions=(0, 1, 2))
-JOINED = told(
+JOINED = record_of(
     MEMBER,
     kafka.ShareGroupMemberMetadataValue(
         rack_id=None, client_id="client", client_host="host", subscribed_topic_names=("tp1",)
     ),
 )
-WANTS = told(TARGET, kafka.ShareGroupTargetAssignmentMemberValue(topic_partitions=PARTITIONS))
-OWNS = told(
+WANTS = record_of(TARGET, kafka.ShareGroupTargetAssignmentMemberValue(topic_partitions=PARTITIONS))
+OWNS = record_of(
     CURRENT,
     kafka.ShareGroupCurrentMemberAssignmentValue(
         member_epoch=5, previous_member_epoch=4, state=0, assigned_partitions=PARTITIONS
     ),
 )
-SHARES = told(
+SHARES = record_of(
     STATE,
     kafka.ShareGroupStatePartitionMetadataValue(
         initializing_topics=(), initialized_topics=(SHARED,), deleting_topics=()
     ),
 )
-LEAVES = (gone(CURRENT), gone(TARGET), gone(MEMBER))
-DELETED = (gone(TARGET_EPOCH), gone(STATE), gone(EPOCH))
+LEAVES = (tombstone_of(CURRENT), tombstone_of(TARGET), tombstone_of(MEMBER))
+DELETED = (tombstone_of(TARGET_EPOCH), tombstone_of(STATE), tombstone_of(EPOCH))
 NEW_MEMBER = {"foo": {"m1": "client/host 0 STABLE"}}
 
 MANAGER = (
     *(
         new_only(
-            f"GroupMetadataManagerTest.testShareGroupRecordsNoExceptionOnReplay[{name} tombstone]", gone(key)
+            f"GroupMetadataManagerTest.testShareGroupRecordsNoExceptionOnReplay[{name} tombstone]",
+            tombstone_of(key),
         )
         for name, key in (
             ("member", MEMBER),
@@ -100,12 +101,13 @@ MANAGER = (
         groups={"foo": "share Empty 0/10"},
     ),
     new_only(
-        "GroupMetadataManagerTest.testReplayShareGroupTargetAssignmentMetadataTombstone", gone(TARGET_EPOCH)
+        "GroupMetadataManagerTest.testReplayShareGroupTargetAssignmentMetadataTombstone",
+        tombstone_of(TARGET_EPOCH),
     ),
     new_only(
         "GroupMetadataManagerTest.testReplayShareGroupTargetAssignmentMetadataTombstoneExisting",
         target_epoch(10),
-        gone(TARGET_EPOCH),
+        tombstone_of(TARGET_EPOCH),
         groups={"foo": "share Empty 0/-1"},
     ),
     new_only(
@@ -113,14 +115,16 @@ MANAGER = (
         epoch(1),
         groups={"foo": "share Empty 1/0"},
     ),
-    new_only("GroupCoordinatorShardTest.testReplayShareGroupMetadataWithNullValue", gone(EPOCH)),
+    new_only("GroupCoordinatorShardTest.testReplayShareGroupMetadataWithNullValue", tombstone_of(EPOCH)),
     new_only(
         "GroupCoordinatorShardTest.testReplayShareGroupMemberMetadata",
         JOINED,
         groups={"foo": "share Stable 0/0"},
         members=NEW_MEMBER,
     ),
-    new_only("GroupCoordinatorShardTest.testReplayShareGroupMemberMetadataWithNullValue", gone(MEMBER)),
+    new_only(
+        "GroupCoordinatorShardTest.testReplayShareGroupMemberMetadataWithNullValue", tombstone_of(MEMBER)
+    ),
 )
 
 OURS = (
@@ -158,7 +162,7 @@ OURS = (
     new_only(
         "nor do a share group's tombstones",
         commit("foo", "bar", 0, 5),
-        gone(CURRENT),
+        tombstone_of(CURRENT),
         offsets={("foo", "bar", 0): At(5, 0)},
         groups={"foo": "simple Empty"},
         anomalies=(Anomaly(1, GroupOf("foo"), "a record of a share group for a simple group"),),
@@ -167,7 +171,7 @@ OURS = (
         "a share group's member is removed that has not left",
         JOINED,
         OWNS,
-        gone(MEMBER),
+        tombstone_of(MEMBER),
         groups={"foo": "share Empty 0/0"},
         anomalies=(Anomaly(2, MemberOf("foo", "m1"), REFUSED),),
     ),
@@ -184,20 +188,20 @@ NEVER_LOADED = tuple(
     for story in (
         new_only(
             "3.9: topics and epoch in layouts of their own",
-            told(kafka.ShareGroupPartitionMetadataKey(**FOO), TOPICS_39),
-            told(EPOCH, kafka.ShareGroupMetadataValueV39(epoch=3)),
+            record_of(kafka.ShareGroupPartitionMetadataKey(**FOO), TOPICS_39),
+            record_of(EPOCH, kafka.ShareGroupMetadataValueV39(epoch=3)),
             groups={"foo": "share Empty 3/0 topics"},
         ),
         new_only(
             "3.9: a member leaves with its own tombstone alone",
-            *(JOINED, gone(MEMBER), told(EPOCH, kafka.ShareGroupMetadataValueV39(epoch=4))),
+            *(JOINED, tombstone_of(MEMBER), record_of(EPOCH, kafka.ShareGroupMetadataValueV39(epoch=4))),
             groups={"foo": "share Empty 4/0"},
         ),
         new_only(
             "4.0: topics, epoch and share-partitions",
-            told(EPOCH, kafka.ShareGroupMetadataValueV39(epoch=3)),
-            told(kafka.ShareGroupPartitionMetadataKey(**FOO), TOPICS_40),
-            told(STATE, STATE_40),
+            record_of(EPOCH, kafka.ShareGroupMetadataValueV39(epoch=3)),
+            record_of(kafka.ShareGroupPartitionMetadataKey(**FOO), TOPICS_40),
+            record_of(STATE, STATE_40),
             groups={"foo": "share Empty 3/0 topics shares"},
         ),
     )
@@ -207,9 +211,9 @@ OF_40 = tuple(
     for story in (
         new_only(
             "4.0: the topics' tombstone",
-            told(EPOCH, kafka.ShareGroupMetadataValueV39(epoch=3)),
-            told(kafka.ShareGroupPartitionMetadataKey(**FOO), TOPICS_40),
-            gone(kafka.ShareGroupPartitionMetadataKey(**FOO)),
+            record_of(EPOCH, kafka.ShareGroupMetadataValueV39(epoch=3)),
+            record_of(kafka.ShareGroupPartitionMetadataKey(**FOO), TOPICS_40),
+            tombstone_of(kafka.ShareGroupPartitionMetadataKey(**FOO)),
             groups={"foo": "share Empty 3/0"},
         ),
     )

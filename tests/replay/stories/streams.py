@@ -5,7 +5,7 @@ from typing import Any
 from offsets_tool.records import streams as kafka
 from offsets_tool.replay.changes import GroupOf, MemberOf
 from tests.replay.stories.consumer_records import new_only
-from tests.replay.story import Anomaly, At, Told, commit, gone, told
+from tests.replay.story import Anomaly, At, StoryRecord, commit, record_of, tombstone_of
 
 FOO: Any = {"group_id": "foo"}
 M1: Any = {"group_id": "foo", "member_id": "m1"}
@@ -20,24 +20,24 @@ CONFIGURED = (kafka.LastAssignmentConfig(key="num.standby.replicas", value="0"),
 REFUSED = "Kafka refuses to load it"
 
 
-def epoch(number: int, validated: int | None = 0) -> Told:
+def epoch(number: int, validated: int | None = 0) -> StoryRecord:
     """The group's epoch; `validated` None as 4.1 writes it, with neither topology epoch nor configuration."""
     later = {} if validated is None else {"validated_topology_epoch": validated}
     configs = () if validated is None else CONFIGURED
     value = kafka.StreamsGroupMetadataValue(
         epoch=number, metadata_hash=0, last_assignment_configs=configs, **later
     )
-    return told(EPOCH, value)
+    return record_of(EPOCH, value)
 
 
-def target_epoch(number: int) -> Told:
-    return told(
+def target_epoch(number: int) -> StoryRecord:
+    return record_of(
         TARGET_EPOCH,
         kafka.StreamsGroupTargetAssignmentMetadataValue(assignment_epoch=number, assignment_timestamp=12345),
     )
 
 
-def joined(member_id: str) -> Told:
+def joined(member_id: str) -> StoryRecord:
     value = kafka.StreamsGroupMemberMetadataValue(
         instance_id="instance",
         rack_id="rackid",
@@ -49,10 +49,10 @@ def joined(member_id: str) -> Told:
         user_endpoint=kafka.Endpoint(host="localhost", port=9999),
         client_tags=(kafka.KeyValue(key="key", value="value"),),
     )
-    return told(kafka.StreamsGroupMemberMetadataKey(group_id="foo", member_id=member_id), value)
+    return record_of(kafka.StreamsGroupMemberMetadataKey(group_id="foo", member_id=member_id), value)
 
 
-def owns(member_id: str, epoch: int, active: tuple[int, ...], state: int = STABLE) -> Told:
+def owns(member_id: str, epoch: int, active: tuple[int, ...], state: int = STABLE) -> StoryRecord:
     tasks = (kafka.TaskIds(subtopology_id="s", partitions=active, assignment_epochs=None),) if active else ()
     value = kafka.StreamsGroupCurrentMemberAssignmentValue(
         member_epoch=epoch,
@@ -65,10 +65,10 @@ def owns(member_id: str, epoch: int, active: tuple[int, ...], state: int = STABL
         standby_tasks_pending_revocation=(),
         warmup_tasks_pending_revocation=(),
     )
-    return told(kafka.StreamsGroupCurrentMemberAssignmentKey(group_id="foo", member_id=member_id), value)
+    return record_of(kafka.StreamsGroupCurrentMemberAssignmentKey(group_id="foo", member_id=member_id), value)
 
 
-def topology(number: int) -> Told:
+def topology(number: int) -> StoryRecord:
     part = kafka.Subtopology(
         subtopology_id="subtopology-1",
         source_topics=("source-topic",),
@@ -78,14 +78,14 @@ def topology(number: int) -> Told:
         repartition_source_topics=(),
         copartition_groups=(),
     )
-    return told(TOPOLOGY, kafka.StreamsGroupTopologyValue(epoch=number, subtopologies=(part,)))
+    return record_of(TOPOLOGY, kafka.StreamsGroupTopologyValue(epoch=number, subtopologies=(part,)))
 
 
 def tasks(*partitions: int) -> tuple[Any, ...]:
     return (kafka.TargetTaskIds(subtopology_id="s", partitions=partitions),)
 
 
-WANTS = told(
+WANTS = record_of(
     TARGET,
     kafka.StreamsGroupTargetAssignmentMemberValue(
         active_tasks=tasks(0, 1), standby_tasks=tasks(3), warmup_tasks=tasks(6)
@@ -111,58 +111,66 @@ MANAGER = (
         groups={"foo": "streams NotReady 0/0"},
         members=ONE_MEMBER,
     ),
-    manager("MemberMetadataTombstoneNotExisting", epoch(10), gone(MEMBER), groups=EMPTY_10),
+    manager("MemberMetadataTombstoneNotExisting", epoch(10), tombstone_of(MEMBER), groups=EMPTY_10),
     manager(
         "MemberMetadataTombstoneExisting",
         *(epoch(10), joined("m1"), WANTS),
-        *(gone(CURRENT), gone(TARGET), gone(MEMBER)),
+        *(tombstone_of(CURRENT), tombstone_of(TARGET), tombstone_of(MEMBER)),
         groups=EMPTY_10,
     ),
     manager(
         "MemberMetadataTombstoneExisting[not left]",
-        *(epoch(10), joined("m1"), gone(MEMBER)),
+        *(epoch(10), joined("m1"), tombstone_of(MEMBER)),
         groups=EMPTY_10,
         anomalies=(Anomaly(2, MemberOf("foo", "m1"), REFUSED),),
     ),
     manager(
         "MemberMetadataTombstoneExisting[target left]",
-        *(epoch(10), joined("m1"), WANTS, gone(CURRENT), gone(MEMBER)),
+        *(epoch(10), joined("m1"), WANTS, tombstone_of(CURRENT), tombstone_of(MEMBER)),
         groups=EMPTY_10,
         members={"foo": {"m1": WANTED}},
         anomalies=(Anomaly(4, MemberOf("foo", "m1"), REFUSED),),
     ),
     manager("Metadata", epoch(10), groups=EMPTY_10),
-    manager("EpochTombstoneNotExisting", gone(EPOCH)),
+    manager("EpochTombstoneNotExisting", tombstone_of(EPOCH)),
     manager(
         "EpochTombstoneExisting",
         *(epoch(10), target_epoch(10), joined("m1"), WANTS),
-        *(gone(TARGET), gone(CURRENT), gone(MEMBER), gone(TARGET_EPOCH), gone(EPOCH)),
+        *(
+            tombstone_of(TARGET),
+            tombstone_of(CURRENT),
+            tombstone_of(MEMBER),
+            tombstone_of(TARGET_EPOCH),
+            tombstone_of(EPOCH),
+        ),
     ),
     manager(
         "EpochTombstoneExisting[member left]",
-        *(epoch(10), target_epoch(10), joined("m1"), gone(EPOCH)),
+        *(epoch(10), target_epoch(10), joined("m1"), tombstone_of(EPOCH)),
         anomalies=(Anomaly(3, GroupOf("foo"), "1 member(s)"),),
     ),
     manager(
         "EpochTombstoneExisting[target epoch left]",
-        *(epoch(10), target_epoch(10), gone(EPOCH)),
+        *(epoch(10), target_epoch(10), tombstone_of(EPOCH)),
         anomalies=(Anomaly(2, GroupOf("foo"), "assignment epoch 10"),),
     ),
     manager(
         "TargetAssignmentMember", WANTS, groups={"foo": "streams Empty 0/0"}, members={"foo": {"m1": WANTED}}
     ),
-    manager("TargetAssignmentMemberTombstoneNonExisting", gone(TARGET)),
-    manager("TargetAssignmentMemberTombstoneExisting", epoch(10), WANTS, gone(TARGET), groups=EMPTY_10),
+    manager("TargetAssignmentMemberTombstoneNonExisting", tombstone_of(TARGET)),
+    manager(
+        "TargetAssignmentMemberTombstoneExisting", epoch(10), WANTS, tombstone_of(TARGET), groups=EMPTY_10
+    ),
     manager("TargetAssignmentMetadata", target_epoch(10), groups={"foo": "streams Empty 0/10"}),
-    manager("TargetAssignmentMetadataTombstoneNotExisting", gone(TARGET_EPOCH)),
+    manager("TargetAssignmentMetadataTombstoneNotExisting", tombstone_of(TARGET_EPOCH)),
     manager(
         "TargetAssignmentMetadataTombstoneExisting",
-        *(epoch(10), target_epoch(10), WANTS, gone(TARGET), gone(TARGET_EPOCH)),
+        *(epoch(10), target_epoch(10), WANTS, tombstone_of(TARGET), tombstone_of(TARGET_EPOCH)),
         groups={"foo": "streams Empty 10/-1"},
     ),
     manager(
         "TargetAssignmentMetadataTombstoneExisting[target left]",
-        *(epoch(10), target_epoch(10), WANTS, gone(TARGET_EPOCH)),
+        *(epoch(10), target_epoch(10), WANTS, tombstone_of(TARGET_EPOCH)),
         groups={"foo": "streams Empty 10/-1"},
         members={"foo": {"m1": WANTED}},
         anomalies=(Anomaly(3, GroupOf("foo"), REFUSED),),
@@ -173,10 +181,10 @@ MANAGER = (
         groups={"foo": "streams NotReady 0/0"},
         members={"foo": {"m1": "10 UNRELEASED_TASKS owns active.s:0,1,2"}},
     ),
-    manager("CurrentMemberAssignmentTombstoneNotExisting", epoch(10), gone(CURRENT), groups=EMPTY_10),
+    manager("CurrentMemberAssignmentTombstoneNotExisting", epoch(10), tombstone_of(CURRENT), groups=EMPTY_10),
     manager(
         "CurrentMemberAssignmentTombstoneExisting",
-        *(epoch(10), joined("m1"), owns("m1", 1, (0,)), gone(CURRENT)),
+        *(epoch(10), joined("m1"), owns("m1", 1, (0,)), tombstone_of(CURRENT)),
         groups={"foo": "streams NotReady 10/0"},
         members={"foo": {"m1": f"{WHO} -1 STABLE"}},
     ),
@@ -194,8 +202,8 @@ MANAGER = (
         members={"foo": {"A": f"{WHO} 14 STABLE owns active.s:5", "B": f"{WHO} 13 STABLE"}},
     ),
     manager("Topology", topology(12), groups={"foo": "streams Empty 0/0 topology 12"}),
-    manager("TopologyTombstoneNotExists", epoch(10), gone(TOPOLOGY), groups=EMPTY_10),
-    manager("TopologyTombstoneExists", epoch(10), topology(10), gone(TOPOLOGY), groups=EMPTY_10),
+    manager("TopologyTombstoneNotExists", epoch(10), tombstone_of(TOPOLOGY), groups=EMPTY_10),
+    manager("TopologyTombstoneExists", epoch(10), topology(10), tombstone_of(TOPOLOGY), groups=EMPTY_10),
 )
 
 STORIES = MANAGER

@@ -26,29 +26,29 @@ from tests.replay.story import (
     Anomaly,
     At,
     commit,
-    gone,
-    group_gone,
     group_metadata,
+    group_tombstone,
     member,
+    tombstone_of,
 )
 
 SHARD = tuple(
     new_only(f"GroupCoordinatorShardTest.testReplayStreamsGroup{name}", event, **parts)
     for name, event, parts in (
         ("Metadata", epoch(1), {"groups": {"foo": "streams Empty 1/0"}}),
-        ("MetadataWithNullValue", gone(EPOCH), {}),
+        ("MetadataWithNullValue", tombstone_of(EPOCH), {}),
         ("Topology", topology(0), {"groups": {"foo": "streams Empty 0/0 topology 0"}}),
-        ("TopologyWithNullValue", gone(TOPOLOGY), {}),
+        ("TopologyWithNullValue", tombstone_of(TOPOLOGY), {}),
         ("MemberMetadata", joined("m1"), {"groups": {"foo": "streams NotReady 0/0"}, "members": ONE_MEMBER}),
-        ("MemberMetadataWithNullValue", gone(MEMBER), {}),
+        ("MemberMetadataWithNullValue", tombstone_of(MEMBER), {}),
         ("TargetAssignmentMetadata", target_epoch(3), {"groups": {"foo": "streams Empty 0/3"}}),
-        ("TargetAssignmentMetadataWithNullValue", gone(TARGET_EPOCH), {}),
+        ("TargetAssignmentMetadataWithNullValue", tombstone_of(TARGET_EPOCH), {}),
         (
             "TargetAssignmentMember",
             WANTS,
             {"groups": {"foo": "streams Empty 0/0"}, "members": {"foo": {"m1": WANTED}}},
         ),
-        ("TargetAssignmentMemberKeyWithNullValue", gone(TARGET), {}),
+        ("TargetAssignmentMemberKeyWithNullValue", tombstone_of(TARGET), {}),
         (
             "CurrentMemberAssignment",
             owns("m1", 1, (0,)),
@@ -57,7 +57,7 @@ SHARD = tuple(
                 "members": {"foo": {"m1": "1 STABLE owns active.s:0"}},
             },
         ),
-        ("CurrentMemberAssignmentWithNullValue", gone(CURRENT), {}),
+        ("CurrentMemberAssignmentWithNullValue", tombstone_of(CURRENT), {}),
     )
 )
 
@@ -127,7 +127,14 @@ TOPOLOGIES = (
     ),
 )
 
-DELETED = (gone(CURRENT), gone(TARGET), gone(MEMBER), gone(TARGET_EPOCH), gone(EPOCH), gone(TOPOLOGY))
+DELETED = (
+    tombstone_of(CURRENT),
+    tombstone_of(TARGET),
+    tombstone_of(MEMBER),
+    tombstone_of(TARGET_EPOCH),
+    tombstone_of(EPOCH),
+    tombstone_of(TOPOLOGY),
+)
 
 KINDS = (
     new_only("deleted: the topology's tombstone comes after the group's", *AT_WORK, epoch(5, 2), DELETED),
@@ -135,7 +142,7 @@ KINDS = (
         "GroupMetadataManagerTest.testStreamsGroupHeartbeatWithEmptyClassicGroup",
         commit("foo", "bar", 0, 5),
         group_metadata("foo", 7),
-        (group_gone("foo"), joined("m1"), epoch(1), topology(0)),
+        (group_tombstone("foo"), joined("m1"), epoch(1), topology(0)),
         offsets={("foo", "bar", 0): At(5, 0)},
         groups={"foo": "streams Assigning 1/0 topology 0"},
         members=ONE_MEMBER,
@@ -143,7 +150,12 @@ KINDS = (
     new_only(
         "GroupMetadataManagerTest.testClassicGroupJoinWithEmptyStreamsGroup",
         *(epoch(3), target_epoch(3)),
-        (gone(TARGET_EPOCH), gone(EPOCH), gone(TOPOLOGY), group_metadata("foo", 0, protocol_type="")),
+        (
+            tombstone_of(TARGET_EPOCH),
+            tombstone_of(EPOCH),
+            tombstone_of(TOPOLOGY),
+            group_metadata("foo", 0, protocol_type=""),
+        ),
         groups={"foo": "classic Empty 0 -/-"},
     ),
     new_only(

@@ -29,7 +29,7 @@ from tests.evidence.copies import copy, rolled
 from tests.spark.derived.test_forget import LOG, jobs
 from tests.spark.kills import Killed, killed
 from tests.spark.lakes import files, ingest_here, no_session
-from tests.spark.replay.test_copies import tell
+from tests.spark.replay.test_copies import replay_here
 
 Row = dict[str, Any]
 
@@ -147,12 +147,12 @@ def grown(lake: Path) -> None:
 
 def grown_and_replayed(lake: Path) -> None:
     grown(lake)
-    tell(lake)
+    replay_here(lake)
 
 
 def a_gap(lake: Path) -> None:
     ingest_here(lake, rolled(lake.parent / "e", LOG, lost=4), cluster="e")
-    tell(lake)
+    replay_here(lake)
 
 
 CRITICAL, WARNING, NOTICE = Severity
@@ -309,7 +309,7 @@ def test_what_is_wrong_is_named_and_nothing_else(
     ("damage", "remedy"),
     [
         ("a killed ingest", lambda lake: ingest_here(lake, lake.parent / "c" / "more", cluster="c")),
-        ("checkpoints are left", tell),
+        ("checkpoints are left", replay_here),
         pytest.param("a killed job after a replay", jobs, marks=pytest.mark.deep),
     ],
 )

@@ -20,7 +20,7 @@ def lake(tmp_path: Path) -> Path:
     return root
 
 
-def said(folder: Path, name: str, *ats: int) -> str:
+def sample_file(folder: Path, name: str, *ats: int) -> str:
     """A file of samples at these times."""
     path = folder / f"{name}.jsonl"
     path.write_text(
@@ -35,11 +35,11 @@ def bring(lake: Path, cluster: str, *files: str) -> int:
 
 def test_a_sample_is_kept_once(lake: Path, tmp_path: Path) -> None:
     """Of its cluster, and of who says it."""
-    one, other = said(tmp_path, "one", 1, 2), said(tmp_path, "other", 2)
+    one, other = sample_file(tmp_path, "one", 1, 2), sample_file(tmp_path, "other", 2)
     assert bring(lake, "a", one) == 2
     assert bring(lake, "a", one) == 0
     assert bring(lake, "b", one) == 2
-    said(tmp_path, "one", 1, 2, 3)
+    sample_file(tmp_path, "one", 1, 2, 3)
     assert bring(lake, "a", one, other, one) == 2
     kept = {
         (row["cluster"], Path(row["source"]).stem, row["timestamp"], row["run"]) for row in rows(lake, "ends")
@@ -57,7 +57,7 @@ def test_a_sample_is_kept_once(lake: Path, tmp_path: Path) -> None:
 
 def test_a_cluster_that_the_lake_does_not_have_is_refused(lake: Path, tmp_path: Path) -> None:
     """A misspelt name would keep ends that no group is ever counted against."""
-    asked = EndsRequest(files=[said(tmp_path, "one", 1)], cluster="prodd")
+    asked = EndsRequest(files=[sample_file(tmp_path, "one", 1)], cluster="prodd")
     with pytest.raises(UsageError, match="the lake has no such cluster; it has prod, test"):
         add_ends(lake, asked, {"test": 0, "prod": 0})
     assert rows(lake, "ends") == []
@@ -65,7 +65,7 @@ def test_a_cluster_that_the_lake_does_not_have_is_refused(lake: Path, tmp_path: 
 
 def test_what_is_there_is_not_read_where_nothing_is_brought(lake: Path, tmp_path: Path) -> None:
     """Nor of other clusters; so it is not missed."""
-    one = said(tmp_path, "one", 1)
+    one = sample_file(tmp_path, "one", 1)
     bring(lake, "a", one)
     for path in (lake / ENDS.name).glob("*.parquet"):
         path.unlink()

@@ -15,14 +15,14 @@ from pyspark.sql import SparkSession
 from offsets_tool.checkpoint import VERSION
 from offsets_tool.cli import main
 from offsets_tool.errors import OffsetsToolError, UsageError
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.expiry.rows import ExpiryRow, expiry_row
 from spark.derived.derive import Derived
 from spark.derived.expiry import expiry
 from spark.lake.compact import compact
 from tests.depth import DEEP
 from tests.spark.derived.two_clusters import at_each_commit, half_derived, kill, together
-from tests.spark.histories import rows, tell
+from tests.spark.histories import replay_lake, rows
 from tests.spark.lakes import CORPORA, files, ingest_here
 
 pytestmark = pytest.mark.spark
@@ -42,7 +42,7 @@ _TIMES = ("expires_at", "removed_at", "expected_at")
 
 
 def derive(session: SparkSession, lake: Path, **asked: Any) -> Derived:
-    return expiry(str(lake), lambda: session, PolicyGiven(**asked))
+    return expiry(str(lake), lambda: session, PolicyOverrides(**asked))
 
 
 def found(lake: Path) -> list[ExpiryRow]:
@@ -51,7 +51,7 @@ def found(lake: Path) -> list[ExpiryRow]:
     return [expiry_row(row) for row in told]
 
 
-def said(*args: object) -> list[ExpiryRow]:
+def expiry_of_command(*args: object) -> list[ExpiryRow]:
     """By `offsets-tool expiry`."""
     result = CliRunner().invoke(main, ["expiry", *map(str, args), "--format", "jsonl"])
     assert result.exit_code == 0, result.output
@@ -72,7 +72,7 @@ def lake(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     made = tmp_path_factory.mktemp("lake")
     for corpus in TOLD:
         ingest_here(made, CORPORA / corpus / "segments", cluster=corpus)
-    tell(session, made)
+    replay_lake(session, made)
     return made
 
 
@@ -90,7 +90,7 @@ def test_expiry_is_that_of_the_command_line(
     session: SparkSession, lake: Path, asked: dict[str, Any], options: tuple[str, ...]
 ) -> None:
     done = derive(session, lake, **asked)
-    expected = [row for corpus in TOLD for row in said(CORPORA / corpus / "segments", *options)]
+    expected = [row for corpus in TOLD for row in expiry_of_command(CORPORA / corpus / "segments", *options)]
     assert found(lake) == expected
     assert {row.status for row in expected} == {"live", "removed"}
     assert sum(done.rows.values()) == len(expected)
@@ -109,7 +109,7 @@ PARTS = [CORPORA / "2.8.2-expiry" / "segments" / f"__consumer_offsets-{number}" 
 
 
 def expected_of(folder: Path) -> list[ExpiryRow]:
-    return [*said(PARTS[0]), *said(together(folder / "both", PARTS))]
+    return [*expiry_of_command(PARTS[0]), *expiry_of_command(together(folder / "both", PARTS))]
 
 
 @pytest.mark.parametrize("is_compact", [False, pytest.param(True, marks=pytest.mark.deep)])
@@ -168,7 +168,7 @@ def test_a_lake_of_an_earlier_release_is_told_anew_first(
         path.write_bytes(gzip.compress(told.replace(known, earlier, 1)))
     with pytest.raises(OffsetsToolError, match=rf"version {VERSION - 1}.*run offsets-spark replay"):
         derive(session, lake)
-    done = tell(session, lake)
+    done = replay_lake(session, lake)
     assert len(done.notes) == len(done.partitions) == 3 and all(
         row["is_from_start"] for row in done.partitions
     )
@@ -184,12 +184,12 @@ def test_a_checkpoint_torn_behind_its_beginning_is_lost_to_the_next_replay(
     (torn,) = (row for row in rows(lake, "replays") if row["cluster"] == "b" and row["run"] == 2)
     path = lake / "_checkpoints" / torn["checkpoint"]
     path.write_bytes(path.read_bytes()[:-9])
-    assert tell(session, lake).run is None
+    assert replay_lake(session, lake).run is None
     with pytest.raises(OffsetsToolError, match=rf"{path.name}.*it was removed: run offsets-spark replay"):
         derive(session, lake)
     with pytest.raises(OffsetsToolError, match=rf"{path.name}.*run offsets-spark replay"):
         derive(session, lake)
-    (anew,) = tell(session, lake).partitions
+    (anew,) = replay_lake(session, lake).partitions
     assert (anew["log_partition"], anew["is_from_start"]) == (torn["log_partition"], True)
     derive(session, lake)
     assert found(lake) == expected_of(tmp_path)
@@ -198,9 +198,9 @@ def test_a_checkpoint_torn_behind_its_beginning_is_lost_to_the_next_replay(
 def test_a_coordinator_that_was_said_proves_no_release(session: SparkSession, tmp_path: Path) -> None:
     """The log is of 2.8, replayed as the new coordinator would."""
     ingest_here(tmp_path, PARTS[0], cluster="a")
-    tell(session, tmp_path, "new")
+    replay_lake(session, tmp_path, "new")
     derive(session, tmp_path)
-    assert found(tmp_path) == said(PARTS[0], "--coordinator", "new")
+    assert found(tmp_path) == expiry_of_command(PARTS[0], "--coordinator", "new")
     assert {row.release for row in found(tmp_path)} == {"3.9"}
 
 

@@ -25,7 +25,7 @@ from spark.runtime import rows as runtime
 from tests.depth import DEEP
 from tests.replay.random_logs import READERS, RandomLog, segment
 from tests.spark.derived.two_clusters import at_each_commit, half_derived, kill, together
-from tests.spark.histories import rows, tell
+from tests.spark.histories import replay_lake, rows
 from tests.spark.lakes import CORPORA, files, ingest_here, no_session
 
 pytestmark = pytest.mark.spark
@@ -49,7 +49,7 @@ def found(lake: Path) -> list[Finding]:
     return list(map(_row, told))
 
 
-def said(*args: object) -> list[Finding]:
+def findings_of_command(*args: object) -> list[Finding]:
     """By `offsets-tool findings`."""
     result = CliRunner().invoke(main, ["findings", *map(str, args), "--format", "jsonl"])
     assert result.exit_code == 0, result.output
@@ -96,13 +96,13 @@ def lake(session: SparkSession, evidence: dict[str, Path], tmp_path_factory: pyt
     made = tmp_path_factory.mktemp("lake")
     for cluster, path in evidence.items():
         ingest_here(made, path, cluster=cluster)
-    tell(session, made)
+    replay_lake(session, made)
     find(session, made)
     return made
 
 
 def test_findings_are_those_of_the_command_line(lake: Path, evidence: dict[str, Path]) -> None:
-    expected = [each for cluster in sorted(evidence) for each in said(evidence[cluster])]
+    expected = [each for cluster in sorted(evidence) for each in findings_of_command(evidence[cluster])]
     assert found(lake) == expected
     assert len({row.kind for row in expected}) > 8
 
@@ -159,7 +159,7 @@ def small(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 def expected_of(folder: Path) -> list[Finding]:
-    return [*said(PARTS[0]), *said(together(folder / "both", PARTS))]
+    return [*findings_of_command(PARTS[0]), *findings_of_command(together(folder / "both", PARTS))]
 
 
 def test_nothing_new_writes_nothing_and_what_is_new_takes_the_place_of_what_there_was(
@@ -196,13 +196,13 @@ def test_several_retentions_the_first_counts(small: Path, tmp_path: Path) -> Non
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["ledger"] == {"clusters": 1}
     of_a = sorted((_row(row) for row in rows(lake, "findings") if row["cluster"] == "a"), key=repr)
-    assert of_a == said(PARTS[0], *options[:4])
+    assert of_a == findings_of_command(PARTS[0], *options[:4])
 
 
 def test_a_cluster_that_fails_stops_no_other(session: SparkSession, tmp_path: Path) -> None:
     for cluster in ("a", "b"):
         ingest_here(tmp_path, PARTS[0], cluster=cluster)
-        tell(session, tmp_path)
+        replay_lake(session, tmp_path)
     of_a, _ = sorted(
         (tmp_path / OFFSET_HISTORY.name).glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns
     )
@@ -211,10 +211,10 @@ def test_a_cluster_that_fails_stops_no_other(session: SparkSession, tmp_path: Pa
     done = CliRunner().invoke(lake_main, ["findings", "--lake", str(tmp_path)])
     assert done.exit_code == 1
     assert f"findings of cluster 'a': {of_a}: " in done.stderr and "1 part(s) of the work" in done.stderr
-    assert found(tmp_path) == said(PARTS[0])
+    assert found(tmp_path) == findings_of_command(PARTS[0])
     of_a.write_bytes(whole)
     find(session, tmp_path)
-    assert found(tmp_path) == 2 * said(PARTS[0])
+    assert found(tmp_path) == 2 * findings_of_command(PARTS[0])
 
 
 def test_what_is_not_there_is_refused(small: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from offsets_tool.errors import UsageError
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.lake.tables import ALL_TABLES
 from offsets_tool.log.archive.delta import delta_rows
 from spark.derived.expiry import expiry
@@ -21,7 +21,7 @@ from tests.replay.story import commit
 from tests.replay.story_segments import in_order
 from tests.spark.kills import Killed, killed
 from tests.spark.lakes import ingest_here, no_session
-from tests.spark.replay.test_copies import tell
+from tests.spark.replay.test_copies import replay_here
 
 PASSING = {
     *("run", "ingest_run", "checkpoint", "basis", "records", "is_from_start"),
@@ -32,9 +32,9 @@ LOG = in_order(*(commit(f"g{at % 5}", "t", 0, at) for at in range(12)))
 
 
 def jobs(lake: Path) -> None:
-    tell(lake)
+    replay_here(lake)
     lag(str(lake), no_session, LagRequest())
-    expiry(str(lake), no_session, PolicyGiven())
+    expiry(str(lake), no_session, PolicyOverrides())
     assert not run_findings(str(lake), no_session).problems
 
 
@@ -105,7 +105,7 @@ def test_killed_it_is_completed_by_the_same_command_alone(
     with pytest.raises(Killed), killed(step, before=False):
         forget(*asked)
     for job in (
-        tell,
+        replay_here,
         lambda lake: ingest_here(lake, nights[0], cluster="c"),
         lambda lake: forget(str(lake), "c"),
     ):
@@ -161,8 +161,8 @@ def test_a_partition_is_mended_by_forgetting_what_does_not_belong(tmp_path: Path
         folder = copy(tmp_path / name, LOG)
         (folder / "meta.properties").write_text(f"version=0\nbroker.id=1\ncluster.id={name}\n")
         ingest_here(tmp_path / "lake", folder, cluster="c")
-    assert len(tell(tmp_path / "lake").problems) == 1
+    assert len(replay_here(tmp_path / "lake").problems) == 1
     shutil.rmtree(tmp_path / "two")
     forget(str(tmp_path / "lake"), "c", str(tmp_path / "two"))
-    done = tell(tmp_path / "lake")
+    done = replay_here(tmp_path / "lake")
     assert not done.problems and [row["problem"] for row in done.partitions] == [None]

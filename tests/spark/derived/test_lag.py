@@ -37,7 +37,7 @@ from tests.depth import DEEP
 from tests.lag.one_by_one import effective_commits
 from tests.lag.test_data_log import SAID, STABLE
 from tests.spark.derived.two_clusters import at_each_commit, half_derived, kill, together
-from tests.spark.histories import rows, tell
+from tests.spark.histories import replay_lake, rows
 from tests.spark.lakes import CORPORA, files, ingest_here
 
 pytestmark = pytest.mark.spark
@@ -120,7 +120,7 @@ def plain(
 def _histories(changes: list[tuple[int | None, int, Change]]) -> Iterator[OffsetHistoryRow]:
     for number in dict.fromkeys(number for number, _, _ in changes):
         history = History()
-        rows = [row for at, _, change in changes if at == number for row in history.fold(change)]
+        rows = [row for at, _, change in changes if at == number for row in history.observe_change(change)]
         rows += [*history.flush(), *history.open_rows()]
         yield from (row for row in rows if isinstance(row, OffsetHistoryRow))
 
@@ -132,7 +132,7 @@ def lake(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     for corpus, path in EVIDENCE.items():
         ingest_here(made, path, cluster=corpus)
     ingest_here(made, BROKER, cluster="lag")
-    tell(session, made)
+    replay_lake(session, made)
     return made
 
 
@@ -220,7 +220,7 @@ def test_a_directory_read_again_is_not_a_topic_made_anew(session: SparkSession, 
     whole = log.read_bytes()
     log.write_bytes(whole[: 12 + int.from_bytes(whole[8:12], "big")])
     ingest_here(tmp_path / "lake", broker, cluster="lag")
-    tell(session, tmp_path / "lake")
+    replay_lake(session, tmp_path / "lake")
     ends = EndsRequest(paths=[str(broker)])
     count(session, tmp_path / "lake", ends=ends)
     log.write_bytes(whole)

@@ -19,7 +19,7 @@ from spark.derived.lag import LagRequest, lag
 from spark.lake.compact import compact
 from tests.spark.derived.test_lag import count, found, plain
 from tests.spark.derived.two_clusters import kill
-from tests.spark.histories import rows, tell
+from tests.spark.histories import replay_lake, rows
 from tests.spark.lakes import ingest_here
 
 pytestmark = pytest.mark.spark
@@ -58,7 +58,7 @@ class Evidence:
         self._logs.setdefault(log_partition, []).extend(commits)
         self._write(self._folder / "logs")
         ingest_here(self.lake, self._folder / "logs", cluster="c")
-        tell(self._session, self.lake)
+        replay_lake(self._session, self.lake)
 
     def _write(self, folder: Path) -> Path:
         for number, commits in self._logs.items():

@@ -9,9 +9,9 @@ import pytest
 from spark.run import run_findings
 from tests.corpora import CORPORA, REPLICATED
 from tests.log.encoded_batches import record, v2
-from tests.spark.derived.test_findings import found, said
+from tests.spark.derived.test_findings import findings_of_command, found
 from tests.spark.lakes import ingest_here, no_session
-from tests.spark.replay.test_copies import copies_of, tell
+from tests.spark.replay.test_copies import copies_of, replay_here
 
 DAMAGED = ("2.4.1-mix", "3.9.2-txn")
 SEEDS = [1, *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(2, 40))]
@@ -19,7 +19,7 @@ OF_LOG = {"unreadable_records", "foreign_records", "records_abandoned", "copies_
 
 
 def job(lake: Path) -> None:
-    assert not tell(lake).problems
+    assert not replay_here(lake).problems
     assert not run_findings(str(lake), no_session).problems
 
 
@@ -78,7 +78,9 @@ def test_damage(tmp_path: Path, seed: int) -> None:
         ingest_here(lake, *paths, cluster=cluster)
     job(lake)
     assert found(lake) == [
-        each for cluster in sorted(clusters) for each in said(*clusters[cluster], "--view", "evidence")
+        each
+        for cluster in sorted(clusters)
+        for each in findings_of_command(*clusters[cluster], "--view", "evidence")
     ]
     assert of_log(lake) & OF_LOG
 
@@ -87,5 +89,5 @@ def test_a_fork(tmp_path: Path) -> None:
     copies = copies_of(REPLICATED / "4.1.2-unclean")
     ingest_here(tmp_path, *copies, cluster="c")
     job(tmp_path)
-    assert found(tmp_path) == said(*copies, "--view", "evidence")
+    assert found(tmp_path) == findings_of_command(*copies, "--view", "evidence")
     assert "records_abandoned" in of_log(tmp_path)

@@ -18,7 +18,7 @@ from tests.replay.story_segments import in_order, segment
 from tests.spark.histories import histories
 from tests.spark.kills import Killed, killed
 from tests.spark.lakes import ingest_here
-from tests.spark.replay.test_copies import tell
+from tests.spark.replay.test_copies import replay_here
 
 LOG = in_order(*(commit(f"g{at % 3}", "t", 0, at) for at in range(12)))
 """Commits of three groups in turn, a second apart, the first at a second after 1970."""
@@ -37,7 +37,7 @@ HELD = {
 """What of open rows follows from what was written last for each key."""
 
 
-def held(lake: Path) -> dict[str, list[str]]:
+def rows_at_the_end(lake: Path) -> dict[str, list[str]]:
     """What holds at the end of the log."""
     found = histories(lake)
     return {
@@ -73,7 +73,7 @@ def lake(tmp_path: Path) -> Path:
     for cluster, nights in {"c": (LOG[:8], LOG), "d": (young,)}.items():
         for number, log in enumerate(nights):
             ingest_here(tmp_path / "lake", copy(tmp_path / cluster / str(number), log), cluster=cluster)
-    tell(tmp_path / "lake")
+    replay_here(tmp_path / "lake")
     return tmp_path / "lake"
 
 
@@ -98,17 +98,17 @@ def lake(tmp_path: Path) -> Path:
 def test_what_holds_is_replayed_from_what_is_left(tmp_path: Path, corpus: str, share: float) -> None:
     lake = tmp_path / "lake"
     ingest_here(lake, CORPORA / corpus / "segments", cluster="c")
-    tell(lake)
-    before, holds = histories(lake), held(lake)
+    replay_here(lake)
+    before, holds = histories(lake), rows_at_the_end(lake)
     times = sorted(delta_rows(lake / "log", ["timestamp"]).column("timestamp").to_pylist())
     done = older_than(lake, times[int((len(times) - 1) * share)] + 1)
     assert sum(each.dropped_records for each in done.partitions) > len(times) * share / 5
     assert wrong(lake) == []
     assert histories(lake) == before
     shutil.rmtree(lake / "_checkpoints")
-    again = tell(lake)
+    again = replay_here(lake)
     found, left = (
-        held(lake),
+        rows_at_the_end(lake),
         delta_rows(lake / "events", ["group", "log_partition", "log_offset"]).to_pylist(),
     )
     # As a cleaner does: of a group whose transactions all were aborted, nothing is left, nor the group.
@@ -136,7 +136,7 @@ def test_ranges_of_one_run_lose_their_own_records(tmp_path: Path, monkeypatch: p
     """A long file is read in pieces, each with a row of its own."""
     monkeypatch.setattr("spark.ingest.plan.PIECE", 250)
     ingest_here(tmp_path / "lake", copy(tmp_path / "c", LOG), cluster="c")
-    tell(tmp_path / "lake")
+    replay_here(tmp_path / "lake")
     older_than(tmp_path / "lake", 9_000)
     told = [
         (row["first_offset"], row["last_offset"], row["dropped_records"])
@@ -165,7 +165,7 @@ def test_what_went_does_not_come_back_and_replays_go_on(lake: Path, tmp_path: Pa
     )
     for each in (lake, whole):
         ingest_here(each, more, cluster="c")
-        tell(each)
+        replay_here(each)
     assert histories(lake) == histories(whole)
     assert wrong(lake) == []
     replays = delta_rows(lake / "replays").to_pylist()
@@ -198,7 +198,7 @@ def test_what_is_in_no_history_yet_stays(lake: Path, tmp_path: Path) -> None:
     done = older_than(lake, 9_000)
     assert done.partitions == []
     assert "partition 3 of cluster 'c' is left as it is: its histories do not have all of it" in done.notes[0]
-    tell(lake)
+    replay_here(lake)
     assert older_than(lake, 9_000).partitions != []
 
 
@@ -206,6 +206,6 @@ def test_a_source_can_be_forgotten_afterwards(lake: Path, tmp_path: Path) -> Non
     """The second night inherits what is left of the first one's records, and how many are gone."""
     older_than(lake, 9_000)
     forget(str(lake), "c", str(tmp_path / "c" / "0"))
-    tell(lake)
+    replay_here(lake)
     assert wrong(lake) == []
     assert offsets(lake) == sorted([*range(5, 12), *range(3)])

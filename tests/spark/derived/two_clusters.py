@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark.derived.derive import Derived
-from tests.spark.histories import tell
+from tests.spark.histories import replay_lake
 from tests.spark.kills import Killed, killed
 from tests.spark.lakes import ingest_here
 
@@ -19,10 +19,10 @@ def half_derived(session: SparkSession, lake: Path, parts: Sequence[Path], job: 
     """Two clusters of one part, derived; then "b" got the other part, which was replayed."""
     for cluster in ("a", "b"):
         ingest_here(lake, parts[0], cluster=cluster)
-    tell(session, lake)
+    replay_lake(session, lake)
     job(session, lake)
     ingest_here(lake, parts[1], cluster="b")
-    tell(session, lake)
+    replay_lake(session, lake)
     return lake
 
 

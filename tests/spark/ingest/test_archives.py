@@ -16,10 +16,10 @@ from tests.spark.lakes import (
     SEGMENT,
     bring,
     ingest_here,
-    place,
     plain,
     rows,
     rows_end,
+    write_segment,
 )
 
 
@@ -100,7 +100,7 @@ def test_one_bad_file_of_a_folder_does_not_hide_the_others(
 ) -> None:
     """Segments too. A bad file is looked at again when it has changed; foreign JSON is nothing."""
     folder, lake = tmp_path / "data", tmp_path / "lake"
-    sound = place(folder, SEGMENT.read_bytes())
+    sound = write_segment(folder, SEGMENT.read_bytes())
     packed = folder / "__consumer_offsets-4" / f"{9:020d}.log.gz"
     packed.write_bytes(gzip.compress(SEGMENT.read_bytes())[:-20])
     (folder / "night.tar").write_bytes(b"no tar")

@@ -14,10 +14,10 @@ from tests.spark.lakes import (
     comparable,
     content,
     ingest_here,
-    place,
     plain,
     rows,
     rows_end,
+    write_segment,
 )
 
 
@@ -26,7 +26,7 @@ def test_a_grown_segment_is_read_on(tmp_path: Path, seed: int) -> None:
     data = SEGMENT.read_bytes()
     cuts = sorted(random.Random(seed).sample(range(len(data)), 2))
     for cut in (*cuts, len(data)):
-        path = place(tmp_path, data[:cut])
+        path = write_segment(tmp_path, data[:cut])
         ingest_here(tmp_path / "steps", path)
     ingest_here(tmp_path / "once", path)
     assert content(tmp_path / "steps", "log", "events") == content(tmp_path / "once", "log", "events")
@@ -39,13 +39,13 @@ def test_a_grown_segment_is_read_on(tmp_path: Path, seed: int) -> None:
 
 def test_a_torn_tail_waits(tmp_path: Path) -> None:
     data = SEGMENT.read_bytes()
-    path = place(tmp_path, data[:-5])
+    path = write_segment(tmp_path, data[:-5])
     ingest_here(tmp_path / "lake", path)
     (row,) = rows(tmp_path / "lake", "sources")
     assert row["tail_kind"] == "torn tail" and row["tail_bytes"] > 0 and row["bytes_unreadable"] == 0
     assert row["range_end"] + row["tail_bytes"] == row["file_size"]
     assert row["file_sha256"] == hashlib.sha256(data[:-5]).hexdigest()
-    place(tmp_path, data[:-4])
+    write_segment(tmp_path, data[:-4])
     assert ingest_here(tmp_path / "lake", path).run is None
 
 
@@ -54,7 +54,7 @@ def test_a_file_without_a_whole_batch_goes_on_from_its_begin(tmp_path: Path, fir
     """Once, whatever order the rows of `sources` come in."""
     data = SEGMENT.read_bytes()
     for size in (first, first and first + 9, rows_end(data), len(data)):
-        path = place(tmp_path, data[:size])
+        path = write_segment(tmp_path, data[:size])
         ingest_here(tmp_path / "lake", path)
         assert ingest_here(tmp_path / "lake", path).run is None
     ingest_here(tmp_path / "once", path)
@@ -65,9 +65,9 @@ def test_zeros_are_overwritten(tmp_path: Path) -> None:
     """A preallocated segment."""
     data = SEGMENT.read_bytes()
     half = rows_end(data)
-    path = place(tmp_path, data[:half] + bytes(len(data) - half))
+    path = write_segment(tmp_path, data[:half] + bytes(len(data) - half))
     ingest_here(tmp_path / "lake", path)
-    place(tmp_path, data)
+    write_segment(tmp_path, data)
     ingest_here(tmp_path / "lake", path)
     ingest_here(tmp_path / "once", path)
     assert content(tmp_path / "lake", "events") == content(tmp_path / "once", "events")
@@ -77,26 +77,26 @@ def test_zeros_are_overwritten(tmp_path: Path) -> None:
 def test_damage_that_batches_follow_is_settled(tmp_path: Path) -> None:
     """Bytes that were a tail, and then have batches behind them."""
     data, half = SEGMENT.read_bytes(), rows_end(SEGMENT.read_bytes())
-    path = place(tmp_path, data[:half] + b"\xff" * 100)
+    path = write_segment(tmp_path, data[:half] + b"\xff" * 100)
     ingest_here(tmp_path / "lake", path)
-    place(tmp_path, data[:half] + b"\xff" * 100 + data[half:])
+    write_segment(tmp_path, data[:half] + b"\xff" * 100 + data[half:])
     ingest_here(tmp_path / "lake", path)
     first, second = rows(tmp_path / "lake", "sources")
     assert (first["range_end"], first["tail_bytes"], first["tail_kind"]) == (half, 100, "damage")
     assert second["range_start"] == half and second["bytes_unreadable"] == 100
     assert [(u["position"], u["size"]) for u in second["unreadable"]] == [(half, 100)]
-    ingest_here(tmp_path / "whole", place(tmp_path / "whole_log", data))
+    ingest_here(tmp_path / "whole", write_segment(tmp_path / "whole_log", data))
     assert len(rows(tmp_path / "lake", "events")) == len(rows(tmp_path / "whole", "events"))
 
 
 @pytest.mark.parametrize("change", ["compacted", "shrunk", "same size"])
 def test_a_rewritten_file_is_another_generation(tmp_path: Path, change: str) -> None:
     data, half = SEGMENT.read_bytes(), rows_end(SEGMENT.read_bytes())
-    path = place(tmp_path, data)
+    path = write_segment(tmp_path, data)
     ingest_here(tmp_path / "lake", path)
     other = {"compacted": data[half:], "shrunk": data[:half], "same size": data[half:] + data[:half]}[change]
     path.unlink()
-    place(tmp_path, other)
+    write_segment(tmp_path, other)
     ingest_here(tmp_path / "lake", path)
     ingest_here(tmp_path / "other", path)
     events = content(tmp_path / "lake", "events")["events"]
@@ -108,7 +108,7 @@ def test_a_rewritten_file_is_another_generation(tmp_path: Path, change: str) -> 
 
 
 def test_a_touched_file_is_not_read_again(tmp_path: Path) -> None:
-    path = place(tmp_path, SEGMENT.read_bytes())
+    path = write_segment(tmp_path, SEGMENT.read_bytes())
     ingest_here(tmp_path / "lake", path)
     os.utime(path, (1, 1))
     assert ingest_here(tmp_path / "lake", path).run is None
@@ -116,12 +116,12 @@ def test_a_touched_file_is_not_read_again(tmp_path: Path) -> None:
 
 def test_a_file_rewritten_to_the_same_size_and_time_is_read_again(tmp_path: Path) -> None:
     data = bytearray(SEGMENT.read_bytes())
-    path = place(tmp_path, bytes(data))
+    path = write_segment(tmp_path, bytes(data))
     ingest_here(tmp_path / "lake", path)
     times = path.stat()
     # The base offset is under no checksum: the file is as sound as before.
     data[7] ^= 1
-    place(tmp_path, bytes(data))
+    write_segment(tmp_path, bytes(data))
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert ingest_here(tmp_path / "lake", path).run is not None
     assert [row["generation"] for row in rows(tmp_path / "lake", "sources")] == [1, 2]
@@ -129,7 +129,10 @@ def test_a_file_rewritten_to_the_same_size_and_time_is_read_again(tmp_path: Path
 
 
 def test_a_file_that_is_gone_stays_in_the_lake(tmp_path: Path) -> None:
-    kept, gone = place(tmp_path, SEGMENT.read_bytes()), place(tmp_path, SEGMENT.read_bytes(), 7)
+    kept, gone = (
+        write_segment(tmp_path, SEGMENT.read_bytes()),
+        write_segment(tmp_path, SEGMENT.read_bytes(), 7),
+    )
     ingest_here(tmp_path / "lake", tmp_path)
     before = content(tmp_path / "lake")
     gone.unlink()
@@ -138,7 +141,7 @@ def test_a_file_that_is_gone_stays_in_the_lake(tmp_path: Path) -> None:
 
 
 def test_pieces_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = place(tmp_path, SEGMENT.read_bytes())
+    path = write_segment(tmp_path, SEGMENT.read_bytes())
     ingest_here(tmp_path / "whole", path)
     monkeypatch.setattr(plan, "PIECE", 700)
     monkeypatch.setattr(plan, "SMALLEST_UNIT", 1000)
@@ -156,11 +159,11 @@ def test_damage_across_the_end_of_pieces_is_left_to_the_next_run(
     """The tail begins in one piece and ends in another that has no batch at all."""
     monkeypatch.setattr(plan, "PIECE", 700)
     data, half = SEGMENT.read_bytes(), rows_end(SEGMENT.read_bytes())
-    path = place(tmp_path, data[:half] + b"\xff" * 3000)
+    path = write_segment(tmp_path, data[:half] + b"\xff" * 3000)
     ingest_here(tmp_path / "lake", path)
     sources = rows(tmp_path / "lake", "sources")
     assert (sources[-1]["range_end"], sources[-1]["tail_bytes"]) == (half, 3000)
-    place(tmp_path, data[:half] + b"\xff" * 3000 + data[half:])
+    write_segment(tmp_path, data[:half] + b"\xff" * 3000 + data[half:])
     ingest_here(tmp_path / "lake", path)
     sources = rows(tmp_path / "lake", "sources")
     assert [row["range_start"] for row in sources] == [0, *(row["range_end"] for row in sources[:-1])]
@@ -169,11 +172,11 @@ def test_damage_across_the_end_of_pieces_is_left_to_the_next_run(
 
 
 def test_empty_files_have_a_row(tmp_path: Path) -> None:
-    lake, path = tmp_path / "lake", place(tmp_path, b"")
+    lake, path = tmp_path / "lake", write_segment(tmp_path, b"")
     assert ingest_here(lake, path).run == 1
     (row,) = rows(lake, "sources")
     assert (row["bytes"], row["records"], row["file_size"]) == (0, 0, 0)
     assert ingest_here(lake, path).run is None
-    place(tmp_path, SEGMENT.read_bytes())
+    write_segment(tmp_path, SEGMENT.read_bytes())
     assert ingest_here(lake, path).run == 2
     assert comparable(lake) == plain(path)

@@ -18,9 +18,9 @@ from tests.spark.lakes import (
     comparable,
     content,
     files,
-    place,
     plain,
     rows,
+    write_segment,
 )
 
 pytestmark = pytest.mark.spark
@@ -82,7 +82,7 @@ def test_copies_of_one_partition_stay_apart(session: SparkSession, tmp_path: Pat
 
 
 def test_the_cluster_is_named_by_hand_or_by_the_broker(session: SparkSession, tmp_path: Path) -> None:
-    path = place(tmp_path / "data", SEGMENT.read_bytes())
+    path = write_segment(tmp_path / "data", SEGMENT.read_bytes())
     (tmp_path / "data" / "meta.properties").write_text("version=1\ncluster.id=abc\nnode.id=3\n")
     bring(session, tmp_path / "lake", path)
     bring(session, tmp_path / "lake", path, cluster="prod")
@@ -99,7 +99,7 @@ def test_a_path_without_logs_changes_nothing(session: SparkSession, tmp_path: Pa
 
 
 def test_a_lake_is_no_source_of_its_own(session: SparkSession, tmp_path: Path) -> None:
-    place(tmp_path, SEGMENT.read_bytes())
+    write_segment(tmp_path, SEGMENT.read_bytes())
     bring(session, tmp_path / "lake", tmp_path)
     assert bring(session, tmp_path / "lake", tmp_path).run is None
     assert len(rows(tmp_path / "lake", "sources")) == 1

@@ -12,7 +12,7 @@ from tests.replay.story import commit
 from tests.replay.story_segments import in_order, segment
 from tests.spark.histories import histories, rows
 from tests.spark.lakes import content, ingest_here
-from tests.spark.replay.test_copies import by_evidence, tell
+from tests.spark.replay.test_copies import by_evidence, replay_here
 
 LOG = in_order(*(commit("g", "t", 0, at) for at in range(12)))
 
@@ -35,7 +35,7 @@ def test_what_a_night_had_is_not_stored_again(tmp_path: Path) -> None:
     for number, night in enumerate(nights(tmp_path)):
         done = ingest_here(lake, night, cluster="c")
         assert (done.stored, done.sums["records"]) == (4, 4 * number + 4)
-        (row,) = tell(lake).partitions
+        (row,) = replay_here(lake).partitions
         assert (row["records"], row["is_from_start"], row["copies"]) == (4, number == 0, [])
     assert stored(lake) == [
         (4, None),
@@ -96,5 +96,5 @@ def test_what_is_read_as_a_whole_is_known_as_a_whole(tmp_path: Path, packed: str
     for path in paths:
         done = ingest_here(tmp_path / "lake", path, cluster="c")
     assert (done.stored, done.sums["records"]) == (0, len(LOG))
-    assert not tell(tmp_path / "lake").problems
+    assert not replay_here(tmp_path / "lake").problems
     assert histories(tmp_path / "lake") == by_evidence(paths)

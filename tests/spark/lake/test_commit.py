@@ -13,8 +13,9 @@ from pyspark.sql import SparkSession
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.log.archive.delta import delta_rows
 from spark.ingest.ingest import Writer
-from spark.lake.commit import ArrowLake, SparkLake
+from spark.lake.commit import ArrowLake
 from spark.lake.parquet import NewFile
+from spark.lake.spark_lake import SparkLake
 from tests.spark.lakes import CORPORA, SEGMENT, bring, content, ingest_here, rows
 
 OTHER = CORPORA / "4.1.2-newgroups" / "segments"

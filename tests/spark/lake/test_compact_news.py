@@ -13,7 +13,7 @@ from tests.evidence.copies import copy
 from tests.replay.story import commit
 from tests.replay.story_segments import in_order
 from tests.spark.lakes import content, ingest_here, no_session
-from tests.spark.replay.test_copies import tell
+from tests.spark.replay.test_copies import replay_here
 
 DAY = 86_400_000
 CLUSTERS = 8
@@ -66,5 +66,5 @@ def test_a_night_costs_what_is_new_and_questions_need_few_files(tmp_path: Path) 
     assert needed(files, **cluster, group="g07", **day) <= 2
     compact(str(lake), no_session)
     assert events(lake) == files
-    tell(lake)
+    replay_here(lake)
     assert [each for each in check(str(lake)) if not each.is_ok] == []

@@ -9,7 +9,7 @@ from deltalake import DeltaTable, Schema
 from pyspark.sql import SparkSession
 
 from offsets_tool.errors import UsageError
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.lake.tables import (
     ALL_TABLES,
     DERIVATIONS,
@@ -50,7 +50,7 @@ JOBS: dict[str, tuple[Callable[[str], object], tuple[Table, ...]]] = {
     "compact": (lambda lake: compact(lake, no_session), ALL_TABLES),
     "lag": (lambda lake: lag(lake, no_session, LagRequest()), (*REPLAY_TABLES, LAG, DERIVATIONS)),
     "expiry": (
-        lambda lake: expiry(lake, no_session, PolicyGiven()),
+        lambda lake: expiry(lake, no_session, PolicyOverrides()),
         (*REPLAY_TABLES, EXPIRY, DERIVATIONS),
     ),
 }

@@ -21,7 +21,7 @@ from tests.corpora import FIXTURES
 from tests.evidence.copies import copy
 from tests.spark.derived.test_forget import LOG
 from tests.spark.lakes import ingest_here
-from tests.spark.replay.test_copies import tell
+from tests.spark.replay.test_copies import replay_here
 
 LATER = """
 import importlib.util, sys
@@ -47,12 +47,12 @@ from spark.check.check import check
 from spark.lake.commit import ArrowLake
 from spark.lake.upgrade import upgrade
 from tests.spark.lakes import ingest_here
-from tests.spark.replay.test_copies import tell
+from tests.spark.replay.test_copies import replay_here
 
 lake, night = map(Path, sys.argv[1:])
 assert "colour" in SOURCES.schema.names
 refused = []
-for job in (lambda: ingest_here(lake, night, cluster="c"), lambda: tell(lake)):
+for job in (lambda: ingest_here(lake, night, cluster="c"), lambda: replay_here(lake)):
     try:
         job()
     except UsageError as error:
@@ -61,7 +61,7 @@ refused.append(next(each.remedy for each in check(str(lake)) if not each.is_ok))
 added = [[*each] for each in upgrade(str(lake))]
 again = upgrade(str(lake))
 ingest_here(lake, night, cluster="c")
-tell(lake)
+replay_here(lake)
 colours = [row["colour"] for row in ArrowLake(lake).sources()]
 asked = DuckLake(str(lake)).ask("SELECT colour FROM sources ORDER BY run")
 assert [row["colour"] for row in asked.rows] == colours
@@ -83,12 +83,12 @@ def test_the_lake_of_0_1_0_goes_on(former: Path, tmp_path: Path) -> None:
     upgrade(str(former))
     assert [each for each in check(str(former)) if not each.is_ok] == []
     ingest_here(former, copy(tmp_path / "night-2", LOG), cluster="c")
-    tell(former)
+    replay_here(former)
     new = tmp_path / "new"
     for number, end in enumerate((6, 9, 12)):
         ingest_here(new, copy(tmp_path / f"again-{number}", LOG[:end]), cluster="c")
     ingest_here(new, copy(tmp_path / "again-d", LOG[:4]), cluster="d")
-    tell(new)
+    replay_here(new)
     for table in ("offset_history", "transactions", "removals", "group_history"):
         assert without_runs(former, table) == without_runs(new, table), table
 
@@ -138,7 +138,7 @@ def test_another_layout_is_refused_as_it_was(former: Path, change: Callable[[Pat
     for job in (
         upgrade,
         lambda lake: ingest_here(Path(lake), copy(former.parent / "night-2", LOG)),
-        lambda lake: tell(Path(lake)),
+        lambda lake: replay_here(Path(lake)),
     ):
         with pytest.raises(UsageError, match="has other columns than this version writes: ingest into a new"):
             job(str(former))

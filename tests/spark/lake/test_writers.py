@@ -17,10 +17,10 @@ from tests.spark.lakes import (
     content,
     in_order,
     ingest_here,
-    place,
     plain,
     rows,
     rows_end,
+    write_segment,
 )
 
 pytestmark = [pytest.mark.spark, pytest.mark.engine]
@@ -83,7 +83,7 @@ def test_skipping_files_loses_no_row(session: SparkSession, tmp_path: Path) -> N
 
 def test_a_lake_lives_on_with_spark(session: SparkSession, tmp_path: Path) -> None:
     """OPTIMIZE and DELETE by Spark between two ingests."""
-    path = place(tmp_path / "log", SEGMENT.read_bytes()[: rows_end(SEGMENT.read_bytes())])
+    path = write_segment(tmp_path / "log", SEGMENT.read_bytes()[: rows_end(SEGMENT.read_bytes())])
     lake = tmp_path / "lake"
     ingest_here(lake, NEW)
     ingest_here(lake, path)
@@ -91,7 +91,7 @@ def test_a_lake_lives_on_with_spark(session: SparkSession, tmp_path: Path) -> No
     session.sql(f"OPTIMIZE delta.`{lake}/events` ZORDER BY (log_offset)")
     session.sql(f"DELETE FROM delta.`{lake}/log` WHERE log_offset < 0")
     assert content(lake) == before
-    place(tmp_path / "log", SEGMENT.read_bytes())
+    write_segment(tmp_path / "log", SEGMENT.read_bytes())
     assert ingest_here(lake, path).run == 3
     ingest_here(tmp_path / "once", path)
     mine = [row for row in content(lake, "events")["events"] if row["source"] == str(path)]

@@ -16,7 +16,7 @@ from tests.expiry.log_cleaner import cleaned
 from tests.replay.random_logs import CONTROL, READERS, TRANSACTIONAL, Placed, RandomLog, segment
 from tests.spark.histories import histories
 from tests.spark.lakes import ingest_here
-from tests.spark.replay.test_copies import by_evidence, tell
+from tests.spark.replay.test_copies import by_evidence, replay_here
 
 
 def archived(log: Sequence[Placed], *, is_bare: bool) -> Iterator[dict[str, Any]]:
@@ -75,6 +75,6 @@ def test_archives_beside_segments(tmp_path: Path, seed: int) -> None:
     for path in paths:
         ingest_here(lake, path, cluster="c")
         if random.random() < 0.4:
-            assert not tell(lake).problems
-    tell(lake)
+            assert not replay_here(lake).problems
+    replay_here(lake)
     assert histories(lake) == expected

@@ -22,14 +22,15 @@ from tests.expiry.log_cleaner import cleaned
 from tests.replay.random_logs import READERS, RandomLog, segment
 from tests.replay.story import commit, commit_marker, txn_commit
 from tests.replay.story_segments import Placed, in_order
-from tests.spark.histories import Rows, histories, rows, told_rows
+from tests.spark.histories import Rows, histories, rows, table_rows
 from tests.spark.kills import Killed, killed
 from tests.spark.lakes import ingest_here, no_session
 
 CORPORA = {name: REPLICATED / name for name in ("4.1.2-nightly", "4.1.2-unclean")}
 
 
-def tell(lake: Path) -> Replayed:
+def replay_here(lake: Path) -> Replayed:
+    """Replay a lake without Spark, as `ingest_here` ingests."""
     return replay(str(lake), no_session)
 
 
@@ -40,7 +41,7 @@ def copies_of(corpus: Path) -> list[Path]:
 
 def by_evidence(paths: list[Path], cluster: str = "c") -> Rows:
     """What the command line replays of these copies."""
-    return told_rows(cluster, _rows(paths))
+    return table_rows(cluster, _rows(paths))
 
 
 def _rows(paths: list[Path]) -> Iterator[Any]:
@@ -50,10 +51,10 @@ def _rows(paths: list[Path]) -> Iterator[Any]:
             history, removals = History(names.name), RemovalLog(partition.log_partition)
             for event, changes in happened:
                 history.observe_record(event.record.log_offset)
-                removals.fold(event, changes)
+                removals.observe(event, changes)
                 yield from ended_transactions(event, changes)
                 for change in changes:
-                    yield from history.fold(change)
+                    yield from history.observe_change(change)
             yield from history.flush()
             yield from history.open_rows()
             yield from removals.unsettled()
@@ -71,10 +72,10 @@ def corpus(request: pytest.FixtureRequest) -> tuple[list[Path], Rows]:
 def test_all_copies_at_once(tmp_path: Path, corpus: tuple[list[Path], Rows]) -> None:
     copies, expected = corpus
     ingest_here(tmp_path, *copies, cluster="c")
-    assert not tell(tmp_path).problems
+    assert not replay_here(tmp_path).problems
     assert histories(tmp_path) == expected
     assert all(row["copies"] for row in rows(tmp_path, "replays"))
-    assert tell(tmp_path).run is None
+    assert replay_here(tmp_path).run is None
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(2, 8))])
@@ -87,8 +88,8 @@ def test_copies_in_any_order_with_kills_between(
     for path in copies:
         _killed_once(random, lambda path=path: ingest_here(tmp_path, path, cluster="c"))
         if random.random() < 0.7:
-            _killed_once(random, lambda: tell(tmp_path))
-    tell(tmp_path)
+            _killed_once(random, lambda: replay_here(tmp_path))
+    replay_here(tmp_path)
     assert histories(tmp_path) == expected
 
 
@@ -120,8 +121,8 @@ def test_random_logs(tmp_path: Path, seed: int) -> None:
     for path in copies:
         ingest_here(tmp_path / "lake", path, cluster="c")
         if random.random() < 0.5:
-            tell(tmp_path / "lake")
-    tell(tmp_path / "lake")
+            replay_here(tmp_path / "lake")
+    replay_here(tmp_path / "lake")
     assert histories(tmp_path / "lake") == expected
 
 
@@ -131,7 +132,7 @@ def test_copies_that_grow_go_on_from_a_checkpoint(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / "logs", ignore_errors=True)
         copy(tmp_path / "logs", LOG[:end], cleaned_to=1)
         ingest_here(tmp_path / "lake", tmp_path / "logs", cluster="c")
-        (row,) = tell(tmp_path / "lake").partitions
+        (row,) = replay_here(tmp_path / "lake").partitions
         assert not row["copies"] and row["is_from_start"] is (end == 2)
     assert histories(tmp_path / "lake") == by_evidence([tmp_path / "logs"])
 
@@ -140,11 +141,11 @@ def test_a_file_that_its_cleaner_wrote_anew_proves_what_was_deleted(tmp_path: Pa
     """The same path before and after: two copies, as two nights are."""
     logs = tmp_path / "logs"
     ingest_here(tmp_path / "lake", copy(logs, LOG), cluster="c")
-    tell(tmp_path / "lake")
+    replay_here(tmp_path / "lake")
     before = shutil.copytree(logs, tmp_path / "night-1")
     shutil.rmtree(logs)
     ingest_here(tmp_path / "lake", copy(logs, LOG[2:], cleaned_to=3), cluster="c")
-    (row,) = tell(tmp_path / "lake").partitions
+    (row,) = replay_here(tmp_path / "lake").partitions
     assert (row["absences"], row["is_from_start"]) == (1, True)
     assert histories(tmp_path / "lake") == by_evidence([before, logs])
     ended = {row["group"]: row["end_cause"] for row in rows(tmp_path / "lake", "offset_history")}
@@ -157,7 +158,7 @@ def test_a_pending_commit_whose_marker_a_cleaner_took_is_no_removal(tmp_path: Pa
     later = [Placed(3, 5_000, txn_commit(7, "h", "t", 0, 3)), Placed(4, 6_000, commit_marker(7))]
     copies = [copy(tmp_path / "a", log), copy(tmp_path / "b", [log[0], *later], cleaned_to=3)]
     ingest_here(tmp_path / "lake", *copies, cluster="c")
-    assert not tell(tmp_path / "lake").problems
+    assert not replay_here(tmp_path / "lake").problems
     assert histories(tmp_path / "lake") == by_evidence(copies)
     ended = {(row["group"], row["end_cause"]) for row in rows(tmp_path / "lake", "offset_history")}
     assert ("g", "absent") in ended and not rows(tmp_path / "lake", "removals")
@@ -170,11 +171,11 @@ def test_a_partition_that_cannot_be_joined_stops_no_other(tmp_path: Path) -> Non
         (folder / "meta.properties").write_text(f"version=0\nbroker.id=1\ncluster.id={name}\n")
     other = copy(tmp_path / "other", LOG)
     ingest_here(lake, tmp_path / "one", cluster="c")
-    tell(lake)
+    replay_here(lake)
     before = histories(lake)
     ingest_here(lake, tmp_path / "two", cluster="c")
     ingest_here(lake, other, cluster="d")
-    done = tell(lake)
+    done = replay_here(lake)
     (problem,) = done.problems
     assert (
         problem.startswith("partition 3 of cluster 'c' could not be replayed: ") and "two clusters" in problem
@@ -184,7 +185,7 @@ def test_a_partition_that_cannot_be_joined_stops_no_other(tmp_path: Path) -> Non
     assert [row for row in found["offset_history"] if row["cluster"] == "c"] == before["offset_history"]
     told = {row["cluster"]: row for row in rows(lake, "replays") if row["run"] == done.run}
     assert told["c"]["problem"] in problem and told["d"]["problem"] is None
-    again = tell(lake)
+    again = replay_here(lake)
     assert (again.run, again.problems) == (None, done.problems)
 
 
@@ -198,7 +199,7 @@ def test_a_file_that_is_missing_proves_no_deletion(tmp_path: Path) -> None:
             metadata = path / "__consumer_offsets-3" / "partition.metadata"
             metadata.write_text(f"version: 0\ntopic_id: {path.name * 22}\n")
         ingest_here(tmp_path / lake / "lake", *copies, cluster="c")
-        done = tell(tmp_path / lake / "lake")
+        done = replay_here(tmp_path / lake / "lake")
         assert histories(tmp_path / lake / "lake") == by_evidence(copies)
         assert done.partitions[0]["absences"] == (0 if lake == "lost" else 4)
         notes = "\n".join(done.notes)

@@ -18,11 +18,11 @@ from offsets_tool.records.offsets import OffsetCommitKey, OffsetCommitValue
 from offsets_tool.rows import BatchRead
 from spark.lake.commit import REPLAY, ArrowLake
 from spark.lake.compact import compact
-from tests.as_of.test_corpora import SNAPSHOTS, answered_offsets, epoch_of, is_told
+from tests.as_of.test_corpora import SNAPSHOTS, answered_offsets, epoch_of, is_in_the_log
 from tests.depth import DEEP
 from tests.replay.story import commit
 from tests.replay.story_segments import Placed, write_log
-from tests.spark.histories import copy, grown, histories, plain_histories, rows, tell
+from tests.spark.histories import copy, grown, histories, plain_histories, replay_lake, rows
 from tests.spark.lakes import CORPORA, files, ingest_here
 
 pytestmark = pytest.mark.spark
@@ -39,7 +39,7 @@ def lake(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pat
     made = tmp_path_factory.mktemp("lake")
     for corpus, path in EVIDENCE.items():
         ingest_here(made, path, cluster=corpus)
-    done = tell(session, made)
+    done = replay_lake(session, made)
     assert done.run == 1
     assert sum(row["records"] for row in done.partitions) > 0
     assert {name: done.rows[name] for name in ("offset_history", "anomalies")} == {
@@ -80,13 +80,13 @@ def test_what_was_committed_at_a_moment_is_what_the_brokers_answered(
         assert {
             (group, topic, partition): (offset, epoch_of(epoch), metadata)
             for n, group, topic, partition, offset, epoch, metadata in found
-            if n == number and group in asked and is_told(snapshot, group, "offsets")
+            if n == number and group in asked and is_in_the_log(snapshot, group, "offsets")
         } == answered, snapshot
 
 
 def test_a_second_replay_writes_nothing(session: SparkSession, lake: Path) -> None:
     before = [file for file in files(lake) if file[0] != ".ingest.lock"]
-    assert tell(session, lake) == (None, [], {}, [], ())
+    assert replay_lake(session, lake) == (None, [], {}, [], ())
     assert [file for file in files(lake) if file[0] != ".ingest.lock"] == before
 
 
@@ -106,7 +106,7 @@ def test_a_log_that_grows(
     for share in shares:
         grown(corpus, tmp_path / "logs", share)
         ingest_here(tmp_path / "lake", tmp_path / "logs", cluster="c")
-        done = tell(session, tmp_path / "lake")
+        done = replay_lake(session, tmp_path / "lake")
         assert histories(tmp_path / "lake") == plain_histories({"c": copy(tmp_path / "logs", share)})
         if share == 0.6 and done.run is None:
             compact(str(tmp_path / "lake"), lambda: session)
@@ -124,28 +124,28 @@ def test_one_file_more_costs_what_is_in_it(session: SparkSession, tmp_path: Path
     assert len(logs) > 1
     for path in (logs[-1], others):
         ingest_here(tmp_path, path, cluster="c")
-    assert len(tell(session, tmp_path).partitions) == 2
+    assert len(replay_lake(session, tmp_path).partitions) == 2
     ingest_here(tmp_path, *logs[:-1], cluster="c")
-    (row,) = tell(session, tmp_path).partitions
+    (row,) = replay_lake(session, tmp_path).partitions
     assert row["is_from_start"] and row["log_partition"] == 1
-    assert histories(tmp_path) == told_of(tmp_path / "plain", *logs, others)
+    assert histories(tmp_path) == histories_of(tmp_path / "plain", *logs, others)
 
 
 def test_one_file_more_reads_no_file_of_before(session: SparkSession, tmp_path: Path) -> None:
     """Delta's statistics tell which files are new: of all columns, `run` is behind those that it looks at by itself."""
     partitions = [CORPORA / "3.9.2-txn" / "segments" / f"__consumer_offsets-{number}" for number in (2, 3, 4)]
     ingest_here(tmp_path, *partitions[1:], cluster="c")
-    tell(session, tmp_path)
+    replay_lake(session, tmp_path)
     before = [path for table in ("log", "events") for path in (tmp_path / table).glob("*.parquet")]
     ingest_here(tmp_path, partitions[0], cluster="c")
     for path in before:
         path.unlink()
-    (row,) = tell(session, tmp_path).partitions
+    (row,) = replay_lake(session, tmp_path).partitions
     assert row["log_partition"] == 2
-    assert histories(tmp_path) == told_of(tmp_path / "plain", *partitions)
+    assert histories(tmp_path) == histories_of(tmp_path / "plain", *partitions)
 
 
-def told_of(folder: Path, *paths: Path) -> dict[str, Any]:
+def histories_of(folder: Path, *paths: Path) -> dict[str, Any]:
     """Of these files and partitions, as one cluster `c`."""
     for path in paths:
         for log in [path] if path.is_file() else path.glob("*.log"):
@@ -160,17 +160,17 @@ def test_what_one_partition_proves_is_so_for_all(session: SparkSession, tmp_path
     classic = CORPORA / "3.9.2-txn" / "segments" / "__consumer_offsets-4"
     new = CORPORA / "4.2.1-newgroups" / "segments" / "__consumer_offsets-3"
     ingest_here(tmp_path / "lake", classic, cluster="c")
-    (row,) = tell(session, tmp_path / "lake").partitions
+    (row,) = replay_lake(session, tmp_path / "lake").partitions
     assert row["rules"] == "classic" and row["differing_log_offset"] == 8
     ingest_here(tmp_path / "lake", new, cluster="c")
-    done = tell(session, tmp_path / "lake")
+    done = replay_lake(session, tmp_path / "lake")
     assert {row["log_partition"]: row["rules"] for row in done.partitions} == {3: "new", 4: "new"}
-    assert histories(tmp_path / "lake") == told_of(tmp_path / "plain", classic, new)
-    assert tell(session, tmp_path / "lake").run is None
-    forced = tell(session, tmp_path / "lake", "classic")
+    assert histories(tmp_path / "lake") == histories_of(tmp_path / "plain", classic, new)
+    assert replay_lake(session, tmp_path / "lake").run is None
+    forced = replay_lake(session, tmp_path / "lake", "classic")
     assert {row["rules"] for row in forced.partitions} == {"classic"}
     assert histories(tmp_path / "lake") != plain_histories({"c": tmp_path / "plain"})
-    assert tell(session, tmp_path / "lake", "classic").run is None
+    assert replay_lake(session, tmp_path / "lake", "classic").run is None
 
 
 def test_commits_that_read_with_a_problem_or_not_at_all(session: SparkSession, tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_commits_that_read_with_a_problem_or_not_at_all(session: SparkSession, t
     path.parent.mkdir(parents=True)
     path.write_bytes(write_batches((Batch([Record(*write)], 9) for write in [*writes, *writes]), 1 << 20))
     ingest_here(tmp_path / "lake", path, cluster="c")
-    tell(session, tmp_path / "lake")
+    replay_lake(session, tmp_path / "lake")
     assert histories(tmp_path / "lake") == plain_histories({"c": logs})
     assert {row["group"] for row in rows(tmp_path / "lake", "offset_history")} == {
         "g",
@@ -208,7 +208,7 @@ def test_commits_that_read_with_a_problem_or_not_at_all(session: SparkSession, t
 
 def test_what_is_no_lake_is_refused(session: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="an ingest made"):
-        tell(session, tmp_path)
+        replay_lake(session, tmp_path)
 
 
 def test_all_tables_of_a_replay_are_there_from_the_start(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_misplaced_records_are_in_the_lake_and_in_no_history(session: SparkSessi
     log.write_bytes(damaged)
     write_log(tmp_path, [at._replace(offset=at.offset + 10) for at in placed[:3]], base=10)
     ingest_here(tmp_path / "lake", tmp_path, cluster="c")
-    done = tell(session, tmp_path / "lake")
+    done = replay_lake(session, tmp_path / "lake")
     assert [row["next_log_offset"] for row in done.partitions] == [13]
     events = {row["group"]: row for row in rows(tmp_path / "lake", "events") if row["problem"]}
     assert list(events) == ["g5"] and events["g5"]["problem"] == f"place: {events['g5']['misplaced']}"

@@ -20,7 +20,7 @@ from tests.replay.test_topic_candidates import (
     owning,
     subscribes,
 )
-from tests.spark.histories import histories, plain_histories, rows, tell
+from tests.spark.histories import histories, plain_histories, replay_lake, rows
 from tests.spark.lakes import ingest_here
 
 pytestmark = pytest.mark.spark
@@ -33,19 +33,19 @@ def test_names_are_derived_told_and_said_by_records(session: SparkSession, tmp_p
     write_log(logs, in_order(subscribes("x", "y"), owning(B), commit("g", "x", 1, 5)), partition=4)
     write_log(logs, in_order(commit("h", "clicks", 0, 1, topic_id=C)), partition=5)
     ingest_here(lake, logs, cluster="c")
-    done = tell(session, lake)
+    done = replay_lake(session, lake)
     assert [row["unnamed_topic_ids"] for row in done.partitions if row["log_partition"] == 4] == [
         [uuid_text(B)]
     ]
     assert histories(lake) == plain_histories({"c": logs})
-    assert said(lake) == {uuid_text(A): ("orders", SUBSCRIPTIONS), uuid_text(C): ("clicks", RECORD)}
-    assert tell(session, lake).run is None
+    assert topic_names_of(lake) == {uuid_text(A): ("orders", SUBSCRIPTIONS), uuid_text(C): ("clicks", RECORD)}
+    assert replay_lake(session, lake).run is None
     again = replay(str(lake), lambda: session, topic_ids={uuid_text(B): ("x", OPTION)})
     assert [row["log_partition"] for row in again.partitions] == [4]
-    assert said(lake)[uuid_text(B)] == ("x", OPTION)
+    assert topic_names_of(lake)[uuid_text(B)] == ("x", OPTION)
     owners = {row["topic"]: row["client_id"] for row in rows(lake, "offset_history")}
     assert owners == {"orders": "c", "x": "c", "clicks": None}
 
 
-def said(lake: Path) -> dict[str, tuple[str, str]]:
+def topic_names_of(lake: Path) -> dict[str, tuple[str, str]]:
     return {row["topic_id"]: (row["topic"], row["method"]) for row in rows(lake, "topic_names")}

@@ -10,7 +10,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from offsets_tool.errors import SourceError
 from spark.stream.growing_folder import FolderReader, GrowingFolder, Watched, why_nothing
-from tests.spark.lakes import SEGMENT, ingest_here, place, rows_end
+from tests.spark.lakes import SEGMENT, ingest_here, rows_end, write_segment
 
 DATA = SEGMENT.read_bytes()
 ALL = ReadAllAvailable()
@@ -28,13 +28,13 @@ def changed(asked: FolderReader, start: dict[str, Any], end: dict[str, Any]) -> 
 def test_a_row_for_each_folder_that_changed(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     half = rows_end(DATA)
-    path = place(one, DATA[:half])
-    place(other, DATA)
+    path = write_segment(one, DATA[:half])
+    write_segment(other, DATA)
     asked = reader(one, other)
     first = asked.latestOffset(asked.initialOffset(), ALL)
     assert changed(asked, {}, first) == [(str(one), 1, half), (str(other), 1, len(DATA))]
     assert asked.latestOffset(first, ALL) == first and not asked.partitions(first, first)
-    place(one, DATA)
+    write_segment(one, DATA)
     grown = asked.latestOffset(first, ALL)
     assert changed(asked, first, grown) == [(str(one), 1, len(DATA))]
     path.write_bytes(DATA[half:] + DATA[:half])
@@ -47,7 +47,7 @@ def test_a_row_for_each_folder_that_changed(tmp_path: Path) -> None:
 
 
 def test_a_lake_in_the_folder_that_it_is_made_of_is_nothing_new(tmp_path: Path) -> None:
-    lake, path = tmp_path / "lake", place(tmp_path, DATA)
+    lake, path = tmp_path / "lake", write_segment(tmp_path, DATA)
     asked = reader(tmp_path, lake=str(lake))
     first = asked.latestOffset({}, ALL)
     ingest_here(lake, path)
@@ -56,10 +56,10 @@ def test_a_lake_in_the_folder_that_it_is_made_of_is_nothing_new(tmp_path: Path) 
 
 def test_what_comes_after_a_stream_of_what_is_there_began(tmp_path: Path) -> None:
     asked = reader(tmp_path)
-    place(tmp_path, DATA)
+    write_segment(tmp_path, DATA)
     asked.prepareForTriggerAvailableNow()
     first = asked.latestOffset({}, ALL)
-    place(tmp_path, DATA, 7)
+    write_segment(tmp_path, DATA, 7)
     assert asked.latestOffset(first, ALL) == first
 
 
@@ -67,7 +67,7 @@ def test_an_empty_folder_is_waited_for(tmp_path: Path) -> None:
     asked = reader(tmp_path)
     assert "no segment" in str(why_nothing(Watched([], None, {}, "/nowhere"), str(tmp_path)))
     assert asked.latestOffset({}, ALL) == {}
-    path = place(tmp_path, DATA)
+    path = write_segment(tmp_path, DATA)
     first = asked.latestOffset({}, ALL)
     shutil.rmtree(path.parent)
     assert asked.latestOffset(first, ALL) == first, "what it had is in the lake"

@@ -27,18 +27,18 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(micro_batches, "PAUSE", 0.001)
 
 
-class Told:
+class ScriptedBatches:
     """MicroBatches whose jobs do one thing after the other: yield what was done, and then raise what they were given."""
 
-    def __init__(self, *turns: Sequence[JobDone | Exception], is_patient: bool = True) -> None:
-        self._turns = list(turns)
+    def __init__(self, *outcomes: Sequence[JobDone | Exception], is_patient: bool = True) -> None:
+        self._outcomes = list(outcomes)
         self.done: list[BatchDone] = []
         self.batches = MicroBatches(
             lambda rows, batch: ["x"], self._jobs, self.done.append, is_patient=is_patient
         )
 
     def _jobs(self, paths: Sequence[str]) -> Iterable[JobDone]:
-        for each in self._turns.pop(0):
+        for each in self._outcomes.pop(0):
             if isinstance(each, Exception):
                 raise each
             yield each
@@ -51,44 +51,44 @@ class Told:
 
 
 def test_the_sums_of_all_jobs() -> None:
-    told = Told([INGEST, REPLAY])
-    told.batches(ROWS, 7)
-    (done,) = told.done
+    scripted = ScriptedBatches([INGEST, REPLAY])
+    scripted.batches(ROWS, 7)
+    (done,) = scripted.done
     assert (done.batch, done.runs) == (7, {"ingest": 3, "replay": 2})
     assert (done.ledger, done.rows) == ({"records": 5, "bytes": 90}, {"log": 5, "offset_history": 4})
-    assert (done.notes, done.problems, told.batches.kept.error) == (["a note"], [], None)
+    assert (done.notes, done.problems, scripted.batches.kept.error) == (["a note"], [], None)
 
 
 @pytest.mark.parametrize("errors", [[BUSY] * 5, [REPLACED], [REPLACED, BUSY, REPLACED]])
 def test_what_passes_is_waited_for(errors: list[Exception]) -> None:
     """What was done before counts once."""
-    told = Told([INGEST, errors[0]], *([each] for each in errors[1:]), [NOTHING, REPLAY])
-    told.batches(ROWS, 7)
-    (done,) = told.done
+    scripted = ScriptedBatches([INGEST, errors[0]], *([each] for each in errors[1:]), [NOTHING, REPLAY])
+    scripted.batches(ROWS, 7)
+    (done,) = scripted.done
     assert (done.runs, done.ledger["records"]) == ({"ingest": 3, "replay": 2}, 5)
 
 
 def test_what_does_not_pass_ends_it() -> None:
-    assert Told(*([REPLACED] for _ in range(micro_batches.ATTEMPTS))).fails() is REPLACED
-    assert Told([BUSY], is_patient=False).fails() is BUSY
+    assert ScriptedBatches(*([REPLACED] for _ in range(micro_batches.ATTEMPTS))).fails() is REPLACED
+    assert ScriptedBatches([BUSY], is_patient=False).fails() is BUSY
 
 
 def test_problems_are_told_and_only_a_stream_of_one_turn_ends_by_them() -> None:
-    told = Told([INGEST, FAILED])
-    told.batches(ROWS, 7)
-    assert told.done[0].problems == FAILED.problems
-    told = Told([INGEST, FAILED], is_patient=False)
-    assert "1 part(s)" in str(told.fails()) and told.done[0].problems == FAILED.problems
-    told = Told([INGEST, FAILED, BUSY], [NOTHING, REPLAY])
-    told.batches(ROWS, 7)
-    assert told.done[0].problems == [], "of the last turn"
+    scripted = ScriptedBatches([INGEST, FAILED])
+    scripted.batches(ROWS, 7)
+    assert scripted.done[0].problems == FAILED.problems
+    scripted = ScriptedBatches([INGEST, FAILED], is_patient=False)
+    assert "1 part(s)" in str(scripted.fails()) and scripted.done[0].problems == FAILED.problems
+    scripted = ScriptedBatches([INGEST, FAILED, BUSY], [NOTHING, REPLAY])
+    scripted.batches(ROWS, 7)
+    assert scripted.done[0].problems == [], "of the last turn"
 
 
 def test_it_ends_between_two_or_while_it_waits() -> None:
-    told = Told([INGEST])
-    told.batches.end()
-    assert "the stream ends" in str(told.fails()) and not told.done
-    waiting = Told(*([BUSY] for _ in range(100_000)))
+    scripted = ScriptedBatches([INGEST])
+    scripted.batches.end()
+    assert "the stream ends" in str(scripted.fails()) and not scripted.done
+    waiting = ScriptedBatches(*([BUSY] for _ in range(100_000)))
     at_work = threading.Thread(target=waiting.fails)
     at_work.start()
     time.sleep(0.01)

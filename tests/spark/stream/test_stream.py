@@ -9,7 +9,7 @@ from offsets_tool.errors import UsageError
 from spark.cli import main
 from spark.ingest.ingest import Request
 from spark.stream.stream import StreamRequest, StreamSource, stream
-from tests.spark.lakes import ingest_here, no_session, place
+from tests.spark.lakes import ingest_here, no_session, write_segment
 
 
 def of(lake: Path | str, **options: str) -> StreamRequest:
@@ -42,7 +42,7 @@ def test_a_checkpoint_of_a_lake_that_is_gone_is_refused(tmp_path: Path) -> None:
     (tmp_path / "kept" / "commits").mkdir(parents=True)
     with pytest.raises(UsageError, match="not there any more"):
         request.checkpoint_of("one")
-    ingest_here(tmp_path / "lake", place(tmp_path, b""))
+    ingest_here(tmp_path / "lake", write_segment(tmp_path, b""))
     request.checkpoint_of("one")
 
 

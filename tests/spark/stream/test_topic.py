@@ -32,7 +32,7 @@ headers array<struct<key: string, value: binary>>"
 """The columns of Spark's Kafka source."""
 
 
-def seen(records: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+def comparable_log(records: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return sorted((tuple(row[name] for name in SEEN) for row in records), key=lambda row: row[:2])
 
 
@@ -55,7 +55,7 @@ def test_what_is_captured_is_an_archive_of_what_consumers_see(session: SparkSess
     assert capture(made, folder) == folder
     assert ingest_here(lake, folder, cluster="c").sums["records"] == len(records)
     expected = [plain_rows.log(record) | {"log_partition": 4} for record in records]
-    assert seen(comparable(lake)["log"]) == seen(expected)
+    assert comparable_log(comparable(lake)["log"]) == comparable_log(expected)
     capture(made, folder)
     assert ingest_here(lake, folder, cluster="c").run is None
     assert ingest_here(lake, tmp_path, SEGMENT, cluster="c").sums["records"] > 0, "of the segment alone"
@@ -171,10 +171,10 @@ def test_a_live_topic(active: KRaftBroker, tmp_path: Path) -> None:
     assert more, notes
     assert again["rows"] == {} or planned > done[-1]["batch"]
     there = live(active)
-    stored = seen(comparable(lake)["log"])
+    stored = comparable_log(comparable(lake)["log"])
     assert len({row[:2] for row in stored}) == len(stored)
     ends = {row[0]: row[1] for row in stored}
-    visible = seen([plain_rows.log(record) for record in there if not record.is_control])
+    visible = comparable_log([plain_rows.log(record) for record in there if not record.is_control])
     assert {row for row in visible if row[1] <= ends.get(row[0], -1)} <= set(stored), (
         "the cleaner may have taken others"
     )

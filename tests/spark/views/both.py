@@ -22,7 +22,7 @@ UNORDERED = ("lineages",)
 """Views with lists that are in no order, which only other views read."""
 
 
-def told(answer: QueryResult, *, is_ordered: bool) -> list[str]:
+def comparable_lines(answer: QueryResult, *, is_ordered: bool) -> list[str]:
     """An answer as comparable lines: of fractions as many digits as do not depend on the order in which they were added up."""
     lines = [json.dumps(_rounded(row)) for row in answer.rows]
     return [json.dumps(answer.columns), *(lines if is_ordered else sorted(lines))]
@@ -41,7 +41,7 @@ def _rounded(value: Any) -> Any:
 
 def answered(ask_: Any, *arguments: Any, is_ordered: bool) -> list[str] | OffsetsToolError:
     try:
-        return told(ask_(*arguments), is_ordered=is_ordered)
+        return comparable_lines(ask_(*arguments), is_ordered=is_ordered)
     except OffsetsToolError as error:
         return error
 

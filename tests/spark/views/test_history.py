@@ -19,8 +19,7 @@ from spark.replay.replay import replay
 from spark.views.views import open_lake
 from tests.depth import DEEP
 from tests.replay.random_logs import READERS, RandomLog, segment
-from tests.replay.story import commit, group_gone, group_metadata
-from tests.replay.story import told as told_record
+from tests.replay.story import commit, group_metadata, group_tombstone, record_of
 from tests.replay.story_segments import Placed, write_log
 from tests.spark.lakes import CORPORA, SEGMENT, Row, ingest_here
 from tests.spark.views.both import check_queries, check_views
@@ -44,11 +43,11 @@ def _written() -> Iterator[tuple[str, Path]]:
         path.write_bytes(segment(log.placed))
         yield path.parent.parent.name, path.parent.parent
     gone = (
-        told_record(ConsumerGroupMetadataKey(group_id="other"), ConsumerGroupMetadataValue(epoch=3)),
+        record_of(ConsumerGroupMetadataKey(group_id="other"), ConsumerGroupMetadataValue(epoch=3)),
         commit("g", "t", 0, 10),
         commit("g", "t", 1, 20),
         group_metadata("g", 1),
-        group_gone("g"),
+        group_tombstone("g"),
         commit("h", "t", 0, 30),
     )
     write_log(Path(FOLDER.name) / "gone", [Placed(at, at, each) for at, each in enumerate(gone)])
@@ -81,7 +80,9 @@ def asked(session: SparkSession, lake: Path) -> SparkSession:
     return own
 
 
-def told(command: str, *options: str, clusters: Iterable[str] = tuple(EVIDENCE)) -> list[tuple[str, Row]]:
+def rows_of_command(
+    command: str, *options: str, clusters: Iterable[str] = tuple(EVIDENCE)
+) -> list[tuple[str, Row]]:
     """What `offsets-tool` says of each cluster's files."""
     found = []
     for cluster in clusters:
@@ -111,7 +112,7 @@ def expected(
 
 def test_current_offsets(asked: SparkSession) -> None:
     columns = ("group", "topic", "partition", "committed_offset", "leader_epoch", "metadata")
-    rows = expected(told("offsets"), columns, lambda row: row["committed_offset"] is not None)
+    rows = expected(rows_of_command("offsets"), columns, lambda row: row["committed_offset"] is not None)
     assert answer(asked.table("current_offsets"), columns) == rows
 
 
@@ -125,7 +126,7 @@ def test_an_offset_whose_group_is_gone_is_no_current_offset(asked: SparkSession)
 def test_pending_commits(asked: SparkSession) -> None:
     columns = ("producer_id", "group", "topic", "partition", "committed_offset", "metadata", "topic_id")
     # The one does not show groups that are gone, the other not commits of producers without a transaction.
-    shown = (told("offsets"), told("transactions"))
+    shown = (rows_of_command("offsets"), rows_of_command("transactions"))
     every = [
         (cluster, {"topic_id": None} | row | commit_)
         for cluster, row in chain(*shown)
@@ -141,7 +142,7 @@ def test_pending_commits(asked: SparkSession) -> None:
 
 def test_current_groups(asked: SparkSession) -> None:
     columns = ("group", "kind", "state", "generation", "epoch", "protocol", "leader", "members")
-    assert answer(asked.table("current_groups"), columns) == expected(told("groups"), columns)
+    assert answer(asked.table("current_groups"), columns) == expected(rows_of_command("groups"), columns)
 
 
 def test_current_members(asked: SparkSession) -> None:
@@ -149,7 +150,7 @@ def test_current_members(asked: SparkSession) -> None:
     (cluster, group), *_ = asked.sql(
         "SELECT cluster, `group` FROM current_members GROUP BY ALL ORDER BY count(*) DESC, `group`"
     ).collect()
-    rows = told("describe", "--group", group, "--members", clusters=[cluster])
+    rows = rows_of_command("describe", "--group", group, "--members", clusters=[cluster])
     ours = answer(
         asked.table("current_members").where(f"cluster = '{cluster}' AND `group` = '{group}'"), columns
     )
@@ -164,7 +165,7 @@ def _is_new_commit(row: Row) -> bool:
 def test_ownership(asked: SparkSession) -> None:
     columns = ("group", "topic", "partition", "delta", "generation", "group_epoch", "member_epoch")
     columns += ("is_owner_known", "member_id", "client_id")
-    changes = told("history", "--kind", "offsets")
+    changes = rows_of_command("history", "--kind", "offsets")
     rows = expected(changes, columns, _is_new_commit)
     assert answer(asked.table("ownership"), columns) == rows
     assert any(row[-1] for row in rows)
@@ -173,8 +174,14 @@ def test_ownership(asked: SparkSession) -> None:
 def test_owned_without_commit(asked: SparkSession) -> None:
     """As `offsets-tool describe` shows partitions that are owned without a commit."""
     columns = ("group", "topic", "partition")
-    others = {(c, row["group"]) for c, row in told("groups") if row["kind"] not in ("classic", "consumer")}
-    rows = [(c, row) for c, row in told("describe", "--all-groups") if (c, row["group"]) not in others]
+    others = {
+        (c, row["group"])
+        for c, row in rows_of_command("groups")
+        if row["kind"] not in ("classic", "consumer")
+    }
+    rows = [
+        (c, row) for c, row in rows_of_command("describe", "--all-groups") if (c, row["group"]) not in others
+    ]
     owned = expected(
         rows, columns, lambda row: row["committed_offset"] is None and row["member_id"] is not None
     )
@@ -202,7 +209,7 @@ def test_assignments(asked: SparkSession) -> None:
         "to_log_offset",
     )
     columns += ("end_cause",)
-    rows = expected(told("assignments", "--over-time"), columns)
+    rows = expected(rows_of_command("assignments", "--over-time"), columns)
     assert answer(asked.table("assignments"), columns) == rows
     assert len({row[-1] for row in rows}) > 3
 

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from offsets_tool.cli.render import write_rows
 from offsets_tool.cli.table import PrintedTable
 from offsets_tool.errors import UsageError
-from offsets_tool.evidence.expiring import PolicyGiven
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.lake.answers import statements
 from offsets_tool.lake.contents import CONTENTS, OF_KINDS, VIEWS
 from offsets_tool.sql.duck_lake import DuckLake
@@ -229,7 +229,7 @@ def test_the_questions_of_the_lake_page(session: SparkSession, tmp_path: Path) -
     ingest_here(tmp_path / "lake", BROKER, cluster="lag")
     replay(lake, lambda: session)
     lag(lake, lambda: session, LagRequest(ends=EndsRequest(paths=[str(BROKER)])))
-    expiry(lake, lambda: session, PolicyGiven(retentions=[7 * 24 * 3_600_000]))
+    expiry(lake, lambda: session, PolicyOverrides(retentions=[7 * 24 * 3_600_000]))
     own = session.newSession()
     shown = open_lake(own, lake)
     assert len(QUESTIONS) == 10

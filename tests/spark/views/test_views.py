@@ -24,7 +24,7 @@ from tests.corpora import COPIES, REPLICATED
 from tests.evidence.copies import copy
 from tests.replay.story import commit
 from tests.replay.story_segments import in_order
-from tests.spark.histories import tell
+from tests.spark.histories import replay_lake
 from tests.spark.lakes import CORPORA, Row, ingest_here, rows
 from tests.spark.replay.test_copies import copies_of
 from tests.spark.views.both import check_queries, check_views
@@ -137,7 +137,7 @@ def test_coverage(session: SparkSession, tmp_path: Path) -> None:
     """From the first record behind a missing one; before it, as far as copies have records."""
     log = in_order(*(commit("g", "t", 0, at) for at in range(6)))
     ingest_here(tmp_path / "lake", copy(tmp_path / "a", [*log[:2], *log[3:]], cleaned_to=3), cluster="c")
-    tell(session, tmp_path / "lake")
+    replay_lake(session, tmp_path / "lake")
     own = session.newSession()
     open_lake(own, str(tmp_path / "lake"))
     (row,) = answer(own, "SELECT * FROM coverage")

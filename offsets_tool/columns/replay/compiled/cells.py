@@ -10,9 +10,8 @@ from offsets_tool.columns.replay.compiled.tables import (
     EndedCell,
     FactCell,
     GroupCell,
-    HeldBy,
     Kind,
-    Life,
+    LifetimeStatus,
     OffsetCell,
     Present,
     ProducerCell,
@@ -20,6 +19,7 @@ from offsets_tool.columns.replay.compiled.tables import (
     RunCell,
     SlotCell,
     Stop,
+    StoredIn,
 )
 from offsets_tool.history.rows import OffsetBeginCause, OffsetEndCause
 
@@ -77,20 +77,20 @@ F_OWNER: Final = int(FactCell.OWNER)
 F_PRODUCER: Final = int(FactCell.PRODUCER)
 F_NOOP: Final = int(FactCell.NOOP_TOMBSTONE)
 
-O_HELD: Final = int(OffsetCell.HELD)
+O_STORED_IN: Final = int(OffsetCell.STORED_IN)
 O_GROUP: Final = int(OffsetCell.GROUP)
 O_PENDING: Final = int(OffsetCell.PENDING)
 O_STAMP: Final = int(OffsetCell.OWNER_STAMP)
 O_OWNER_TOPIC: Final = int(OffsetCell.OWNER_TOPIC_ID)
 O_OWNER: Final = int(OffsetCell.OWNER)
-O_LIFE: Final = int(OffsetCell.LIFE)
+O_LIFETIME: Final = int(OffsetCell.LIFETIME)
 O_BEGAN: Final = int(OffsetCell.BEGAN)
 O_COMMITTED_AT: Final = int(OffsetCell.COMMITTED_AT)
-O_LIFE_TOPIC: Final = int(OffsetCell.LIFE_TOPIC_ID)
-LIFE_KNOWN: Final = int(Life.KNOWN)
-NOWHERE: Final = int(HeldBy.NOWHERE)
-HERE: Final = int(HeldBy.HERE)
-OUTSIDE: Final = int(HeldBy.OUTSIDE)
+O_LIFETIME_TOPIC: Final = int(OffsetCell.LIFETIME_TOPIC_ID)
+LIFETIME_KNOWN: Final = int(LifetimeStatus.KNOWN)
+NOWHERE: Final = int(StoredIn.NOWHERE)
+HERE: Final = int(StoredIn.HERE)
+OUTSIDE: Final = int(StoredIn.OUTSIDE)
 
 S_SUBJECT: Final = int(SlotCell.SUBJECT)
 S_NEXT: Final = int(SlotCell.NEXT)
@@ -99,7 +99,7 @@ S_NEXT_OF_SUBJECT: Final = int(SlotCell.NEXT_OF_SUBJECT)
 G_PRESENT: Final = int(GroupCell.PRESENT)
 G_FIRST: Final = int(GroupCell.FIRST)
 G_IS_NEW: Final = int(GroupCell.IS_NEW)
-G_HELD: Final = int(GroupCell.HELD)
+G_IN_TABLES: Final = int(GroupCell.IN_TABLES)
 G_PENDING: Final = int(GroupCell.PENDING)
 G_OUTSIDE: Final = int(GroupCell.IS_OUTSIDE)
 G_STAMP: Final = int(GroupCell.STAMP)

@@ -33,24 +33,24 @@ from offsets_tool.columns.replay.compiled.cells import (
     FACTS,
     FIRST_COMMIT_FIELD,
     G_FIRST,
-    G_HELD,
+    G_IN_TABLES,
     G_IS_NEW,
     G_OUTSIDE,
     G_PRESENT,
     G_STAMP,
     GO_ON,
     HERE,
-    LIFE_KNOWN,
+    LIFETIME_KNOWN,
     LOG_OFFSET,
     O_BEGAN,
     O_COMMITTED_AT,
     O_GROUP,
-    O_HELD,
-    O_LIFE,
-    O_LIFE_TOPIC,
+    O_LIFETIME,
+    O_LIFETIME_TOPIC,
     O_OWNER,
     O_OWNER_TOPIC,
     O_STAMP,
+    O_STORED_IN,
     OFFSET_LINE,
     R_ASK_COUNT,
     R_ASKS,
@@ -111,7 +111,7 @@ def commit(run: int, row: int) -> int:
     if load_i64(run + R_HAS_HISTORY):
         store_i64(line + WORD * F_OWNER, owner_number(run, subject, load_i64(line + WORD * F_TOPIC_ID)))
         live(offsets, subject, timestamp)
-    hold(offsets, groups, subject, group)
+    put_in_tables(offsets, groups, subject, group)
     return GO_ON
 
 
@@ -147,7 +147,7 @@ def end_effective(run: int, subject: int, log_offset: int, timestamp: int) -> in
     """End the row of the commit that is effective, and keep what it committed as what was before the next."""
     offsets = load_i64(run + R_OFFSETS)
     line = offsets + subject * OFFSET_LINE
-    is_held = get_offset(offsets, subject, O_HELD) == HERE
+    is_held = get_offset(offsets, subject, O_STORED_IN) == HERE
     if is_held:
         if end_row(run, line, subject, log_offset, timestamp, SUPERSEDED) == STOP_FULL:
             return STOP_FULL
@@ -203,20 +203,20 @@ def live(offsets: int, subject: int, timestamp: int) -> None:
         at = get_offset(offsets, subject, F_COMMIT_TIMESTAMP)
     if at < 0:
         at = NONE
-    was = get_offset(offsets, subject, O_LIFE_TOPIC)
+    was = get_offset(offsets, subject, O_LIFETIME_TOPIC)
     may_be_one = was == topic_id or was == NO_TOPIC_ID or topic_id == NO_TOPIC_ID
-    goes_on = get_offset(offsets, subject, O_LIFE) == LIFE_KNOWN and may_be_one
+    goes_on = get_offset(offsets, subject, O_LIFETIME) == LIFETIME_KNOWN and may_be_one
     if not goes_on:
         set_offset(offsets, subject, O_BEGAN, at)
     if not goes_on or topic_id != NO_TOPIC_ID:
-        set_offset(offsets, subject, O_LIFE_TOPIC, topic_id)
-    set_offset(offsets, subject, O_LIFE, LIFE_KNOWN)
+        set_offset(offsets, subject, O_LIFETIME_TOPIC, topic_id)
+    set_offset(offsets, subject, O_LIFETIME, LIFETIME_KNOWN)
     set_offset(offsets, subject, O_COMMITTED_AT, at)
 
 
 @step
-def hold(offsets: int, groups: int, subject: int, group: int) -> None:
-    """Note that an offset's commit is held here, and count it."""
-    if get_offset(offsets, subject, O_HELD) != HERE:
-        set_offset(offsets, subject, O_HELD, HERE)
-        set_group(groups, group, G_HELD, get_group(groups, group, G_HELD) + 1)
+def put_in_tables(offsets: int, groups: int, subject: int, group: int) -> None:
+    """Note that an offset is in these tables from now on, and count it for its group."""
+    if get_offset(offsets, subject, O_STORED_IN) != HERE:
+        set_offset(offsets, subject, O_STORED_IN, HERE)
+        set_group(groups, group, G_IN_TABLES, get_group(groups, group, G_IN_TABLES) + 1)

@@ -19,7 +19,7 @@ from offsets_tool.columns.replay.compiled.cells import (
     F_HAS_BEFORE,
     FACTS,
     G_CHANGED,
-    G_HELD,
+    G_IN_TABLES,
     G_OUTSIDE,
     G_PENDING,
     G_PRESENT,
@@ -28,8 +28,8 @@ from offsets_tool.columns.replay.compiled.cells import (
     LOG_OFFSET,
     NOWHERE,
     O_GROUP,
-    O_HELD,
     O_PENDING,
+    O_STORED_IN,
     OFFSET_LINE,
     OUTSIDE,
     P_COMMITS,
@@ -73,9 +73,9 @@ from offsets_tool.columns.replay.compiled.cells import (
 from offsets_tool.columns.replay.compiled.commits import (
     end_effective,
     end_row,
-    hold,
     live,
     make_simple_group,
+    put_in_tables,
     row_cell,
 )
 from offsets_tool.columns.replay.compiled.tables import NONE
@@ -105,18 +105,18 @@ def commit_marker(run: int, row: int) -> int:
             _commit_slot(run, line, subject, log_offset, timestamp)
             if not load_i64(run + R_IS_NEW):
                 make_simple_group(run, group, log_offset)
-            hold(offsets, groups, subject, group)
+            put_in_tables(offsets, groups, subject, group)
         if timestamp >= 0:
             set_group(groups, group, G_CHANGED, timestamp)
         slot = get_slot(slots, slot, S_NEXT)
     if load_i64(run + R_HAS_HISTORY) and get_producer(producers, producer, P_OPEN) == HERE:
-        _tell_closed(run, producer, row)
+        _store_closed(run, producer, row)
     close_transaction(run, producer)
     return GO_ON
 
 
 @step
-def _tell_closed(run: int, producer: int, row: int) -> None:
+def _store_closed(run: int, producer: int, row: int) -> None:
     """Tell what a transaction was that the marker in a row ends."""
     producers, closed = load_i64(run + R_PRODUCERS), load_i64(run + R_CLOSED)
     number = load_i64(run + R_CLOSED_COUNT)
@@ -161,7 +161,7 @@ def _before_commit(run: int, producer: int) -> int:
 def _wins(run: int, slot: int, subject: int) -> bool:
     """Return whether no later commit is effective than the pending one."""
     offsets, slots = load_i64(run + R_OFFSETS), load_i64(run + R_SLOTS)
-    if get_offset(offsets, subject, O_HELD) != HERE:
+    if get_offset(offsets, subject, O_STORED_IN) != HERE:
         return True
     return get_offset(offsets, subject, F_COMMIT_AT) < get_slot(slots, slot, F_COMMIT_AT)
 
@@ -197,7 +197,7 @@ def close_transaction(run: int, producer: int) -> None:
     while slot != NONE:
         subject = get_slot(slots, slot, S_SUBJECT)
         group = get_offset(offsets, subject, O_GROUP)
-        set_group(groups, group, G_HELD, get_group(groups, group, G_HELD) - 1)
+        set_group(groups, group, G_IN_TABLES, get_group(groups, group, G_IN_TABLES) - 1)
         set_group(groups, group, G_PENDING, get_group(groups, group, G_PENDING) - 1)
         _unlink(offsets, slots, subject, slot)
         next_ = get_slot(slots, slot, S_NEXT)

@@ -11,7 +11,7 @@ from offsets_tool.columns.replay.compiled.cells import (
     F_OWNER,
     F_PRODUCER,
     F_TOPIC_ID,
-    G_HELD,
+    G_IN_TABLES,
     G_OUTSIDE,
     G_PENDING,
     GO_ON,
@@ -19,8 +19,8 @@ from offsets_tool.columns.replay.compiled.cells import (
     LOG_OFFSET,
     NOWHERE,
     O_GROUP,
-    O_HELD,
     O_PENDING,
+    O_STORED_IN,
     OUTSIDE,
     P_COMMITS,
     P_COUNT,
@@ -92,7 +92,7 @@ def pending(run: int, row: int) -> int:
         slot = get_slot(slots, slot, S_NEXT_OF_SUBJECT)
     if slot == NONE:
         slot = _take_slot(run, subject, producer)
-        set_group(groups, group, G_HELD, get_group(groups, group, G_HELD) + 1)
+        set_group(groups, group, G_IN_TABLES, get_group(groups, group, G_IN_TABLES) + 1)
         set_group(groups, group, G_PENDING, get_group(groups, group, G_PENDING) + 1)
     elif (
         end_row(run, slots + slot * SLOT_LINE, subject, log_offset, row_cell(run, TIMESTAMP, row), SUPERSEDED)
@@ -104,7 +104,7 @@ def pending(run: int, row: int) -> int:
     set_slot(slots, slot, F_BEGIN, BY_TRANSACTION)
     set_slot(slots, slot, F_EFFECTIVE, 0)
     set_slot(slots, slot, F_PRODUCER, producer)
-    set_slot(slots, slot, F_HAS_BEFORE, 1 if get_offset(offsets, subject, O_HELD) == HERE else 0)
+    set_slot(slots, slot, F_HAS_BEFORE, 1 if get_offset(offsets, subject, O_STORED_IN) == HERE else 0)
     set_slot(slots, slot, F_BEFORE, get_offset(offsets, subject, F_COMMITTED))
     if load_i64(run + R_HAS_HISTORY):
         set_slot(slots, slot, F_OWNER, owner_number(run, subject, get_slot(slots, slot, F_TOPIC_ID)))

@@ -6,7 +6,7 @@ ended, and takes only what cannot show in one that began or ended otherwise.
 
 from offsets_tool.columns.jit.machine import compiled, load_i64, step
 from offsets_tool.columns.replay.compiled.cells import (
-    G_HELD,
+    G_IN_TABLES,
     G_OUTSIDE,
     G_PRESENT,
     GO_ON,
@@ -20,8 +20,8 @@ from offsets_tool.columns.replay.compiled.cells import (
     KIND,
     NOWHERE,
     O_GROUP,
-    O_HELD,
     O_PENDING,
+    O_STORED_IN,
     R_END,
     R_GROUPS,
     R_HAS_HISTORY,
@@ -87,10 +87,10 @@ def _tombstone(run: int, row: int) -> int:
         return STOP_ALONE
     if get_group(groups, group, G_OUTSIDE):
         return STOP_LOAD
-    is_held = get_offset(offsets, subject, O_HELD) == HERE
-    left = get_group(groups, group, G_HELD) - (1 if is_held else 0)
+    is_held = get_offset(offsets, subject, O_STORED_IN) == HERE
+    left = get_group(groups, group, G_IN_TABLES) - (1 if is_held else 0)
     if left == 0 and get_group(groups, group, G_PRESENT) == SIMPLE:
         return STOP_ALONE
-    set_group(groups, group, G_HELD, left)
-    set_offset(offsets, subject, O_HELD, NOWHERE)
+    set_group(groups, group, G_IN_TABLES, left)
+    set_offset(offsets, subject, O_STORED_IN, NOWHERE)
     return GO_ON

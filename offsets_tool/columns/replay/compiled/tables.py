@@ -71,9 +71,9 @@ class FactCell(IntEnum):
 
 
 class OffsetCell(IntEnum):
-    """A committed offset: after the facts of the commit that is effective, where HELD says that one is."""
+    """A committed offset: after the facts of the commit that is effective, where STORED_IN says that one is."""
 
-    HELD = 16
+    STORED_IN = 16
     GROUP = 17
     PENDING = 18
     """The first of its pending commits: the number of a slot, or NONE."""
@@ -81,22 +81,25 @@ class OffsetCell(IntEnum):
     """The group's STAMP when its owner was asked for, the topic id for which, and the owner's number."""
     OWNER_TOPIC_ID = 20
     OWNER = 21
-    LIFE = 22
-    """A Life. The group has had an offset here without a break since BEGAN (NONE if unknown), of the topic LIFE_TOPIC_ID."""
+    LIFETIME = 22
+    """A LifetimeStatus; the group has had an offset here without a break since BEGAN (NONE if unknown).
+
+    It was of the topic LIFETIME_TOPIC_ID.
+    """
     BEGAN = 23
     COMMITTED_AT = 24
-    LIFE_TOPIC_ID = 25
+    LIFETIME_TOPIC_ID = 25
 
 
-class HeldBy(IntEnum):
-    """Where a committed offset is known: nowhere, as there is none; in these tables; or in State, until it is loaded from there."""
+class StoredIn(IntEnum):
+    """Where a committed offset is stored: nowhere, as there is none; in these tables; or in State, until it is loaded."""
 
     NOWHERE = 0
     HERE = 1
     OUTSIDE = 2
 
 
-class Life(IntEnum):
+class LifetimeStatus(IntEnum):
     """Whether an offset's lifetime is known."""
 
     UNKNOWN = 0
@@ -122,8 +125,8 @@ class GroupCell(IntEnum):
     """Log offset of the commit that made it, if IS_NEW."""
     IS_NEW = 2
     """Whether a simple group was made here of which State does not know."""
-    HELD = 3
-    """How many of its offsets are held here, pending ones too."""
+    IN_TABLES = 3
+    """How many of its committed offsets are in these tables, pending ones too."""
     PENDING = 4
     """How many of those are pending."""
     IS_OUTSIDE = 5
@@ -146,7 +149,7 @@ class ProducerCell(IntEnum):
     """A producer's open transaction."""
 
     OPEN = 0
-    """Held, as of a committed offset."""
+    """Where the transaction is stored, as STORED_IN of a committed offset."""
     EPOCH = 1
     FIRST = 2
     FIRST_TIMESTAMP = 3

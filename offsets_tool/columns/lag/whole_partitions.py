@@ -8,13 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.lag.asked import PLACE
+from offsets_tool.columns.lag.asked import PARTITION_COLUMNS
 
 ROWS: Final = 1 << 16
 """The rows from which on computing by column pays."""
 
 
-def are_first(rows: pa.RecordBatch, names: Iterable[str] = PLACE) -> Array:
+def are_first(rows: pa.RecordBatch, names: Iterable[str] = PARTITION_COLUMNS) -> Array:
     """Return which rows differ from the one before in some column; the first one does."""
     first: Array = np.ones(rows.num_rows, bool)
     if rows.num_rows > 1:
@@ -32,20 +32,20 @@ def _differ(column: pa.Array) -> Array:
     return differ.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
-def whole_places(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the same rows, those of one place never apart, about ROWS at a time or as many as one place has."""
-    waiting: list[pa.RecordBatch] = []
+def whole_partitions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the same rows, those of one partition never apart, about ROWS at a time or as many as one partition has."""
+    gathered: list[pa.RecordBatch] = []
     count = 0
     for batch in _small(batches):
-        cut = _last_place(batch, waiting[-1] if waiting else None)
+        cut = _last_partition(batch, gathered[-1] if gathered else None)
         is_enough = cut is not None and count + cut >= ROWS
         if is_enough:
-            yield _joined([*waiting, batch.slice(0, cut)])
-            waiting, count = [], 0
-        waiting.append(batch.slice(cut) if is_enough else batch)
-        count += waiting[-1].num_rows
-    if waiting:
-        yield _joined(waiting)
+            yield _joined([*gathered, batch.slice(0, cut)])
+            gathered, count = [], 0
+        gathered.append(batch.slice(cut) if is_enough else batch)
+        count += gathered[-1].num_rows
+    if gathered:
+        yield _joined(gathered)
 
 
 def _small(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -54,13 +54,13 @@ def _small(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield batch.slice(start, ROWS)
 
 
-def _last_place(batch: pa.RecordBatch, before: pa.RecordBatch | None) -> int | None:
-    """Return where the last place of a batch begins; None if that is in the batch before."""
+def _last_partition(batch: pa.RecordBatch, before: pa.RecordBatch | None) -> int | None:
+    """Return where the last partition of a batch begins; None if that is in the batch before."""
     begins = int(np.flatnonzero(are_first(batch))[-1])
     if begins or before is None:
         return begins or None
     last = before.num_rows - 1
-    is_same = all(batch.column(name)[0] == before.column(name)[last] for name in PLACE)
+    is_same = all(batch.column(name)[0] == before.column(name)[last] for name in PARTITION_COLUMNS)
     return None if is_same else 0
 
 

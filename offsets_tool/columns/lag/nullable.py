@@ -12,18 +12,18 @@ _EXACT_QUOTIENT = float(1 << 62)
 _EXACT_FLOAT = float(1 << 53)
 
 
-class Known(NamedTuple):
+class NullableNumbers(NamedTuple):
     """Numbers, and which of them are there; the others are 0."""
 
     numbers: Array
     there: Array
 
-    def above(self, base: Array) -> "Known":
+    def above(self, base: Array) -> "NullableNumbers":
         """Return how far each number is above its base, at least 0."""
-        return Known(np.where(self.there, np.maximum(self.numbers - base, 0), 0), self.there)
+        return NullableNumbers(np.where(self.there, np.maximum(self.numbers - base, 0), 0), self.there)
 
 
-def clipped(numbers: Array, low: Known, high: Known) -> Array:
+def clipped(numbers: Array, low: NullableNumbers, high: NullableNumbers) -> Array:
     """Return the numbers, none above `high` and else none below `low`, where these are there."""
     below = low.there & (numbers < low.numbers)
     above = high.there & (numbers > high.numbers)
@@ -43,12 +43,10 @@ def before(since: Array, numbers: Array, times: Array, by: Array) -> Array:
     wide = (np.abs(numbers.astype(float) * times) >= _EXACT_FLOAT) | (by >= _EXACT_FLOAT)
     back: Array = np.where(wide, 0, np.rint(numbers * times / by)).astype(np.int64)
     found: Array = since - back
-    places = np.flatnonzero(wide)
-    found[places] = [
-        difference(at, round(n * t / b)) for at, n, t, b in _rows(places, since, numbers, times, by)
-    ]
+    rows = np.flatnonzero(wide)
+    found[rows] = [difference(at, round(n * t / b)) for at, n, t, b in _rows(rows, since, numbers, times, by)]
     return found
 
 
-def _rows(places: Array, *columns: Array) -> Iterator[tuple[int, ...]]:
-    return zip(*(column[places].tolist() for column in columns), strict=True)
+def _rows(rows: Array, *columns: Array) -> Iterator[tuple[int, ...]]:
+    return zip(*(column[rows].tolist() for column in columns), strict=True)

@@ -52,7 +52,7 @@ ReadFiles = Collection[tuple[str, str]]
 
 
 @one_listing()
-def find_left_out(paths: Iterable[str], read: ReadFiles) -> list[UnreadFile]:
+def find_unread(paths: Iterable[str], read: ReadFiles) -> list[UnreadFile]:
     """Return what lies under the paths and is not in `read`; for folders that cannot be listed nothing, as they are named as
     unreadable.
     """
@@ -79,7 +79,7 @@ def _in_folder(top: Path, read: ReadFiles) -> Iterator[UnreadFile]:
             topics[folder] += is_other_topic(entry.path)
             if offsets_directory(folder.name):
                 yield UnreadFile(entry.path.as_posix(), _INSIDE)
-        elif not _is_known(entry, read):
+        elif not _is_accounted_for(entry, read):
             named = list(_of_file(entry, read))
             yield from named
             foreign[folder] += not named and not tar_name(entry.path.name)
@@ -97,7 +97,7 @@ def _is_looked_into(folder: Entry) -> bool:
     return not (inside_a_partition or is_other_topic(folder.path) or is_delta(folder.path))
 
 
-def _is_known(entry: Entry, read: ReadFiles) -> bool:
+def _is_accounted_for(entry: Entry, read: ReadFiles) -> bool:
     """Return whether an entry is read, is Kafka's own, or is reported elsewhere as one that cannot be looked at."""
     is_read = (real_path(entry.path), "") in read
     return is_read or bool(entry.problem) or bool(_KAFKAS.fullmatch(entry.path.name))

@@ -22,7 +22,7 @@ class Stretch(NamedTuple):
     last: int
 
 
-class NamesHere:
+class SourceNames:
     """The groups of some sources with where their records are, the topics with their partitions, and the log partitions."""
 
     def __init__(self, sources: Iterable[Source]) -> None:

@@ -1,0 +1,79 @@
+"""Tables that jobs read whole keep few files however many runs there are; rows stay, also where a run is killed meanwhile."""
+
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from offsets_tool.log.archive.delta import delta_rows
+from spark.check.check import check
+from spark.replay.replay import replay
+from tests.evidence.copies import copy
+from tests.replay.story import commit
+from tests.replay.story_segments import in_order
+from tests.spark.kills import Killed, killed
+from tests.spark.lakes import content, ingest_here, no_session
+
+LOG = in_order(*(commit(f"g{at % 3}", "t", 0, at) for at in range(6)))
+CLUSTERS = [f"c{number}" for number in range(6)]
+READ_WHOLE = ("sources", "replays")
+FEW = 3
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes fifty runs takes a few."""
+    monkeypatch.setattr("spark.lake.merge.SMALL_FILES", FEW)
+    monkeypatch.setattr("spark.lake.commit.RUNS_BETWEEN", 2)
+
+
+@pytest.fixture
+def dumps(tmp_path: Path) -> dict[str, Path]:
+    return {cluster: copy(tmp_path / cluster, LOG) for cluster in CLUSTERS}
+
+
+def run(lake: Path, dumps: dict[str, Path], clusters: list[str] = CLUSTERS) -> None:
+    """A run of each of two jobs for each cluster."""
+    for cluster in clusters:
+        ingest_here(lake, dumps[cluster], cluster=cluster)
+        replay(str(lake), no_session)
+
+
+def files_of(lake: Path, table: str) -> int:
+    return len(DeltaTable(lake / table).file_uris())
+
+
+def rows(lake: Path) -> list[object]:
+    replays = sorted(
+        (row["cluster"], row["next_log_offset"]) for row in delta_rows(lake / "replays").to_pylist()
+    )
+    return [content(lake), replays]
+
+
+def test_files_stay_few_and_rows_the_same(
+    tmp_path: Path, dumps: dict[str, Path], few: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merged, plain = tmp_path / "merged", tmp_path / "plain"
+    run(merged, dumps)
+    monkeypatch.setattr("spark.lake.merge.SMALL_FILES", 1_000)
+    run(plain, dumps)
+    assert all(files_of(merged, table) <= FEW + 2 for table in READ_WHOLE)
+    assert all(files_of(plain, table) == len(CLUSTERS) for table in READ_WHOLE)
+    assert files_of(merged, "log") == len(CLUSTERS), "tables that are read in part are sorted by compact"
+    assert rows(merged) == rows(plain)
+    assert all(each.is_ok for each in check(str(merged)))
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_run_that_is_killed_while_files_are_merged_counts(
+    tmp_path: Path, dumps: dict[str, Path], few: None, before: bool
+) -> None:
+    lake, plain, at = tmp_path / "lake", tmp_path / "plain", CLUSTERS[3]
+    run(plain, dumps)
+    run(lake, dumps, CLUSTERS[:3])
+    with pytest.raises(Killed), killed(4, before=before) as made:
+        ingest_here(lake, dumps[at], cluster=at)
+    assert made == ["log", "events", "copies", "sources", "copies"][: 4 if before else 5]
+    assert ingest_here(lake, dumps[at], cluster=at).run is None
+    run(lake, dumps, CLUSTERS[3:])
+    assert rows(lake) == rows(plain)
