@@ -49,8 +49,8 @@ def run(
     """Run every job on the lake of `request`, and yield a JobDone as each ends; errors are those of the single jobs.
 
     `start` makes a session, and is called only if a job needs one; `coordinator` is auto, classic or new; `topic_ids` are names
-    that no record gives; `progress` returns for a job, by name, what is told how far it is. Lag and expiry are computed as they
-    were last asked for; the first time, by what the log proves.
+    that no record gives; `progress` returns for a job's name the function that its progress is reported to. Lag and expiry are
+    computed as they were last asked for; the first time, by what the log proves.
     """
     yield _timed(lambda: _ingested(ingest(request, start, progress("ingest"))))
     named = _names_of(request.paths) | dict(topic_ids)
@@ -121,7 +121,7 @@ def _found(
 
 
 def _also(notes: list[str], step: JobDone) -> JobDone:
-    """Return the job with further notes in front of its own, each note once."""
+    """Return the JobDone with further notes before its own, each note once."""
     return step._replace(notes=list(dict.fromkeys([*notes, *step.notes])))
 
 

@@ -18,7 +18,7 @@ from offsets_tool.evidence.nearest import did_you_mean
 from offsets_tool.wire.text import visible
 
 
-class CommandPlace(NamedTuple):
+class CommandEntry(NamedTuple):
     """A command's module, and what --help lists of it without importing it: the question it answers and a summary."""
 
     module: str
@@ -34,111 +34,111 @@ _LAKE = "What does a lake say?"
 _REFERENCE = "Where is a group's log, and how are records written? (no evidence needed)"
 
 _COMMANDS = {
-    "inspect": CommandPlace(
+    "inspect": CommandEntry(
         "offsets_tool.cli.inspect",
         _EVIDENCE,
         "Files, times, formats, gaps, and whether the ledger adds up.",
     ),
-    "decode": CommandPlace(
+    "decode": CommandEntry(
         "offsets_tool.cli.decode",
         _EVIDENCE,
         "Every record, as JSON or byte for byte as Kafka's tools print it.",
     ),
-    "size": CommandPlace(
+    "size": CommandEntry(
         "offsets_tool.cli.answers.size",
         _EVIDENCE,
         "Why the log is so large, by group, and what compaction would leave.",
     ),
-    "copies": CommandPlace(
+    "copies": CommandEntry(
         "offsets_tool.cli.copies",
         _EVIDENCE,
         "Several copies compared: what only one has, and what contradicts.",
     ),
-    "groups": CommandPlace(
+    "groups": CommandEntry(
         "offsets_tool.cli.groups",
         _MOMENT,
         "The groups: kind, state, generation or epoch, members.",
     ),
-    "describe": CommandPlace(
+    "describe": CommandEntry(
         "offsets_tool.cli.describe",
         _MOMENT,
         "One group or all, as kafka-consumer-groups --describe.",
     ),
-    "assignments": CommandPlace(
+    "assignments": CommandEntry(
         "offsets_tool.cli.answers.assignments",
         _MOMENT,
         "The owner of each partition, over time too, and an audit.",
     ),
-    "offsets": CommandPlace(
+    "offsets": CommandEntry(
         "offsets_tool.cli.offsets", _MOMENT, "Committed offsets, and those pending; files to reset from."
     ),
-    "lag": CommandPlace(
+    "lag": CommandEntry(
         "offsets_tool.cli.lag", _MOMENT, "How far behind groups were, in offsets and in time."
     ),
-    "diff": CommandPlace(
+    "diff": CommandEntry(
         "offsets_tool.cli.answers.diff",
         _MOMENT,
         "Two moments compared: groups, members, owners, offsets.",
     ),
-    "diagnose": CommandPlace(
+    "diagnose": CommandEntry(
         "offsets_tool.cli.answers.diagnose",
         _PAST,
         "The verdict: what is wrong, the worst first, and what to do.",
     ),
-    "explain": CommandPlace(
+    "explain": CommandEntry(
         "offsets_tool.cli.answers.explain",
         _PAST,
         "The story of a group in words, for an incident review.",
     ),
-    "timeline": CommandPlace(
+    "timeline": CommandEntry(
         "offsets_tool.cli.answers.timeline",
         _PAST,
         "Everything that happened, of all groups, in the order of time.",
     ),
-    "report": CommandPlace(
+    "report": CommandEntry(
         "offsets_tool.cli.answers.report",
         _PAST,
         "All of that as one HTML page, for an incident review.",
     ),
-    "findings": CommandPlace(
+    "findings": CommandEntry(
         "offsets_tool.cli.findings",
         _PAST,
         "What is wrong or odd, the worst first, with its evidence.",
     ),
-    "rebalances": CommandPlace(
+    "rebalances": CommandEntry(
         "offsets_tool.cli.answers.rebalances",
         _PAST,
         "Each rebalance: why, how long, who came and went, what moved.",
     ),
-    "history": CommandPlace(
+    "history": CommandEntry(
         "offsets_tool.cli.history",
         _PAST,
         "Every change of groups, members and offsets: who and when.",
     ),
-    "expiry": CommandPlace(
+    "expiry": CommandEntry(
         "offsets_tool.cli.expiry",
         _PAST,
         "When offsets expire, and why others were removed.",
     ),
-    "transactions": CommandPlace(
+    "transactions": CommandEntry(
         "offsets_tool.cli.transactions",
         _PAST,
         "What is open, what it blocks, and how the others ended.",
     ),
-    "plan": CommandPlace(
+    "plan": CommandEntry(
         "offsets_tool.cli.answers.plan",
         _BACK,
         "What would be set for the way back, its risks, and the commands.",
     ),
-    "sql": CommandPlace(
+    "sql": CommandEntry(
         "offsets_tool.cli.sql", _LAKE, "Answers in SQL, over the tables and views of a lake, without Spark."
     ),
-    "partition": CommandPlace(
+    "partition": CommandEntry(
         "offsets_tool.cli.partition",
         _REFERENCE,
         "In which partition of __consumer_offsets a group lives.",
     ),
-    "schema": CommandPlace(
+    "schema": CommandEntry(
         "offsets_tool.cli.schema", _REFERENCE, "Record types, and the fields of one in all its versions."
     ),
 }
@@ -150,20 +150,20 @@ class LazyGroup(click.Group):
     Turns an OffsetsToolError into one sentence on stderr and exit code 1, a UsageError into exit code 2.
     """
 
-    def __init__(self, *args: Any, places: Mapping[str, CommandPlace], **options: Any) -> None:
+    def __init__(self, *args: Any, entries: Mapping[str, CommandEntry], **options: Any) -> None:
         """Make a group whose commands are imported when they are called; `places` has module and summary of each by its name."""
         super().__init__(*args, **options)
-        self._places = places
+        self._entries = entries
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands' names in the order in which --help lists them."""
-        return list(self._places)
+        return list(self._entries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return the command of this name; None where there is none."""
-        if cmd_name not in self._places:
+        if cmd_name not in self._entries:
             return None
-        module = importlib.import_module(self._places[cmd_name].module)
+        module = importlib.import_module(self._entries[cmd_name].module)
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
@@ -172,15 +172,15 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that the arguments name; UsageError with similar names where there is none."""
         name = args[0]
-        if name in self._places or name.startswith("-"):
+        if name in self._entries or name.startswith("-"):
             return super().resolve_command(ctx, args)
-        meant = did_you_mean(name, list(self._places)) or f" See {ctx.command_path} --help."
+        meant = did_you_mean(name, list(self._entries)) or f" See {ctx.command_path} --help."
         raise click.UsageError(f"No such command {name!r}.{meant}", ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands for --help, grouped by the question that they answer."""
-        longest = max(map(len, self._places))
-        for question, named in groupby(self._places.items(), key=lambda item: item[1].question):
+        longest = max(map(len, self._entries))
+        for question, named in groupby(self._entries.items(), key=lambda item: item[1].question):
             formatter.write(f"\n{question}\n")
             formatter.indent()
             formatter.write_dl([(name.ljust(longest), place.summary) for name, place in named])
@@ -217,7 +217,7 @@ def _one_line() -> Iterator[None]:
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
-@click.group(cls=LazyGroup, places=_COMMANDS, context_settings=SETTINGS)
+@click.group(cls=LazyGroup, entries=_COMMANDS, context_settings=SETTINGS)
 @click.version_option(__version__, prog_name="offsets-tool")
 def main() -> None:
     """Forensics for Kafka's __consumer_offsets: read it from broker files, archives or a live broker, and show what is in it."""

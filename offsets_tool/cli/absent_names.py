@@ -11,7 +11,7 @@ from typing import Final
 from offsets_tool.as_of.selection import NameFilter, Wanted, exact_text, is_pattern
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.as_of.views_describe import GroupDeletion, appears_later, find_deletions
-from offsets_tool.cli.nothing_shown import nothing_then
+from offsets_tool.cli.nothing_shown import nothing_at_moment
 from offsets_tool.cli.texts import quoted
 from offsets_tool.evidence.moments.moment_notes import number_text, offset_text
 from offsets_tool.evidence.nearest import nearest
@@ -170,14 +170,16 @@ def passed_over(group: str, here: SourceNames) -> str:
     )
 
 
-def why_not_then(replay: EvidenceReplay) -> WhyNot:
+def why_not_at_moment(replay: EvidenceReplay) -> WhyNot:
     """Return a function that says why a moment does not show a group: deleted before, created later, or in a partition left out."""
     moment = replay.snapshot
-    where = then(moment)
+    where = moment_phrase(moment)
 
     @cache
     def deletions() -> dict[str, GroupDeletion]:
-        return find_deletions(change for _, told in replay.once_more() for _, made in told for change in made)
+        return find_deletions(
+            change for _, steps in replay.once_more() for _, made in steps for change in made
+        )
 
     def why(group: str, here: SourceNames) -> str:
         at = here.groups[group]
@@ -198,14 +200,14 @@ def why_not_then(replay: EvidenceReplay) -> WhyNot:
     return why
 
 
-def absent_then(replay: EvidenceReplay, wanted: Wanted, what: str, *, is_shown: bool) -> Iterator[str]:
+def absent_at_moment(replay: EvidenceReplay, wanted: Wanted, what: str, *, is_shown: bool) -> Iterator[str]:
     """Yield the notes of a command that has shown a moment: on names without rows, or that the log has no `what` at all."""
-    where = then(replay.snapshot)
-    yield from AbsentNames(wanted, replay.evidence.sources, where, why_not_then(replay)).notes(is_shown)
+    where = moment_phrase(replay.snapshot)
+    yield from AbsentNames(wanted, replay.evidence.sources, where, why_not_at_moment(replay)).notes(is_shown)
     if not (is_shown or wanted.groups or wanted.topics):
-        yield from nothing_then(replay.snapshot, what, where)
+        yield from nothing_at_moment(replay.snapshot, what, where)
 
 
-def then(moment: Snapshot) -> str:
+def moment_phrase(moment: Snapshot) -> str:
     """Return the words for a moment in a sentence, with a space before them."""
     return " at the end of this log" if moment.as_of.is_end else " at that moment"

@@ -147,8 +147,8 @@ def _table_writer(format_: str, table: PrintedTable) -> Write:
 
 def _union_writer(format_: str, table: PrintedTable, *, raw: bool) -> Write:
     def row(found: DistinctRecord) -> Row:
-        told = event_json(found.event, raw=raw) if format_ == "jsonl" else event_summary(found.event)
-        return told | {
+        fields = event_json(found.event, raw=raw) if format_ == "jsonl" else event_summary(found.event)
+        return fields | {
             "copies": list(found.copies),
             "branch": found.branch.value,
             "is_recovered": found.is_recovered,

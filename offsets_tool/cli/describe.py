@@ -10,7 +10,7 @@ from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.as_of.views_describe import described_offsets, described_states
 from offsets_tool.as_of.views_groups import group_rows
 from offsets_tool.as_of.views_members import member_rows
-from offsets_tool.cli.absent_names import AbsentNames, then, why_not_then
+from offsets_tool.cli.absent_names import AbsentNames, moment_phrase, why_not_at_moment
 from offsets_tool.cli.describe_tables import MEMBERS, OFFSETS, STATE
 from offsets_tool.cli.filter_options import A_NAME, parse_wanted
 from offsets_tool.cli.moment_options import ends_options, moment_options
@@ -132,7 +132,7 @@ def _say_some(reason: str, texts: list[str], most: int) -> None:
 
 def _refuse_missing(replay: EvidenceReplay, wanted: Wanted, partitions: int | None) -> None:
     absent = AbsentNames(
-        wanted, replay.evidence.sources, then(replay.snapshot), why_not_then(replay), partitions
+        wanted, replay.evidence.sources, moment_phrase(replay.snapshot), why_not_at_moment(replay), partitions
     )
     for text in absent.others():
         note(text)

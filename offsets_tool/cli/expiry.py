@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from offsets_tool.cli.absent_names import absent_then
+from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import offset_options, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
 from offsets_tool.cli.opening import open_replay
@@ -93,7 +93,7 @@ def expiry_command(*, format_: str | None, output_path: str | None, strict: bool
             write_rows(out, map(_json_row, rows) if chosen == "jsonl" else rows, chosen, table)
     for text in (
         *orphans(replay.snapshot),
-        *absent_then(replay, wanted, "committed offset", is_shown=bool(rows)),
+        *absent_at_moment(replay, wanted, "committed offset", is_shown=bool(rows)),
     ):
         note(text)
     replay.finish()

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from offsets_tool.cli.absent_names import absent_then
+from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
 from offsets_tool.cli.filter_options import clock_of, offset_options, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
@@ -136,7 +136,7 @@ def findings_command(*, format_: str | None, output_path: str | None, strict: bo
 def _absent(replay: OpenReplay, asked: FindingsAsked, options: Row) -> Iterator[str]:
     """Yield why nothing is shown: names that have no findings, a range or kinds that leave all out, or a log without any."""
     evidence = replay.evidence
-    yield from absent_then(
+    yield from absent_at_moment(
         replay, asked.review.wanted, "finding", is_shown=evidence.has_shown or asked.is_narrow
     )
     if any(entry.records for entry in evidence.ledgers) and asked.is_narrow:

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from offsets_tool.as_of.views_groups import GROUP_FIELDS, group_rows
-from offsets_tool.cli.absent_names import absent_then
+from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import group_option, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
 from offsets_tool.cli.opening import open_replay
@@ -54,6 +54,6 @@ def groups_command(*, format_: str | None, output_path: str | None, strict: bool
         with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)
             write_rows(out, rows, chosen, table)
-    for text in absent_then(replay, wanted, "group", is_shown=bool(rows)):
+    for text in absent_at_moment(replay, wanted, "group", is_shown=bool(rows)):
         note(text)
     replay.finish()

@@ -33,7 +33,7 @@ def problem_notes(rows: Sequence[Row]) -> Iterator[str]:
         yield f"{ranges - UNREADABLE_NAMED:,} more unreadable range(s): `unreadable` of --format jsonl names all"
     found = [(row, problem) for row in rows for problem in row["problems"]]
     for row, problem in found[:SHOWN]:
-        yield f"{row['source']}: {_where(problem)}{_fate(problem)}: {problem['problem']}"
+        yield f"{row['source']}: {_where(problem)}{_outcome(problem)}: {problem['problem']}"
     rest = sum(problem["records"] for _, problem in found[SHOWN:]) + sum(
         row["other_problems"] for row in rows
     )
@@ -91,7 +91,7 @@ def _where(problem: Row) -> str:
     return f"{problem['records']:,} records, {first} to {problem['last_offset']},"
 
 
-def _fate(problem: Row) -> str:
+def _outcome(problem: Row) -> str:
     if problem["kept_raw"] is None:
         return " read, but"
     return " kept raw"

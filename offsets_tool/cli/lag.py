@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import click
 
-from offsets_tool.cli.absent_names import absent_then
+from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import offset_options, parse_wanted
 from offsets_tool.cli.moment_options import ends_options, moment_options
 from offsets_tool.cli.opening import ends_of, open_replay
@@ -70,14 +70,14 @@ def lag_command(*, format_: str | None, output_path: str | None, strict: bool, *
             write_rows(out, map(_SHOWN.get(chosen, dict), rows), chosen, table)
     for text in (
         *orphans(moment),
-        *absent_then(replay, wanted, "committed offset", is_shown=bool(rows)),
+        *absent_at_moment(replay, wanted, "committed offset", is_shown=bool(rows)),
         *_bounds(rows),
     ):
         note(text)
     replay.finish()
 
 
-def _with_signs(row: Row) -> Row:
+def _with_bounds(row: Row) -> Row:
     """Mark lower bounds with `>=`, for a table; CSV and JSON lines have the method for that."""
     bounds = ["lag", "end_offset"] if row["method"] == LagMethod.LOWER_BOUND else []
     bounds += ["time_lag_ms"] if row["time_method"] == TimeMethod.BOUND else []
@@ -88,7 +88,7 @@ def _with_time(row: Row) -> Row:
     return row | {"moment_at": time_text(row["moment_at"])}
 
 
-_SHOWN: Final[dict[str, Callable[[Row], Row]]] = {"table": _with_signs, "jsonl": _with_time}
+_SHOWN: Final[dict[str, Callable[[Row], Row]]] = {"table": _with_bounds, "jsonl": _with_time}
 
 
 def _bounds(rows: list[Row]) -> Iterator[str]:

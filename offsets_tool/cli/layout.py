@@ -38,7 +38,7 @@ _JOINTS: Final = "-./_"
 _WORD: Final = re.compile(rf"[A-Za-z_ ]{{1,{LEGIBLE}}}")
 
 
-class Page(NamedTuple):
+class TableText(NamedTuple):
     """The heading and the lines of a table as text, and the titles of the columns that are shown."""
 
     heading: str
@@ -71,7 +71,9 @@ class _Measured(NamedTuple):
         return max(self.title_width, content)
 
 
-def lay_out(table: PrintedTable, rows: Sequence[Sequence[str]], width: int | None, pen: Pen = PLAIN) -> Page:
+def lay_out(
+    table: PrintedTable, rows: Sequence[Sequence[str]], width: int | None, pen: Pen = PLAIN
+) -> TableText:
     """Lay out rows of cells in lines of at most `width`; None for no limit. `pen` styles the heading, and severities."""
     measured = list(map(_measure, table.columns, zip(*rows, strict=True)))
     widths = {m.column.title: m.width for m in measured}
@@ -81,7 +83,7 @@ def lay_out(table: PrintedTable, rows: Sequence[Sequence[str]], width: int | Non
     columns = [_drawn(m, widths[m.column.title], pen) for m in shown]
     blanks = [" " * widths[m.column.title] for m in shown]
     heading, *lines = (line for cells in zip(*columns, strict=True) for line in _lines(cells, blanks))
-    return Page(pen.heading(heading), lines, tuple(m.column.title for m in shown))
+    return TableText(pen.heading(heading), lines, tuple(m.column.title for m in shown))
 
 
 def _lines(cells: Sequence[Sequence[str]], blanks: Sequence[str]) -> Iterator[str]:

@@ -23,7 +23,7 @@ def nothing_of(filters: Filters, evidence: Evidence, kinds: Iterable[str], optio
         yield from ["this evidence has no record at all"] if evidence.ledgers else []
         return
     backwards = list(_backwards(filters))
-    yield from backwards or (*_times(filters, evidence), *_places(filters, evidence))
+    yield from backwards or (*_times(filters, evidence), *_log_offsets(filters, evidence))
     if asked := ", ".join(kinds):
         is_more = any((*filters.wanted, filters.since.is_given, filters.until.is_given))
         of = "of what the other options leave, none" if is_more else "none here"
@@ -49,7 +49,7 @@ def _times(filters: Filters, evidence: Evidence) -> Iterator[str]:
         yield f"nothing is shown: the records here are from {shown_time(min(first))} to {shown_time(max(last))}"
 
 
-def _places(filters: Filters, evidence: Evidence) -> Iterator[str]:
+def _log_offsets(filters: Filters, evidence: Evidence) -> Iterator[str]:
     for number in sorted(filters.log_partitions()):
         of = [entry for entry in evidence.ledgers if entry.log_partition == number]
         first = [entry.first_offset for entry in of if entry.first_offset is not None]
@@ -58,7 +58,7 @@ def _places(filters: Filters, evidence: Evidence) -> Iterator[str]:
             yield f"nothing is shown: partition {number} is here from offset {min(first)} to {max(last)}"
 
 
-def nothing_then(moment: Snapshot, what: str, where: str) -> Iterator[str]:
+def nothing_at_moment(moment: Snapshot, what: str, where: str) -> Iterator[str]:
     """Yield a note for a command that shows nothing at a moment though no name was asked for: the log has no `what` there.
 
     `where` names the moment, with a space before it.

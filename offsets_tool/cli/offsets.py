@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from offsets_tool.as_of.views_offsets import offset_rows
-from offsets_tool.cli.absent_names import absent_then
+from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import offset_options, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
 from offsets_tool.cli.opening import open_replay
@@ -87,7 +87,7 @@ def offsets_command(
     for text in (
         *orphans(moment),
         *lacking,
-        *absent_then(replay, wanted, "committed offset", is_shown=bool(rows)),
+        *absent_at_moment(replay, wanted, "committed offset", is_shown=bool(rows)),
     ):
         note(text)
     replay.finish()

@@ -67,23 +67,23 @@ def write_whole(path: str, data: bytes) -> None:
         if at.exists() and not at.is_file():
             at.write_bytes(data)
         else:
-            _write_beside(at, data)
+            _replace_file(at, data)
     except OSError as error:
         raise SetupError(
             f"{path} cannot be written ({error.strerror}): name another file with --output"
         ) from error
 
 
-def _write_beside(at: Path, data: bytes) -> None:
+def _replace_file(at: Path, data: bytes) -> None:
     """Write a new file in the same folder, and put it in the place of the other."""
-    number, beside = mkstemp(prefix=".offsets-tool.", dir=at.parent)
+    number, temporary = mkstemp(prefix=".offsets-tool.", dir=at.parent)
     try:
         with os.fdopen(number, "wb") as file:
             file.write(data)
-        Path(beside).chmod(_mode(at))
-        Path(beside).replace(at)
+        Path(temporary).chmod(_mode(at))
+        Path(temporary).replace(at)
     except BaseException:
-        Path(beside).unlink(missing_ok=True)
+        Path(temporary).unlink(missing_ok=True)
         raise
 
 

@@ -9,7 +9,7 @@ import click
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.as_of.transactions import blocked, ended_rows, open_rows
-from offsets_tool.cli.absent_names import absent_then
+from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import group_option, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
 from offsets_tool.cli.opening import open_replay
@@ -65,11 +65,16 @@ def transactions_command(
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         moment = replay.run()
         shown: set[int | None] = set()
-        rows = _seen(chain(open_rows(moment, wanted), ended_rows(replay.markers_once_more(), wanted)), shown)
+        rows = _noting_log_partitions(
+            chain(open_rows(moment, wanted), ended_rows(replay.markers_once_more(), wanted)), shown
+        )
         with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)
             write_rows(out, rows, chosen, table)
-    for text in (*absent_then(replay, wanted, "transaction", is_shown=bool(shown)), *_ages(moment, wanted)):
+    for text in (
+        *absent_at_moment(replay, wanted, "transaction", is_shown=bool(shown)),
+        *_ages(moment, wanted),
+    ):
         note(text)
     for held in (held for held in blocked(moment) if held.log_partition in shown):
         note(
@@ -93,7 +98,7 @@ def _ages(moment: Snapshot, wanted: Wanted) -> Iterator[str]:
         )
 
 
-def _seen(rows: Iterable[Row], log_partitions: set[int | None]) -> Iterator[Row]:
+def _noting_log_partitions(rows: Iterable[Row], log_partitions: set[int | None]) -> Iterator[Row]:
     """Yield the rows, and add the log partition of each to `log_partitions`."""
     for row in rows:
         log_partitions.add(row["log_partition"])

@@ -26,7 +26,7 @@ class Committer(StrEnum):
 
 
 class CommitOrigin(NamedTuple):
-    """What the group was when a commit was made, and so who can have made it."""
+    """The state of the group when a commit was made, which limits who can have made it."""
 
     is_known: bool
     """Whether the log tells if the group had members."""
@@ -47,7 +47,7 @@ class CommitOrigin(NamedTuple):
 
 
 def origin_of(rows: GroupRows, row: OffsetHistoryRow) -> CommitOrigin:
-    """Return what the group of these rows was when one of its commits was made."""
+    """Return the state of the group when the commit of `row` was made."""
     group = rows.state_at(row.commit_log_offset)
     has_members = group is not None and group.members > 0
     # A log that lacks its beginning lacks the records of groups that have been stable ever since.

@@ -1,4 +1,4 @@
-"""What holds for all groups of a log and no group's rows say alone: its end, its clock, how far others read, where groups belong.
+"""The context of findings, which no group's rows give alone: the log's end and clock, how far others read, where groups belong.
 
 Small, whatever the log's size: whoever has more rows than memory sums it up part by part.
 """
@@ -25,7 +25,7 @@ class Furthest(NamedTuple):
 
 
 class LogContext(NamedTuple):
-    """What holds for all groups."""
+    """What finders must know that holds for all groups of a log."""
 
     newest_at: int | None = None
     """Time of the newest record, or of the moment asked for, epoch milliseconds."""
@@ -50,7 +50,7 @@ _MOST: Final = 0.8
 
 
 class ContextParts:
-    """What LogContext is made of, summed up over groups in any order: small, whatever the log's size."""
+    """Sums up groups, in any order, into a LogContext; stays small, whatever the log's size."""
 
     def __init__(self) -> None:
         """Start without groups."""
@@ -61,7 +61,7 @@ class ContextParts:
         self._places: list[tuple[str, int]] = []
 
     def observe(self, rows: GroupRows, highest: Mapping[TopicPartition, int], commits: int) -> None:
-        """Take in a group: its rows, perhaps without offsets, its highest commit in each partition, and how many it made."""
+        """Add a group: its rows, perhaps without offsets, its highest commit in each partition, and its number of commits."""
         self._has_raised_epochs = self._has_raised_epochs or any(map(_is_commit_raised, rows.transactions))
         self._away = min((at for at in (self._away, *_times_away(rows)) if at is not None), default=None)
         if rows.log_partition is not None:
@@ -70,7 +70,7 @@ class ContextParts:
         self._reach({at: Furthest(committed_offset, rows.group) for at, committed_offset in highest.items()})
 
     def merge(self, other: "ContextParts") -> None:
-        """Take in what was summed up over other groups."""
+        """Add the sums over other groups."""
         self._has_raised_epochs = self._has_raised_epochs or other._has_raised_epochs
         self._away = min((at for at in (self._away, other._away) if at is not None), default=None)
         self._commits += other._commits
@@ -82,7 +82,7 @@ class ContextParts:
             self._furthest[at] = max(self._furthest.get(at, mine), mine)
 
     def context(self, *, newest_at: int | None, is_new: bool) -> LogContext:
-        """Return what holds for all groups; `is_new`: a broker of 4.0 or newer wrote some of the log."""
+        """Return the LogContext of all groups added; `is_new` says that a broker of 4.0 or newer wrote some of the log."""
         has_raised_epochs = self._has_raised_epochs or is_new
         partitions = _partitions(sorted(self._places))
         return LogContext(newest_at, has_raised_epochs, self._away, self._furthest, self._commits, partitions)
@@ -104,7 +104,7 @@ def _times_away(rows: GroupRows) -> Iterator[int]:
 
 
 def _partitions(places: list[tuple[str, int]]) -> int | None:
-    """Return the number of partitions under which most groups lie where they were seen; None if no number is plainly it."""
+    """Return the topic's number of partitions, for which most groups lie in their own partition; None if none clearly fits best."""
     highest = max((place for _, place in places), default=0)
     fitting = infer_partitions(places, highest)
     if fitting:

@@ -22,14 +22,14 @@ LogQuestion = Callable[[PartitionFacts, LogContext], Iterator[Finding]]
 
 
 class Finder(NamedTuple):
-    """A question that is asked of every group, and the kinds of its answers."""
+    """A finder of groups: the function that answers one question about a group, and the kinds of findings it may yield."""
 
     find: GroupQuestion
     kinds: tuple[FindingKind, ...]
 
 
 class LogFinder(NamedTuple):
-    """A question that is asked of every log partition, and the kinds of its answers."""
+    """A finder of log partitions: the function that answers one question about one, and the kinds of findings it may yield."""
 
     find: LogQuestion
     kinds: tuple[FindingKind, ...]
@@ -45,7 +45,7 @@ def finder(*kinds: FindingKind) -> Callable[[GroupQuestion], Finder]:
 
 
 def log_finder(*kinds: FindingKind) -> Callable[[LogQuestion], LogFinder]:
-    """Declare a function as a finder of these kinds, as `finder` does, that asks of log partitions."""
+    """Declare a function as a finder of these kinds about log partitions; `finders.log_finders` finds it in any room's modules."""
 
     def declare(find: LogQuestion) -> LogFinder:
         return LogFinder(find, kinds)
@@ -66,7 +66,7 @@ class About(Protocol):
 
 
 class Places(NamedTuple):
-    """Where and when a finding is found: log offsets of its records, the one that shows it first; times in epoch milliseconds."""
+    """The records that show a finding, by log offset and the most telling first, and its span of time in epoch milliseconds."""
 
     log_offsets: tuple[int, ...]
     from_at: int | None = None
@@ -87,9 +87,9 @@ def found(
     lines: Iterable[ServerLine] = (),
     **more: Any,
 ) -> Finding:
-    """Return a finding about a group, or about the log; `more` are fields of Finding that the others do not give.
+    """Return a finding about a group, or about the log; `more` are further fields of Finding.
 
-    `lines` of the brokers' logs state its cause: they are evidence too, behind the records.
+    `lines` of the brokers' logs that state its cause are added to the evidence, behind the records.
     """
     log_offsets = tuple(dict.fromkeys(places.log_offsets))
     fields: dict[str, Any] = {
@@ -115,7 +115,7 @@ def found(
 
 
 def _plain(fields: dict[str, Any]) -> Finding:
-    """Return the finding with its words as plain texts."""
+    """Return the finding with values of enumerations as plain texts."""
     fields["severity"] = Severity(fields["severity"]).value
     fields["confidence"] = Confidence(fields["confidence"]).value
     return Finding(**fields)
@@ -127,12 +127,12 @@ def time_or_none(timestamp: int | None) -> int | None:
 
 
 def place_text(log_partition: int | None, log_offset: int) -> str:
-    """Return a place of the log as text; without a number where no source says the partition."""
+    """Return "LOG_PARTITION:LOG_OFFSET"; the first part is empty where no source says the partition."""
     return f"{'' if log_partition is None else log_partition}:{log_offset}"
 
 
 def places_and_lines(finding: Finding) -> tuple[list[str], list[str]]:
-    """Return the evidence of a finding apart: places of the log, and lines of brokers' logs."""
+    """Return the evidence of a finding in two lists: records as LOG_PARTITION:LOG_OFFSET, and lines of brokers' logs."""
     own = place_text(finding.log_partition, 0).removesuffix("0")
     places = [each for each in finding.evidence if each.startswith(own)]
     return places, [each for each in finding.evidence if not each.startswith(own)]

@@ -38,7 +38,7 @@ class GroupRows(GroupHistories):
     transactions: list[TransactionRow] = field(default_factory=list)
 
     def sort(self) -> None:
-        """Sort the rows by their places, and those of one place by what they are about: they come in no certain order."""
+        """Sort all lists by log offset, and rows of one offset by what they are about."""
         super().sort()
         self.anomalies.sort(key=lambda row: (row.log_offset, row.about or "", row.note))
         self.expiry.sort(key=lambda row: (row.log_offset, row.topic, row.partition, row.producer_id or -1))
@@ -61,7 +61,7 @@ class GroupRows(GroupHistories):
 
     @cached_property
     def live(self) -> list[ExpiryRow]:
-        """The offsets that are there at the end, with their expiry."""
+        """The offsets that are live at the end of the log, with their expiry."""
         return [row for row in self.expiry if row.status == "live"]
 
     @cached_property
@@ -83,12 +83,12 @@ class PartitionRows:
     """The rows of one log partition by group, all of them in memory."""
 
     def __init__(self, rows: dict[str, GroupRows], sums: RecordSums) -> None:
-        """Hold what `gather` returned, and what the records come to."""
+        """Hold the groups that `gather` returned, and the sums over the records."""
         self._rows = rows
         self.sums = sums
 
     def highest(self) -> Iterator[tuple[GroupRows, dict[TopicPartition, int], int]]:
-        """Yield each group with all but perhaps its offsets, the highest commit of each partition, and how many it made."""
+        """Yield each group for ContextParts: its rows, its highest commit in each partition, and its number of commits."""
         for rows in self._rows.values():
             highest = {at: max(row.committed_offset for row in some) for at, some in rows.effective.items()}
             yield rows, highest, len(rows.offsets)
@@ -99,7 +99,7 @@ class PartitionRows:
 
 
 class LogStretch(NamedTuple):
-    """The stretch of one log partition that rows are of: fields of the same name of GroupRows."""
+    """The stretch of one log partition that rows cover; GroupRows has fields of the same names."""
 
     log_partition: int | None
     proven_from: int = 0

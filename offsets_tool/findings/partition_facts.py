@@ -1,4 +1,4 @@
-"""What finders read of a log partition as a whole: what of it could not be read, and how its copies differ.
+"""The input of finders of log partitions: what could not be read, and how copies differ.
 
 Sums of the ledgers of its files, as these are read (`of_ledgers`) or as a lake keeps them (`of_files`), and what joining its copies
 left out. Looks at no records.
@@ -14,7 +14,7 @@ from offsets_tool.rows import UnreadableKind
 
 
 class PartitionFacts(NamedTuple):
-    """One log partition: what was read of it, and what of that counts for nothing."""
+    """One log partition as a whole: sums over what was read, what was unreadable, and what was left out."""
 
     log_partition: int | None
     first_offset: int = 0
@@ -45,7 +45,7 @@ class PartitionFacts(NamedTuple):
 
 
 class UnreadableBytes(NamedTuple):
-    """A range of a file that holds no record that can be read: what it is, and its bytes."""
+    """A kind of unreadable range in files, and its number of bytes."""
 
     kind: UnreadableKind
     size: int
@@ -79,7 +79,7 @@ def _of_ledger(entry: LedgerEntry) -> FileSums:
 
 
 def of_files(log_partition: int | None, files: Iterable[FileSums]) -> PartitionFacts:
-    """Return the facts of one partition from those of its files."""
+    """Return the facts of one partition from the sums of its files."""
     some = list(files)
     lost = [found.size for file in some for found in file.unreadable if not found.kind.is_tail]
     reasons: Counter[str] = Counter()

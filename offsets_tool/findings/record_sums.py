@@ -1,6 +1,6 @@
-"""What the records of a log partition come to: the bytes of each group, and where records of which version are.
+"""Sum up the records of a log partition: the bytes of each group, and at which offsets records of which version are.
 
-Takes records one by one, or what a caller has summed up of many. Judges nothing.
+Takes records one by one, or sums of many. Judges nothing.
 """
 
 from collections import Counter
@@ -22,6 +22,6 @@ class RecordSums:
         """Where records of which type and version are, as LogFacts counted them; empty if nobody did."""
 
     def observe(self, event: Event) -> None:
-        """Add a record; a deletion that only another copy's lack of a record proves is none."""
+        """Add the record of an event; an absence, which has no record, is ignored."""
         if event.absence is None and event.group is not None:
             self.bytes[event.group] += len(event.record.key or b"") + len(event.record.value or b"")

@@ -1,4 +1,4 @@
-"""One row of the findings: what is wrong or odd, of whom, since when, how sure that is, and which records show it.
+"""One row of the findings: what is wrong or odd, in which group, since when, how sure that is, and which records show it.
 
 Declared once: the fields of the command and the table of the lake come from here.
 """

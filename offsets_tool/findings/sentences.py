@@ -16,7 +16,7 @@ SAID = ", as the broker's log says"
 
 
 def named(name: str) -> str:
-    """Return a name for a sentence; in quotes where it is blank or begins or ends in a way that one would not see."""
+    """Return a name for a sentence, in quotes where it is blank, or where its begin or end would be invisible."""
     return in_cell(name)
 
 

@@ -1,6 +1,6 @@
-"""What is known of one committed offset at the moment to go back to and at the end of the log: all that a risk is judged by.
+"""One committed offset at the moment to go back to and at the end of the log: the input of every judgement on risks.
 
-Rows and states only; where they come from is known by evidence.answers.planning.
+Holds rows and states; evidence.answers.planning reads them from the log.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _MOVES: Final = (REWIND.name, JUMP.name)
 
 @dataclass(frozen=True)
 class GroupCase:
-    """What holds for all offsets of a group in one log partition."""
+    """The input of judgements that all offsets of a group in one log partition share."""
 
     rows: GroupRows
     """Its rows up to the end of the log."""
@@ -66,7 +66,7 @@ class GroupCase:
 
     @cached_property
     def moves(self) -> list[Finding]:
-        """What stands out among the commits since the moment: members that moved back, or leapt ahead."""
+        """The findings on commits since the moment that moved offsets back or leapt ahead."""
         found = find_moves.find(self.rows, LogContext())
         return [each for each in found if each.kind in _MOVES and _last_offset(each) >= self.since]
 
@@ -86,22 +86,22 @@ class OffsetCase:
 
     @property
     def new_offset(self) -> int | None:
-        """What was committed at the moment; None where nothing was, or where the log does not prove it."""
+        """The offset that was committed at the moment; None where none was, or where the log does not prove it."""
         return _number(self.moment)
 
     @property
     def current_offset(self) -> int | None:
-        """What is committed at the end of the log; None where nothing is."""
+        """The offset that is committed at the end of the log; None where none is."""
         return _number(self.current)
 
     @property
     def is_proven(self) -> bool:
-        """Whether the log proves what was committed at the moment, be it nothing."""
+        """Whether the log proves which offset was committed at the moment, or that none was."""
         return bool(self.moment["is_proven"])
 
     @property
     def is_changed(self) -> bool:
-        """Whether what is committed is not what was, or nobody knows what was."""
+        """Whether the committed offset differs from that of the moment, or the log does not prove the latter."""
         return not self.is_proven or self.new_offset != self.current_offset
 
     @cached_property
@@ -113,7 +113,7 @@ class OffsetCase:
         ]
 
     def commits_by(self, committer: Committer) -> list[OffsetHistoryRow]:
-        """Return the commits since the moment that somebody made."""
+        """Return the commits since the moment that this kind of committer made."""
         return [row for row in self.commits if origin_of(self.of.rows, row).committer(row) is committer]
 
     @property
@@ -123,7 +123,7 @@ class OffsetCase:
 
     @property
     def move(self) -> Finding | None:
-        """What stands out among the commits of this offset since the moment; None if they only went on."""
+        """The finding on a commit since the moment that moved this offset back or leapt ahead; None if commits only went on."""
         of_place = (
             each
             for each in self.of.moves
@@ -133,7 +133,7 @@ class OffsetCase:
 
     @property
     def has_only_read_on(self) -> bool:
-        """Whether nothing happened to the offset since the moment but commits of whoever reads, each ahead of the one before."""
+        """Whether the offset only moved ahead since the moment, by commits of the group's own readers."""
         is_regular = not self.commits_by(Committer.OUTSIDE) and not self.commits_by(Committer.UNKNOWN)
         is_ahead = all(row.delta is not None and row.delta >= 0 for row in self.commits)
         return bool(self.commits) and is_regular and is_ahead and self.removal is None and self.move is None

@@ -1,4 +1,4 @@
-"""Bars in lanes: what held from a time to a time, in lanes of names; fewer of them where they are too many to see.
+"""Bars in lanes: a bar is a value that held for a stretch of time; neighbours are merged where bars are too many to see.
 
 Knows no row of a history.
 """
@@ -24,7 +24,7 @@ _NUMBERS: Final = re.compile(r"([0-9]+)")
 
 
 class LaneBar(NamedTuple):
-    """What held in a lane from a time to a time, epoch milliseconds."""
+    """A value that held in a lane from one time to another, in epoch milliseconds."""
 
     lane: str
     begin: int
@@ -36,7 +36,7 @@ class LaneBar(NamedTuple):
 
 
 def shown_bars(bars: Iterable[LaneBar], axis: TimeAxis, most: int = MOST_BARS) -> list[LaneBar]:
-    """Return bars as they are, or where there are more than `most`, of each lane and bin of time what held longest in it.
+    """Return bars as they are; where there are more than `most`, one for each lane and bin of time, with what held longest.
 
     Neighbours of one value are one bar; each says how many it stands for.
     """
@@ -51,7 +51,7 @@ def shown_bars(bars: Iterable[LaneBar], axis: TimeAxis, most: int = MOST_BARS) -
 
 
 def _joined(bars: Iterable[LaneBar]) -> Iterable[LaneBar]:
-    """Yield bars, those that go on with the same value as one; of one lane they stand in the order of time."""
+    """Yield bars, neighbours with the same value joined to one; bars of one lane come in the order of time."""
     open_bars: dict[str, LaneBar] = {}
     for bar in bars:
         before = open_bars.get(bar.lane)
@@ -83,12 +83,12 @@ def _binned(bars: Sequence[LaneBar], bins: Sequence[TimeStretch], axis: TimeAxis
 
 
 def bar_height(lanes: int) -> int:
-    """Return the points of a bar where there are so many lanes, two less than those of a lane."""
+    """Return the height of a bar in points for this number of lanes: two less than that of a lane."""
     return (_WIDE if lanes <= _FEW else _NARROW) - 2
 
 
 def lane_axis(lanes: Sequence[str]) -> alt.Y:
-    """Return the channel of lanes, named on the left, in this order."""
+    """Return the vertical channel of a chart: these lanes in this order, with their names on the left."""
     return alt.Y("l:N", sort=list(lanes), title=None, axis=alt.Axis(ticks=False, domain=False))
 
 
@@ -116,12 +116,12 @@ def in_lanes(name: str) -> alt.Chart:
 
 
 def lanes_height(lanes: int) -> int:
-    """Return the points of all lanes together."""
+    """Return the height of all lanes together, in points."""
     return max((bar_height(lanes) + 2) * lanes, 24)
 
 
 def natural(name: str) -> list[tuple[int, str]]:
-    """Return by what names are sorted as a person does: consumer-2 before consumer-10."""
+    """Return a sort key that orders names as a person does: consumer-2 before consumer-10."""
     return [
         (int(part), "") if part.isdecimal() and len(part) < 20 else (-1, part)
         for part in _NUMBERS.split(name)
@@ -129,7 +129,7 @@ def natural(name: str) -> list[tuple[int, str]]:
 
 
 def fitting(text: str, bar: LaneBar, axis: TimeAxis) -> dict[str, str]:
-    """Return the text that fits into a bar as its field `w`; nothing where hardly any of it does."""
+    """Return the text that fits into a bar as its field `w`; an empty dictionary where hardly any of it fits."""
     room = int(axis.points(bar.begin, bar.end) / _CHARACTER)
     if len(text) <= room:
         return {"w": text}
@@ -139,7 +139,7 @@ def fitting(text: str, bar: LaneBar, axis: TimeAxis) -> dict[str, str]:
 def bar_texts(
     name: str, axis: TimeAxis, lanes: Sequence[str], *, is_on_color: bool = True, has_axis: bool = True
 ) -> alt.Chart:
-    """Return the texts in the bars of a data set, those of its rows that have a field `w`.
+    """Return a chart of the texts in bars: the field `w` of those rows of a data set that have it.
 
     Bars of the palette's colours take black in either theme, others the theme's own ink.
     """

@@ -1,4 +1,4 @@
-"""The library that draws specifications in a page of one's own: Vega-Lite's, as one script without a network."""
+"""The library that draws Vega-Lite specifications in a page, as one script that needs no network."""
 
 from functools import cache
 from typing import Final
@@ -10,5 +10,5 @@ _EXPOSE: Final = "window.vegaEmbed = vegaEmbed;"
 
 @cache
 def picture_library() -> str:
-    """Return the script after which `window.vegaEmbed` draws pictures; the same text for the same release of vl-convert."""
+    """Return a script that defines `window.vegaEmbed`, which draws pictures; equal for equal releases of vl-convert."""
     return vl_convert.javascript_bundle(_EXPOSE)

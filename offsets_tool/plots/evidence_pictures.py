@@ -1,4 +1,4 @@
-"""The pictures of a whole evidence in one call: when which group committed, and whose bytes the log is made of."""
+"""All pictures about an evidence as a whole in one call: when groups committed, and to which groups the log's bytes belong."""
 
 import os
 from typing import Any
@@ -15,7 +15,7 @@ from offsets_tool.sizes.rows import group_rows
 def evidence_pictures(
     *paths: str | os.PathLike[str], since: int | None = None, until: int | None = None, **options: Any
 ) -> list[Picture]:
-    """Return the pictures of all that lies below the paths, from `since` to before `until` (epoch milliseconds).
+    """Return the pictures of the evidence below `paths`, from `since` to before `until` (epoch milliseconds).
 
     Options are those of `open_evidence`, but for `filters`. SourceError for a path that cannot be read, SetupError where what draws
     pictures is not installed.

@@ -17,7 +17,7 @@ _ELLIPSIS: Final = "…"
 
 
 def elided(name: str, longest: int = LONGEST) -> str:
-    """Return a name as it is shown in a picture: what nobody would see escaped, and its middle left out where it is long."""
+    """Return a name as pictures show it: invisible characters escaped, and the middle of a long name left out."""
     head, tail = longest * _HEAD // LONGEST, longest - longest * _HEAD // LONGEST - 1
     if len(name) <= longest:
         text = in_cell(visible(shown(name)))
@@ -26,21 +26,21 @@ def elided(name: str, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f"{text[:head]}{_ELLIPSIS}{text[-tail:]}"
 
 
-def said(text: str) -> str:
-    """Return a sentence as it is shown in a picture, cut where it is long."""
+def shortened(text: str) -> str:
+    """Return a sentence as pictures show it: invisible characters escaped, and cut where it is long."""
     made = visible(shown(text[: _LONGEST_TEXT + 1]))
     return made if len(made) <= _LONGEST_TEXT else made[: _LONGEST_TEXT - 1] + _ELLIPSIS
 
 
 class Labels:
-    """Names given labels, each name one of its own: `label` returns it."""
+    """Gives each name a label of its own; names that would look alike get different labels."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, str] = {}
         self._given: dict[str, int] = {}
 
     def label(self, name: str) -> str:
-        """Return the label of a name; of names that would look alike, the later ones with a number behind."""
+        """Return the label of a name; a later name that would look like an earlier one gets a number behind it."""
         found = self._by_name.get(name)
         if found is None:
             text = elided(name)

@@ -5,7 +5,7 @@ from typing import Any, Final
 import altair as alt
 
 from offsets_tool.findings.rows import Finding, Severity
-from offsets_tool.plots.labels import said
+from offsets_tool.plots.labels import shortened
 from offsets_tool.plots.picture import AnyPanel, DataSets, layered
 from offsets_tool.plots.sampling import merged
 from offsets_tool.plots.scene import GroupScene, began_at
@@ -35,7 +35,7 @@ def finding_marks(scene: GroupScene, axis: TimeAxis) -> list[dict[str, Any]]:
 
 def _text(finding: Finding, number: int) -> str:
     more = f" - and {number - 1:,} more near it" if number > 1 else ""
-    return said(finding.title) + more
+    return shortened(finding.title) + more
 
 
 def rebalance_marks(scene: GroupScene, axis: TimeAxis) -> list[dict[str, Any]]:

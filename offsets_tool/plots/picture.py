@@ -1,4 +1,4 @@
-"""A picture: what it is called, what is to be seen in words, and its chart; as a specification, as bytes, as a file.
+"""A picture: its name, a sentence on what it shows, and its chart; given as a specification, as bytes or as a file.
 
 Nothing is fetched from a network: vl-convert draws PNG and SVG in this process, and a page holds all that it needs. Knows no rows.
 """
@@ -52,7 +52,7 @@ _MARKUP: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<
 
 @dataclass(frozen=True)
 class Picture:
-    """One picture of an evidence: a chart, and in words what is to be seen in it.
+    """One picture of an evidence: a chart, its title, and a sentence on what it shows.
 
     A notebook shows it; `save` writes it as PNG, SVG, HTML or Vega-Lite.
 
@@ -75,11 +75,11 @@ class Picture:
     """The ground that it is drawn for unless a call says another."""
 
     def themed(self, theme: Theme) -> "Picture":
-        """Return the same picture for another ground."""
+        """Return this picture in another theme, light or dark."""
         return replace(self, theme=theme)
 
     def spec(self, theme: Theme | None = None, *, has_title: bool = True) -> dict[str, Any]:
-        """Return its Vega-Lite specification with the data inside; without a title for where title and sentence stand beside."""
+        """Return the picture's Vega-Lite specification with its data; without a title where the page shows title and text."""
         spec = self._specified | {
             "config": theme_config(theme or self.theme),
             "description": f"{self.title}. {self.sentence}",
@@ -101,15 +101,15 @@ class Picture:
         return spec if self.chart.datasets is alt.Undefined else spec | {"datasets": self.chart.datasets}
 
     def svg(self, theme: Theme | None = None, *, has_title: bool = True) -> str:
-        """Return it as SVG, as vl-convert draws it."""
+        """Return the picture as SVG, drawn by vl-convert."""
         return vl_convert.vegalite_to_svg(self.spec(theme, has_title=has_title), allowed_base_urls=[])
 
     def png(self, theme: Theme | None = None, *, scale: float = _SCALE) -> bytes:
-        """Return it as PNG, with so many points for each of the picture's own."""
+        """Return the picture as PNG, with `scale` pixels for each point of the picture."""
         return vl_convert.vegalite_to_png(self.spec(theme), scale=scale, allowed_base_urls=[])
 
     def save(self, path: str | Path, theme: Theme | None = None) -> Path:
-        """Write it as what the name ends in: .png, .svg, .html (a page on its own, which can be zoomed) or .json (Vega-Lite).
+        """Write the picture by the file's ending: as .png, .svg, .html (a page of its own that can be zoomed) or .json (Vega-Lite).
 
         UsageError for another ending.
         """
@@ -135,7 +135,7 @@ class Picture:
         )
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        """Return what a notebook shows: the specification, for those that draw it themselves and can zoom, and a PNG."""
+        """Return the picture for notebooks by media type: a specification for those that can draw and zoom it, and a PNG."""
         spec = self.spec()
         return {
             "application/vnd.vegalite.v6+json": spec,
@@ -145,13 +145,13 @@ class Picture:
 
 
 def sentence(texts: Sequence[str]) -> str:
-    """Return the parts of what is to be seen as one sentence."""
+    """Return parts of a sentence joined to one sentence: commas between, a capital first, a full stop."""
     text = "; ".join(texts)
     return f"{text[:1].upper()}{text[1:]}."
 
 
 def ramp_legend(title: str, most: float) -> alt.Legend:
-    """Return the legend of whole numbers from none to the most, in one line above a panel."""
+    """Return a legend of colours for whole numbers from 0 to `most`, in one line above a panel."""
     legend = alt.Legend(title=title, orient="top", direction="horizontal", titleOrient="left", format="~s")
     legend.gradientLength, legend.gradientThickness = 140, 9
     if most <= _FEW:
@@ -160,7 +160,7 @@ def ramp_legend(title: str, most: float) -> alt.Legend:
 
 
 def whole_numbers(title: str, values: Iterable[float], *, has_zero: bool = False, field: str = "v") -> alt.Y:
-    """Return the channel of a field of whole numbers, with a tick for each where they are few."""
+    """Return the vertical channel of a field of whole numbers, with a tick for each number where they are few."""
     least, most = min(values := list(values), default=0), max(values, default=0)
     least = min(least, 0) if has_zero else least
     few = {"values": list(range(int(least), int(most) + 1))} if most - least <= _FEW else {"tickCount": 4}
@@ -169,7 +169,7 @@ def whole_numbers(title: str, values: Iterable[float], *, has_zero: bool = False
 
 
 def layered(*layers: alt.Chart, height: int, title: str | None = None) -> alt.LayerChart:
-    """Return layers as one panel, so many points high, with its title above where it begins."""
+    """Return layered charts as one panel of this height in points, with its title above on the left."""
     named = {} if title is None else {"title": alt.Title(title, fontSize=11, offset=2, frame="group")}
     made = alt.layer(*layers, width=WIDTH, height=height, **named)
     assert isinstance(made, alt.LayerChart)
@@ -194,14 +194,14 @@ def stacked(panels: Sequence[AnyPanel], data: DataSets, axis: TimeAxis) -> AnyCh
 
 
 def _silences(axis: TimeAxis) -> alt.Chart:
-    """Return what shows where an axis is cut."""
+    """Return a chart of the strips that mark where an axis is cut."""
     base = alt.Chart(alt.NamedData("silences")).mark_rect(style="ground")
     made: alt.Chart = base.encode(x=axis.x(), x2="t2", tooltip=alt.Tooltip("x:N", title="cut out"))
     return made
 
 
 def _zoom(chart: alt.VConcatChart) -> alt.TopLevelSelectionParameter:
-    """Return what zooms all panels of a chart together, and name them for it."""
+    """Add to a chart, and return, the selection that zooms all its panels together."""
     for number, panel in enumerate(chart.vconcat):
         panel.layer[0].name = f"panel_{number}"
     select = alt.IntervalSelectionConfig(type="interval", encodings=["x"])

@@ -1,4 +1,4 @@
-"""Fewer points of a line that looks the same: of each bin of time the first, the last, the lowest and the highest.
+"""Thin the points of a line so that it looks the same: each bin of time keeps its first, last, lowest and highest.
 
 (M4: Jugel, Jerzak, Hackenbroich, Markl, "M4: a visualization-oriented time series data aggregation", VLDB 2014.) Numbers alone.
 """
@@ -17,7 +17,7 @@ _SHARE: Final = 40
 
 
 class LinePoint(NamedTuple):
-    """A value from a time on, epoch milliseconds; one that `is_kept` is never left out."""
+    """A value and the time (epoch milliseconds) from which on it holds; with `is_kept` it is never left out."""
 
     at: int
     value: float
@@ -49,9 +49,9 @@ def _outline(points: Sequence[LinePoint], numbers: Sequence[int]) -> Iterable[in
 
 
 def silence_of(times: Sequence[int], whole: int) -> float:
-    """Return from which distance on two of these times, in ascending order, have a silence between them; 0 where they are too few.
+    """Return how far apart two of these ascending times must be to have a silence between them; 0 where they are too few.
 
-    `whole` is the length of the time that is shown; all are milliseconds.
+    `whole` is the length of the window; all are milliseconds.
     """
     distances = [after - before for before, after in pairwise(times)]
     return max(_SILENCE * median(distances), whole / _SHARE) if distances else 0
@@ -60,9 +60,9 @@ def silence_of(times: Sequence[int], whole: int) -> float:
 def merged(
     items: Sequence[T], most: int, at: Callable[[T], int], worst: Callable[[T], float]
 ) -> list[tuple[T, int]]:
-    """Return things that happened with how many each stands for: all, or where they are too many the worst of each bin of time.
+    """Return items, each with the number it stands for: all with 1, or where there are more than `most` the worst of each bin.
 
-    None is left out of the count; `worst` is the larger the worse.
+    The numbers add up to that of all items; `at` gives an item's time, `worst` a number that is larger for a worse item.
     """
     if len(items) <= most:
         return [(item, 1) for item in items]

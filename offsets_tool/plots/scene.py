@@ -1,4 +1,4 @@
-"""What the pictures of one group are drawn of: its rows, findings, rebalances and lag, in a window of time, on one axis.
+"""The input of the pictures of one group: its rows, findings, rebalances and lag in a window of time, on one axis.
 
 Decides which of them are in the window and wanted; draws nothing.
 """
@@ -22,7 +22,7 @@ from offsets_tool.wire.times import LAST_MILLISECOND, is_time
 
 @dataclass(frozen=True)
 class GroupScene:
-    """One group in a window of time: what its pictures show."""
+    """One group in a window of time, with all that its pictures are drawn from."""
 
     rows: GroupRows
     all_findings: Sequence[Finding] = ()
@@ -34,7 +34,7 @@ class GroupScene:
     labels: Labels = field(default_factory=Labels)
 
     def has(self, begin: int, end: int | None = None) -> bool:
-        """Return whether a time, or a stretch of time, is in the window; one without an end lasts."""
+        """Return whether a time, or a stretch of time, is in the window; a stretch without an end lasts to the end of the log."""
         last = LAST_MILLISECOND if end is None else end
         return begin < (LAST_MILLISECOND + 1 if self.until is None else self.until) and last >= (
             self.since or 0
@@ -85,7 +85,7 @@ class GroupScene:
 
     @cached_property
     def findings(self) -> list[tuple[int, Finding]]:
-        """The findings in the window that concern what is wanted, each with the time of the record that it is found at."""
+        """The findings in the window about wanted topics and partitions, each with the time of its first record."""
         times = record_times(self.rows) if self.all_findings else {}
         found = []
         for each in self.all_findings:
@@ -104,7 +104,7 @@ class GroupScene:
 
     @cached_property
     def rebalances(self) -> list[RebalanceRow]:
-        """The rebalances in the window that have a time."""
+        """The group's rebalances in the window that have a time."""
         return [
             row
             for row in self.all_rebalances
@@ -113,7 +113,7 @@ class GroupScene:
 
     @cached_property
     def lag(self) -> list[LagRow]:
-        """The wanted lag in the window."""
+        """The rows of lag in the window, of wanted topics and partitions."""
         return [
             row
             for row in self.all_lag
@@ -123,7 +123,7 @@ class GroupScene:
         ]
 
     def partition_label(self, topic: str, partition: int) -> str:
-        """Return the label of a partition."""
+        """Return the label of a topic's partition, in which invisible characters of the topic are escaped."""
         return f"{self.labels.label(topic)}-{partition}"
 
 

@@ -1,4 +1,4 @@
-"""How pictures look, on light and on dark ground: one configuration of Vega-Lite for each, and the colours of all of them.
+"""The look of pictures in the light and the dark theme: a configuration of Vega-Lite for each, and all colours.
 
 Colours are those of Okabe and Ito that can be told apart by the colour-blind and stand out on both grounds. No picture relies on
 colour alone: shapes, dashes and tooltips say the same. Knows no picture.
@@ -22,7 +22,7 @@ FONT: Final = "system-ui, 'Segoe UI', 'DejaVu Sans', 'Liberation Sans', sans-ser
 
 
 class Theme(StrEnum):
-    """The ground that a picture stands on."""
+    """The theme of a picture: on a light or a dark ground."""
 
     LIGHT = "light"
     DARK = "dark"

@@ -1,4 +1,4 @@
-"""The axis of time that the pictures of one question share: in UTC wherever it is looked at, long silences drawn narrow.
+"""The axis of time that several pictures share: in UTC on every machine, and with long silences drawn narrow.
 
 Evidence may hold an hour of last week and a minute of last year. Where so much of the time is empty that what happened would be a
 single line, the axis is cut: each stretch with records has its own part of the width, and the silence between is a strip that says
@@ -64,7 +64,7 @@ _STEPS: Final = tuple(
 
 
 class TimeAxis(NamedTuple):
-    """The stretches of time that a picture shows, in the order of time, each with its points of the width."""
+    """The stretches of time that a picture shows, in the order of time, each with its share of the width in points."""
 
     stretches: tuple[TimeStretch, ...]
     parts: tuple[TimeStretch, ...]
@@ -86,11 +86,11 @@ class TimeAxis(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Milliseconds of all stretches together."""
+        """The length of all stretches together, in milliseconds."""
         return sum(end - begin for begin, end in self.stretches)
 
     def x(self, field: str = "t", *, has_axis: bool = True) -> alt.X:
-        """Return the channel of a field of epoch milliseconds; without `has_axis`, for a panel above another."""
+        """Return the horizontal channel of a field of epoch milliseconds; without `has_axis` for a panel that is not the lowest."""
         if not self.is_cut and self.length > _SHORT:
             axis = self._axis() if has_axis else alt.Axis(**_BARE, tickCount=_TICKS)
             return alt.X(f"{field}:T", scale=alt.Scale(type="utc", domain=[self.begin, self.end]), axis=axis)
@@ -142,7 +142,7 @@ class TimeAxis(NamedTuple):
         ]
 
     def bins(self, most: int) -> list[TimeStretch]:
-        """Return about so many bins of one length that a person counts in, or a few more; none reaches over a silence."""
+        """Return about `most` bins of one round length, or a few more; no bin reaches over a silence."""
         step = step_of(self.length, most)
         return [
             (max(at, begin), min(at + step, end))
@@ -161,19 +161,19 @@ class TimeAxis(NamedTuple):
         return self.parts[-1][1]
 
     def clip(self, at: int) -> int:
-        """Return a time, or the end of the axis that is nearer where it is outside."""
+        """Return a time limited to the axis: one outside becomes the nearer end."""
         return min(max(at, self.begin), self.end)
 
 
 def step_of(length: int, most: int) -> int:
-    """Return the least span that a person counts in of which a length has at most `most`, in milliseconds."""
+    """Return the shortest round span, in milliseconds, of which at most `most` fit into a length."""
     return next((step for step in _STEPS if length <= step * most), _STEPS[-1])
 
 
 def axis_of(times: Iterable[int], since: int | None = None, until: int | None = None) -> TimeAxis | None:
     """Return the axis for these times (epoch milliseconds) from `since` to before `until`; None where there is none.
 
-    What is no time of the calendar is left out.
+    Numbers that are no time of the calendar are left out.
     """
     low, high = since or 0, LAST_MILLISECOND if until is None else until
     distinct = sorted({at for at in times if is_time(at) and low <= at <= high})
@@ -193,7 +193,7 @@ def axis_of(times: Iterable[int], since: int | None = None, until: int | None = 
 
 
 def _cut(distinct: Sequence[int], most: int = _MOST_STRETCHES) -> list[TimeStretch]:
-    """Return the stretches of ascending times: where one silence is nearly all of the time, those on both sides of it."""
+    """Return ascending times as stretches: cut where one silence takes nearly all of the time."""
     first, last = distinct[0], distinct[-1]
     if most == 1 or last == first:
         return [(first, last)]
@@ -208,7 +208,7 @@ def _cut(distinct: Sequence[int], most: int = _MOST_STRETCHES) -> list[TimeStret
 
 
 def _padded(stretches: Sequence[TimeStretch]) -> Iterable[TimeStretch]:
-    """Yield stretches with a little room at both ends, those of a moment with more, none into another."""
+    """Yield stretches with a margin at both ends, wider where a stretch is one moment; none overlaps another."""
     for number, (begin, end) in enumerate(stretches):
         room = max((end - begin) // 50, _LEAST_ROOM if end - begin < _LEAST_ROOM else 1)
         before = begin - stretches[number - 1][1] if number else begin

@@ -22,9 +22,9 @@ from offsets_tool.report.records import shown_records
 from offsets_tool.review.coverage import ledger_total
 from offsets_tool.review.review import Review
 from offsets_tool.review.verdict import loud_and_quiet
+from offsets_tool.story.finding_sentences import certainty
 from offsets_tool.story.sentence import Sentence
-from offsets_tool.story.told_findings import certainty
-from offsets_tool.story.verdict import counted, kinds_text, matters
+from offsets_tool.story.verdict import kinds_text, matters, severity_counts
 from offsets_tool.time_texts import shown_time
 from offsets_tool.wire.text import shown, visible
 
@@ -174,5 +174,10 @@ def _environment() -> Environment:
         "plain": lambda text: texts.elided(visible(shown(text)), 200),
         "command": texts.command,
     }
-    environment.globals |= {"certainty": certainty, "counted": counted, "kinds": kinds, "count": count}
+    environment.globals |= {
+        "certainty": certainty,
+        "counted": severity_counts,
+        "kinds": kinds,
+        "count": count,
+    }
     return environment

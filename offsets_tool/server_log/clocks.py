@@ -1,4 +1,4 @@
-"""The clock of each file: how far it is from that of the records, found where both tell of one generation or epoch of a group.
+"""Find how far the clock of each file is from that of the records, by generations and epochs of groups that both name.
 
 A log4j line does not say its time zone. Zones are whole quarters of an hour from UTC; the rest is skew. Where the zone is given,
 another that fits better is said, and the file's times are not used.
@@ -30,7 +30,7 @@ _REMOVALS: Final = (LineKind.LEFT, LineKind.EXPIRED)
 
 
 class Anchor(NamedTuple):
-    """What both a line and a record tell: a group began a generation or an epoch, with members or without."""
+    """An event that a line and a record share: a group began a generation or an epoch, with members or without."""
 
     group: str
     is_epoch: bool
@@ -46,10 +46,10 @@ class Numbered(NamedTuple):
 
 
 class RecordTimes:
-    """What records say of the groups that lines name: when their generations and epochs began, when members were last in one."""
+    """Times in the records of groups that lines name: when generations and epochs began, when members were last in one."""
 
     def __init__(self, groups: Collection[str]) -> None:
-        """Watch these groups alone: a log has many more."""
+        """Collect times of these groups alone: a log has many more."""
         self._groups = groups
         self.began: dict[Anchor, list[Numbered]] = defaultdict(list)
         self.last_in: dict[tuple[str, str], int] = {}
@@ -58,7 +58,7 @@ class RecordTimes:
     def observe(
         self, group: str, states: Iterable[GroupHistoryRow], members: Iterable[MemberHistoryRow]
     ) -> None:
-        """Take in the rows of one group, in the order of the log."""
+        """Observe the rows of one group, in the order of the log."""
         if group not in self._groups:
             return
         before: Anchor | None = None
@@ -90,7 +90,7 @@ _ANCHORS: Final[Mapping[LineKind, tuple[bool, bool]]] = {
 
 
 def anchor_of(entry: ServerLine) -> Anchor | None:
-    """Return what a line and a record tell together; None if no record is written with this line."""
+    """Return the event of a line for which the coordinator writes a record too; None for a line without such a record."""
     if entry.kind not in _ANCHORS or entry.group is None or entry.number is None:
         return None
     is_epoch, is_empty = _ANCHORS[entry.kind]
@@ -98,7 +98,7 @@ def anchor_of(entry: ServerLine) -> Anchor | None:
 
 
 class Misfit(StrEnum):
-    """How a line contradicts the records, and is not believed."""
+    """How a line contradicts the records, so that it is ignored."""
 
     TIME = "it names a generation or epoch that the records have at another time"
     MEMBERS = "it gives a generation another number of members than the records"
@@ -106,7 +106,7 @@ class Misfit(StrEnum):
 
 
 class FileClock(NamedTuple):
-    """How a file's times become those of the records: `ahead_ms` is subtracted. None if they cannot be known."""
+    """How to turn a file's times into those of the records: subtract `ahead_ms`; None if the difference is unknown."""
 
     ahead_ms: int | None
     zone_ms: int
@@ -122,12 +122,12 @@ class FileClock(NamedTuple):
 
     @property
     def skew_ms(self) -> int:
-        """By how much the lines are ahead of the records, beside the zone."""
+        """How far the lines are ahead of the records, apart from the time zone, in milliseconds."""
         return 0 if self.ahead_ms is None else self.ahead_ms - self.zone_ms
 
 
 def in_zone(entries: Iterable[ServerLine], zone: tzinfo) -> list[ServerLine]:
-    """Return entries with times in UTC, where lines that do not say their zone were written in this one."""
+    """Return entries with times in UTC; lines that do not say their zone are taken to be of `zone`."""
     return [
         entry if entry.is_zoned else entry._replace(at=_in_utc(entry.at, zone), is_zoned=True)
         for entry in entries
@@ -146,7 +146,7 @@ def _in_utc(at: int | None, zone: tzinfo) -> int | None:
 
 
 def clock_of(file: ServerLogFile, records: RecordTimes) -> FileClock:
-    """Return the clock of a file from what it and the records tell of the same generations and epochs."""
+    """Return the clock of a file, from the times of generations and epochs that it and the records share."""
     pairs = [pair for entry in file.entries if (pair := _pair(entry, records)) is not None]
     is_given = any(entry.is_zoned for entry in file.entries)
     by_zone = Counter(zone for _, apart in pairs for zone in {_zone(each) for each, _ in apart})
@@ -190,7 +190,7 @@ def _misfit(entry: ServerLine, apart: int, of: Numbered) -> Misfit | None:
 
 
 def _alive(file: ServerLogFile, records: RecordTimes, ahead: int) -> dict[ServerLine, Misfit]:
-    """Return the lines that remove members which a record has in a generation that began later."""
+    """Return the lines that say a member was removed, although a later record has it in a generation that began after."""
     return {
         entry: Misfit.ALIVE
         for entry in file.entries
@@ -201,7 +201,7 @@ def _alive(file: ServerLogFile, records: RecordTimes, ahead: int) -> dict[Server
 
 
 def _pair(entry: ServerLine, records: RecordTimes) -> tuple[ServerLine, list[tuple[int, Numbered]]] | None:
-    """Return by how much a line is ahead of each record that it may tell of; None if there is none with a time."""
+    """Return a line with each record that it may be about, and how far it is ahead of each; None without such a record."""
     anchor = anchor_of(entry)
     if anchor is None or entry.at is None:
         return None
@@ -210,5 +210,5 @@ def _pair(entry: ServerLine, records: RecordTimes) -> tuple[ServerLine, list[tup
 
 
 def record_times(files: Iterable[ServerLogFile]) -> RecordTimes:
-    """Return what will watch the groups that these files name."""
+    """Return an empty RecordTimes for the groups that these files name."""
     return RecordTimes(groups_in(files))

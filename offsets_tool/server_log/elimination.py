@@ -1,4 +1,4 @@
-"""What is left where a line announces a rebalance without a reason, as before 2.1: times rule out all but a request to leave.
+"""Conclude why a rebalance began that a line announces without a reason, as before 2.1: times rule out all but a leave.
 
 Classic groups only. A member is gone after a rebalance because it asked to leave, because its session was over, or because nobody
 waited for it any longer than its rebalance timeout.
@@ -28,7 +28,7 @@ def can_only_have_left(
 
 
 def is_about_leaving(server_log: ServerLog, line: ServerLine, gone: Iterable[MemberHistoryRow]) -> bool:
-    """Return whether a rebalance that nobody joined can only have begun because a member asked to leave: no session was over."""
+    """Return whether a rebalance that nobody joined can only have begun because a member asked to leave."""
     some = list(gone)
     return bool(some) and all(
         line.own_at is not None and _is_within_session(server_log, line, row, None, line.own_at)
@@ -45,7 +45,7 @@ def _rebalance_timeout(row: MemberHistoryRow) -> int:
 def _is_within_session(
     server_log: ServerLog, line: ServerLine, row: MemberHistoryRow, commit_at: int | None, until: int
 ) -> bool:
-    """Return whether a member was heard of less than its session timeout before a time by the clock of the line's file."""
+    """Return whether a line or commit of a member is less than its session timeout before `until`, by the clock of the file."""
     signs = [_own(server_log, line, line.number, LineKind.STABILIZED)]
     if commit_at is not None and commit_at >= 0 and line.at is not None and line.own_at is not None:
         signs.append(commit_at + line.own_at - line.at)
@@ -54,7 +54,7 @@ def _is_within_session(
 
 
 def _ended(server_log: ServerLog, line: ServerLine) -> int | None:
-    """Return when a rebalance had ended: everybody who was left had joined, or the group was empty or gone."""
+    """Return when the rebalance that a line announces had ended, by the clock of its file; None if no line says so."""
     after = None if line.number is None else line.number + 1
     found = _own(server_log, line, after, LineKind.STABILIZED, LineKind.EMPTIED)
     return _own(server_log, line, line.number, LineKind.DEAD) if found is None else found

@@ -1,4 +1,4 @@
-"""The form of a line, written as the line is: `<name>` is a field of ServerLine, `<>` anything, `{a|b}` one of these texts.
+"""Patterns of lines, written like the line: `<name>` is a field of ServerLine, `<>` any text, `{a|b}` one of these texts.
 
 All else stands as it is, so that a declaration looks like the message in Kafka's source.
 """

@@ -31,13 +31,13 @@ class JoinedFile(NamedTuple):
 
 
 class TimeSpan(NamedTuple):
-    """A stretch of time, epoch milliseconds, both ends within; a negative or unknown one is open."""
+    """A span of time in epoch milliseconds that includes both ends; a negative end or None leaves it open."""
 
     since: int | None
     until: int | None
 
     def has(self, at: int | None) -> bool:
-        """Return whether a line of this time belongs to it, give or take what line and record may be apart; None may belong."""
+        """Return whether a line of this time may belong to the span, with a tolerance for the delay between line and record."""
         if at is None:
             return True
         is_late = self.until is not None and 0 <= self.until < at - SLACK_MS
@@ -45,7 +45,7 @@ class TimeSpan(NamedTuple):
 
 
 class ServerLog:
-    """What the coordinators' lines say of groups, in the time of the records."""
+    """The coordinators' lines on groups, in the time of the records, with the questions asked of them."""
 
     def __init__(self, files: Iterable[JoinedFile] = ()) -> None:
         """Join files whose clocks are known."""
@@ -75,7 +75,7 @@ class ServerLog:
         return self._of_kind.get(kind, ())
 
     def departure(self, group: str, member_id: str, within: TimeSpan) -> ServerLine | None:
-        """Return the line that says how a member went, the last within a span; None if no line does, or several may."""
+        """Return the last line within a span that says how a member left; None if there is none, or it is ambiguous."""
         some = [
             each
             for each in self.of_group(group, *DEPARTURES)
@@ -85,7 +85,7 @@ class ServerLog:
         return some[-1] if some and is_sure else None
 
     def generations(self, group: str, numbers: range, within: TimeSpan) -> list[Reason]:
-        """Return why a classic group went beyond these generations, a reason for each line that announces a rebalance."""
+        """Return why a classic group ended these generations: a reason for each line that announces a rebalance."""
         some = [
             each
             for each in self.of_group(group, LineKind.PREPARING)
@@ -97,7 +97,7 @@ class ServerLog:
         return [reason for each in some if is_sure and (reason := reason_of(each)) is not None]
 
     def epochs(self, group: str, numbers: range, within: TimeSpan) -> list[Reason]:
-        """Return why a group of KIP-848 has these epochs, by the lines before each; by time where no line tells an epoch."""
+        """Return why a group of KIP-848 has these epochs: by the lines before each, or by time where no line names an epoch."""
         known = self._epochs.setdefault(group, dict(self._causes_of_epochs(group)))
         told = {each.number for each in self.of_group(group, LineKind.EPOCH) if within.has(each.at)}
         is_told = told.issuperset(numbers)
@@ -119,7 +119,7 @@ class ServerLog:
                 yield Reason(RebalanceCause.TOPICS_CHANGED, entry)
 
     def _causes_of_epochs(self, group: str) -> Iterator[tuple[int, int]]:
-        """Yield the places of a group's lines, each with the epoch that the broker began right after it."""
+        """Yield the index of each of a group's lines, with the epoch that the broker began right after it."""
         before: list[int] = []
         entries = self._of_group.get(group, ())
         for place, entry in enumerate(entries):
@@ -134,7 +134,7 @@ class ServerLog:
             before = []
 
     def stabilized(self, group: str, number: int, within: TimeSpan) -> ServerLine | None:
-        """Return the line that says that everybody had joined a generation, or that it has no members; None without one."""
+        """Return the line that says that all members had joined a generation, or that it has none; None without such a line."""
         kinds = (LineKind.STABILIZED, LineKind.EMPTIED)
         some = [
             each for each in self.of_group(group, *kinds) if each.number == number and within.has(each.at)
@@ -171,10 +171,10 @@ class ServerLog:
             LineKind.OFFSETS_EXPIRED, at, lambda entry: bool(entry.number) and _is_here(entry, log_partition)
         )
 
-    def tells_deleted_topics(self, line: ServerLine) -> bool:
-        """Return whether the broker that wrote a line has another one for offsets of deleted topics: from 2.0 on.
+    def has_line_for_deleted_topics(self, line: ServerLine) -> bool:
+        """Return whether the broker that wrote a line has a line of its own for offsets of deleted topics: from 2.0 on.
 
-        Before, it calls them expired. That it is no older shows where it gives reasons for rebalances, or names its log partition.
+        Older brokers call them expired. A broker of 2.0 or newer gives reasons for rebalances, or names its log partition.
         """
         is_new = any(each.file == line.file and each.reason for each in self.of_kind(LineKind.PREPARING))
         return line.log_partition is not None or is_new
@@ -230,7 +230,7 @@ def _is_of(entry: ServerLine, member_id: str) -> bool:
 
 
 def _is_at(entry: ServerLine, at: int) -> bool:
-    """Return whether what a line tells happened at a time: it may have taken a while until it was written."""
+    """Return whether what a line says happened at a time, with a tolerance for the delay until it was written."""
     if entry.at is None:
         return False
     return -SLACK_MS - (entry.took_ms or 0) <= at - entry.at <= SLACK_MS
@@ -241,7 +241,7 @@ def _is_here(entry: ServerLine, log_partition: int | None) -> bool:
 
 
 def names_group(text: str, group: str) -> bool:
-    """Return whether a list of names has a group's: names may have commas too, so no list is taken apart."""
+    """Return whether a text that lists names has a group's; the list is not split, as names may have commas too."""
     return any(
         text == group
         or text.startswith(group + between)

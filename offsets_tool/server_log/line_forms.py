@@ -1,4 +1,4 @@
-"""The lines that coordinators of 0.9 to 4.x write at INFO, as declarations: what it says, first and last release, its form.
+"""Declarations of the lines that coordinators of 0.9 to 4.x write at INFO: kind, first and last release, pattern.
 
 Taken from the logs of real brokers and from the messages in Kafka's jars (kafka.coordinator.group.GroupCoordinator and
 GroupMetadataManager, org.apache.kafka.coordinator.group.GroupMetadataManager and GroupCoordinatorShard, CoordinatorRuntime,

@@ -97,7 +97,7 @@ def _line(number: int, raw: bytes) -> RawLine | None:
 
 
 def _in_json(text: str) -> str:
-    """Return the broker's line within a JSON object, behind the time that the object gives; the text itself if it is none."""
+    """Return the broker's line within a JSON object, with the object's time before it; a text that is no JSON as it is."""
     try:
         fields = json.loads(text)
     except (ValueError, RecursionError):

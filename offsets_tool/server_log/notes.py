@@ -1,6 +1,6 @@
-"""What is said of each file of a broker's log: how much was understood, whose clock it has, what contradicts the records.
+"""Notes on each file of a broker's log: how much was understood, how its clock was found, what contradicts the records.
 
-Nothing that was not understood or not believed is passed over in silence.
+Every line that was not understood or was ignored is counted in a note.
 """
 
 from collections.abc import Iterator

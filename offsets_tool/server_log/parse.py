@@ -1,4 +1,4 @@
-"""Parse a broker's log file into entries, and count what in it is understood. Believes nothing yet: `join` does."""
+"""Parse a broker's log file into entries, and count the lines understood. Compares nothing with records: `join` does."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ _MOST_DIGITS: Final = 18
 
 @dataclass
 class ServerLogFile:
-    """What one file says, by its own clock, and how much of it was understood."""
+    """The entries of one file, by its own clock, and how many of its lines were understood."""
 
     name: str
     entries: list[ServerLine] = field(default_factory=list)
@@ -44,7 +44,7 @@ def read_server_logs(paths: Sequence[str]) -> list[ServerLogFile]:
 
 
 def read_server_log(path: str, name: str) -> ServerLogFile:
-    """Read one file; its entries are told to stand in a file called `name`."""
+    """Read one file of a broker's log; entries name it as `name`. SourceError for one that cannot be opened."""
     found, lines = ServerLogFile(name), LogLines(path)
     try:
         for line in lines:

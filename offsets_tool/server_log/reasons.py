@@ -1,4 +1,4 @@
-"""What the broker's words for a rebalance mean, as declarations: why it began, whose doing it was, and what the client said.
+"""Declarations of the broker's words for a rebalance: why it began, which member caused it, and what the client said.
 
 The words are those of GroupCoordinator (Scala) and GroupMetadataManager (Java); a client's own reason is KIP-800.
 """

@@ -1,4 +1,4 @@
-"""One line of a coordinator as a typed entry: what it says happened, to which group, member or partition, and where it stands.
+"""One line of a coordinator as a typed entry: its kind, the group, member or partition it names, and its file and line.
 
 Which text says what is declared in `line_forms`.
 """
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class LineKind(StrEnum):
-    """What a line of a coordinator says."""
+    """The kinds of lines that coordinators write."""
 
     PREPARING = "preparing"
     """A rebalance begins after generation `number`, from 2.1 on with its reason."""
@@ -63,7 +63,7 @@ class LineKind(StrEnum):
 
 
 class ServerLine(NamedTuple):
-    """What one line says. Fields that its form does not have are None."""
+    """One line of a coordinator, parsed; fields that its pattern does not have are None."""
 
     kind: LineKind
     file: str
@@ -89,5 +89,5 @@ class ServerLine(NamedTuple):
 
     @property
     def source(self) -> str:
-        """Where the line stands, FILE:LINE; a folder before a file whose name is a number tells it from a log partition."""
+        """The line as FILE:LINE; a file whose name is a number gets its folder, to differ from a log partition's number."""
         return f"{'./' if self.file.isdecimal() else ''}{self.file}:{self.line}"

@@ -1,6 +1,6 @@
-"""When a broker loaded a log partition, as its new coordinator, between the sentences of a story: its groups have to find it anew.
+"""Add to a story when a broker loaded the log partition as its new coordinator, which the groups then had to find again.
 
-No record says so: the place is that of the sentence before it.
+No record says so: such a sentence stands behind the last sentence of an earlier time.
 """
 
 from bisect import bisect_right
@@ -13,19 +13,19 @@ from offsets_tool.story.sentence import Sentence, SentenceKind
 
 
 def with_loads(sentences: Iterable[Sentence], server_log: ServerLog) -> list[Sentence]:
-    """Return sentences, which are in the order of time, with those on loads of the log partitions that they are about."""
-    told = list(sentences)
-    last = {each.log_partition: max(each.at or -1, each.until or -1) for each in told}
+    """Return the sentences, which come in the order of time, with those on loads of their log partitions in between."""
+    found = list(sentences)
+    last = {each.log_partition: max(each.at or -1, each.until or -1) for each in found}
     for line in server_log.of_kind(LineKind.LOADED):
         if line.at is None or last.get(line.log_partition, -1) < line.at:
             continue
-        place = bisect_right(list(accumulate((each.at or -1 for each in told), max)), line.at)
+        index = bisect_right(list(accumulate((each.at or -1 for each in found), max)), line.at)
         before = next(
-            (each for each in reversed(told[:place]) if each.log_partition == line.log_partition), None
+            (each for each in reversed(found[:index]) if each.log_partition == line.log_partition), None
         )
         if before is not None:
-            told.insert(place, _sentence(before, line))
-    return told
+            found.insert(index, _sentence(before, line))
+    return found
 
 
 def _sentence(before: Sentence, line: ServerLine) -> Sentence:

@@ -41,34 +41,34 @@ _USUAL: Final = (_C.JOINED, _C.TOPICS_CHANGED, _C.GIVEN_UP)
 
 
 class Why(NamedTuple):
-    """Why a group rebalanced: the causes, the lines that say it, and all that in a sentence."""
+    """Why a group rebalanced, as brokers' lines say: the causes, the lines, and both in a sentence."""
 
     causes: tuple[Reason, ...]
     text: str
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The lines, FILE:LINE."""
+        """The lines that say it, each as FILE:LINE."""
         return tuple(dict.fromkeys(each.entry.source for each in self.causes))
 
 
 def why(change: GroupStep, rows: GroupRows, members: GroupMembers, server_log: ServerLog) -> Why | None:
-    """Return why a group changed, as lines say; None if none does."""
+    """Return why a group changed, by the lines of brokers' logs; None if no line says it."""
     if not server_log:
         return None
     reasons = list(_reasons(change, rows, server_log))
     if not reasons:
         return None
     texts = dict.fromkeys(_texts(reasons, members))
-    told = Why(tuple(reasons), "")
-    return told._replace(text=f"By the broker's log: {'; '.join(texts)} ({', '.join(told.sources)}).")
+    found = Why(tuple(reasons), "")
+    return found._replace(text=f"By the broker's log: {'; '.join(texts)} ({', '.join(found.sources)}).")
 
 
 def _reasons(change: GroupStep, rows: GroupRows, server_log: ServerLog) -> Iterator[Reason]:
     """Yield the reasons that lines give for the change, and those of members that went with it."""
-    told = list(_of_numbers(change, server_log))
-    named = {each.member_id for each in told}
-    for reason in told:
+    found = list(_of_numbers(change, server_log))
+    named = {each.member_id for each in found}
+    for reason in found:
         if reason.cause is _C.UNKNOWN:
             yield from _concluded(reason.entry, change, rows, server_log)
         elif reason.cause is _C.REJOINED and reason.member_id in change.turnover.resubscribed:
@@ -97,7 +97,7 @@ def _of_numbers(change: GroupStep, server_log: ServerLog) -> Iterator[Reason]:
 
 
 def _generations(before: GroupHistoryRow | None, after: GroupHistoryRow | None) -> range:
-    """Return the generations that a group went beyond: a line announces a rebalance with the number of the old one."""
+    """Return the generations that a change of a group ended; a line announces a rebalance with the old generation."""
     began = None if before is None else before.generation
     # Before 0.10 a group that has no members any more is gone: what is left of it has no generation.
     until = None if after is None or after.kind == GroupKind.SIMPLE else after.generation
@@ -116,7 +116,7 @@ def _departure(
 def _concluded(
     line: ServerLine, change: GroupStep, rows: GroupRows, server_log: ServerLog
 ) -> Iterator[Reason]:
-    """Yield the only reasons that there can be for a rebalance that a line announces without one."""
+    """Yield the reasons of a rebalance that a line announces without any, where only one kind of reason is possible."""
     turnover, is_told = change.turnover, False
     for member_id in turnover.left:
         commit_at = _last_commit(rows, member_id, change)
@@ -162,7 +162,7 @@ def _texts(reasons: Iterable[Reason], members: GroupMembers) -> Iterator[str]:
 
 
 def _words(reasons: list[Reason]) -> str:
-    """Return the words of the client, or of the broker where it says more than that a member went."""
+    """Return the client's own words for the reasons; else the broker's, where they say more than that a member left."""
     first = reasons[0]
     if first.cause is _C.TOO_SLOW and first.entry.kind is LineKind.TOO_SLOW and first.words:
         return f', "{first.words}"'

@@ -1,4 +1,4 @@
-"""Commits in sentences: those of one topic between two other things that happened are one sentence, however many they are.
+"""Commits in sentences: all commits of one topic between two other events are one sentence.
 
 A commit of a transaction counts from its marker on. Who committed is in no log, so nobody is named.
 """
@@ -26,7 +26,7 @@ def commit_rows(rows: GroupRows) -> list[OffsetHistoryRow]:
 def commit_sentences(
     rows: GroupRows, commits: Iterable[OffsetHistoryRow], boundaries: Sequence[int]
 ) -> Iterator[Sentence]:
-    """Yield what was committed, stretch by stretch: between two of `boundaries`, log offsets in ascending order."""
+    """Yield sentences on the commits in each stretch between two of `boundaries`, log offsets in ascending order."""
     for _, some in groupby(commits, key=lambda row: bisect_right(boundaries, row.from_log_offset)):
         stretch = list(some)
         by_topic: dict[str, list[OffsetHistoryRow]] = {}
@@ -38,7 +38,7 @@ def commit_sentences(
 
 
 def commit_sentence(rows: GroupRows, run: Sequence[OffsetHistoryRow]) -> Sentence:
-    """Return commits as one sentence; of one topic, or of several."""
+    """Return one sentence on some commits, of one topic or of several."""
     first, last = run[0], run[-1]
     topics = {row.topic for row in run}
     partitions = {(row.topic, row.partition) for row in run}
@@ -57,7 +57,7 @@ def commit_sentence(rows: GroupRows, run: Sequence[OffsetHistoryRow]) -> Sentenc
 
 
 def _how_often(run: Sequence[OffsetHistoryRow], proven_from: int) -> str:
-    """Return how many commits there are; the first of their partitions are called so where no record before is missing."""
+    """Return how many commits there are, and call them the first of their partitions where no earlier record is missing."""
     is_first = all(row.delta is None for row in run) and run[0].from_log_offset >= proven_from
     if len(run) == 1:
         return "First commit" if is_first else "One commit"
@@ -76,7 +76,7 @@ def _until(run: Sequence[OffsetHistoryRow]) -> str:
 
 
 def _moved(run: Sequence[OffsetHistoryRow], partitions: Collection[tuple[str, int]]) -> str:
-    """Return from where to where one partition's offset went, or how far those of several partitions went together."""
+    """Return from where to where the offset of one partition moved, or how far the offsets of several moved together."""
     if len(run) == 1 and run[0].delta is None:
         return f": offset {run[0].committed_offset:,}"
     if len(partitions) == 1:

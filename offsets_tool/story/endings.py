@@ -1,6 +1,6 @@
-"""What befell commits beside new commits, in sentences: aborted transactions, offsets hidden with their group; and anomalies.
+"""Sentences on aborted transactions, on offsets that were hidden with their deleted group, and on anomalies.
 
-Removals and open transactions are findings, and told as such.
+Removals and open transactions are findings, which have sentences of their own.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -20,14 +20,14 @@ _VISIBILITY: Final = (OffsetBeginCause.HIDDEN, OffsetBeginCause.REVEALED)
 
 
 def aborted_sentences(rows: GroupRows, told: Collection[int]) -> Iterator[Sentence]:
-    """Yield the aborted transactions whose markers are not at the log offsets that findings have told."""
+    """Yield a sentence for each aborted transaction, unless its marker is at one of the log offsets `told`, which findings name."""
     for row in rows.transactions:
         if row.outcome == TransactionOutcome.ABORTED and row.marker_log_offset not in told:
             yield _aborted(rows, row)
 
 
 def unended_sentences(rows: GroupRows, told: Collection[int]) -> Iterator[Sentence]:
-    """Yield the beginnings of transactions that their producers did not end: those whose markers findings tell, at log offsets."""
+    """Yield a sentence on the begin of each transaction whose marker is at one of the log offsets `told`, which findings name."""
     for row in rows.transactions:
         if row.marker_log_offset in told:
             text = (
@@ -51,7 +51,7 @@ def _aborted(rows: GroupRows, row: TransactionRow) -> Sentence:
 
 
 def visibility_sentences(rows: GroupRows) -> Iterator[Sentence]:
-    """Yield the offsets that a coordinator hid with their deleted group, and those that came back with it, each time in one."""
+    """Yield a sentence for each time that offsets were hidden with their deleted group, and each time that they came back."""
     hidden = (row for row in rows.offsets if row.begin_cause in _VISIBILITY)
     for (at, cause), some in groupby(hidden, key=lambda row: (row.from_timestamp, row.begin_cause)):
         yield _visibility(rows, list(some), cause, at)
@@ -70,7 +70,7 @@ def _visibility(rows: GroupRows, offsets: list[OffsetHistoryRow], cause: str, at
 
 
 def anomaly_sentences(rows: GroupRows, told: Collection[int]) -> Iterator[Sentence]:
-    """Yield what cannot be and is not at the log offsets that findings have told; a note that repeats is one sentence."""
+    """Yield a sentence for each anomaly that is not at the log offsets `told`, which findings name; equal notes share one."""
     anomalies = (row for row in rows.anomalies if row.log_offset not in told)
     for note, some in groupby(anomalies, key=lambda row: row.note):
         yield _anomaly(rows, note, list(some))

@@ -1,4 +1,4 @@
-"""What a story or a verdict rests on, in sentences: from where on the log is whole, and what no log of this topic can say."""
+"""Sentences on the limits of a story or verdict: from where on the log is complete, and what no log of this topic can say."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -20,12 +20,12 @@ _UNSAID_BESIDE: Final = (
 
 
 def unsaid(has_server_log: bool) -> str:
-    """Return what no record says, and where what is said of it comes from."""
+    """Return the sentence on what no record says, and from where the story takes it."""
     return _UNSAID_BESIDE if has_server_log else _UNSAID
 
 
 def coverage_sentences(partitions: Iterable[PartitionSnapshot]) -> Iterator[str]:
-    """Yield from where on the evidence is complete, and what is missing before that."""
+    """Yield sentences: from where on the evidence is complete, and which records are missing before that."""
     there = list(partitions)
     missing = [each for each in there if each.coverage.missing]
     gone = sum(each.coverage.missing for each in missing)
@@ -38,12 +38,12 @@ def coverage_sentences(partitions: Iterable[PartitionSnapshot]) -> Iterator[str]
     places = [place_text(each.log_partition, each.coverage.proven_from) for each in missing]
     more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
     yield (
-        f"{count(gone, 'record')} {'is' if gone == 1 else 'are'} gone ({_taken_by(missing)}), and what only they told with them; "
+        f"{count(gone, 'record')} {'is' if gone == 1 else 'are'} gone ({_causes_of(missing)}), and what only they told with them; "
         f"the evidence is complete from {', '.join(places[:_NAMED])}{more} on."
     )
 
 
-def _taken_by(missing: Iterable[PartitionSnapshot]) -> str:
+def _causes_of(missing: Iterable[PartitionSnapshot]) -> str:
     partitions = list(missing)
     causes = ["compaction"]
     if any(each.begins for each in partitions):

@@ -35,13 +35,13 @@ def rebalance_text(change: GroupStep, members: GroupMembers) -> str:
     """Return a change of a group as a sentence."""
     before, after = change.before, change.after
     if after is None:
-        return _gone(before)
+        return _deletion(before)
     details = [*_who(change, members), *_end_state(change)]
     head = _head(change)
     return f"{head}: {'; '.join(details)}." if details else f"{head}."
 
 
-def _gone(before: GroupHistoryRow | None) -> str:
+def _deletion(before: GroupHistoryRow | None) -> str:
     if before is not None and before.end_cause == GroupEndCause.ABSENT:
         return "The group was deleted: a copy of the log that was compacted later has nothing of it."
     return "The group was deleted."
@@ -71,7 +71,7 @@ def _in_number(row: GroupHistoryRow) -> str:
 
 
 def _who(change: GroupStep, members: GroupMembers) -> Iterator[str]:
-    """Yield who joined, left, leads and took over; or that nobody did."""
+    """Yield texts on who joined, left, leads and took over partitions in a change of a group, or that nobody did."""
     joined, left, moved, resubscribed = change.turnover[:4]
     if joined:
         yield f"{listed(members.names(joined))} joined"
@@ -113,7 +113,7 @@ def _held_back(change: GroupStep, members: GroupMembers) -> Iterator[str]:
 
 
 def _moves(moved: dict[str, tuple[str, str]], members: GroupMembers) -> str:
-    """Return which member took over how much, or how many partitions changed hands."""
+    """Return a text on which member took over how many partitions from whom, or on how many partitions changed their owner."""
     givers, takers = ({members.name(pair[side]) for pair in moved.values()} for side in (0, 1))
     what = count(len(moved), "partition")
     if len(takers) > 1:

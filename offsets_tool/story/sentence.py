@@ -9,7 +9,7 @@ from offsets_tool.time_texts import time_text
 
 
 class SentenceKind(StrEnum):
-    """What a sentence is about."""
+    """The kind of event that a sentence is about."""
 
     GROUP = "group"
     OFFSETS = "offsets"
@@ -21,7 +21,7 @@ class SentenceKind(StrEnum):
 
 
 class Sentence(NamedTuple):
-    """What happened at a place of the log, or from there to another place, in one sentence."""
+    """One sentence on what happened at one record of the log, or from one record to another."""
 
     kind: SentenceKind
     text: str
@@ -41,12 +41,12 @@ class Sentence(NamedTuple):
 
     @property
     def place(self) -> str:
-        """The place of its first record, LOG_PARTITION:LOG_OFFSET."""
+        """The first record that the sentence is about, as LOG_PARTITION:LOG_OFFSET."""
         return place_text(self.log_partition, self.log_offset)
 
     @property
     def places(self) -> tuple[str, ...]:
-        """The places that show it: those of the finding, or those of its first and last record; and lines of brokers' logs."""
+        """The evidence: records as LOG_PARTITION:LOG_OFFSET, the finding's or else the first and last; lines of brokers' logs."""
         if self.finding is not None:
             return self.finding.evidence
         records = dict.fromkeys((self.log_offset, self.last_log_offset))
@@ -54,14 +54,14 @@ class Sentence(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """A record's place in its log partition and its time, epoch milliseconds."""
+    """The log offset of a record and its time, epoch milliseconds."""
 
     log_offset: int
     at: int
 
 
 def when(timestamp: int | None) -> str:
-    """Return a time for a sentence, to the second; "an unknown time" where there is none."""
+    """Return a time as words of a sentence, to the second; "an unknown time" for None."""
     at = time_or_none(timestamp)
     text = None if at is None else time_text(at)
     return "an unknown time" if text is None else f"{text[:19]}Z"

@@ -1,4 +1,4 @@
-"""How often things happened to a group over time: numbers for equal spans of time, from its first record to the end of the log.
+"""Count events of a group in equal spans of time, from its first record to the end of the log.
 
 Spans begin at round times, and one that is empty counts 0. Records without a time are left out.
 """
@@ -37,21 +37,21 @@ _MOST: Final = 2**63 - 1
 
 
 class Timed(NamedTuple):
-    """When something happened, epoch milliseconds, and how much of it each time: 64 bits each, for they may be millions."""
+    """Times of events (epoch milliseconds), and an amount for each; arrays of 64-bit numbers, as there may be millions."""
 
     at: "array[int]"
     numbers: "array[int]"
 
 
 class SpanCounts(NamedTuple):
-    """What is counted, and its number in each span; one of them at least is above 0."""
+    """The name of what is counted, and its number in each span; at least one number is above 0."""
 
     name: str
     numbers: tuple[int, ...]
 
 
 class Shapes(NamedTuple):
-    """Shapes over the same spans of time."""
+    """Counts of several kinds of events over the same spans of time."""
 
     from_at: int
     """When the first span begins, epoch milliseconds."""
@@ -61,19 +61,19 @@ class Shapes(NamedTuple):
 
     @property
     def until(self) -> int:
-        """When the last span ends, epoch milliseconds."""
+        """The time at which the last span ends, epoch milliseconds."""
         return self.from_at + self.step_ms * len(self.shapes[0].numbers)
 
 
 class GroupEvents(NamedTuple):
-    """What happened to a group and when, by what is counted; nothing that never happened."""
+    """The events of a group by kind, with their times; a kind without events is left out."""
 
     timed: dict[str, Timed]
     newest_at: int | None
     """When the newest record of its log partition was written."""
 
     def shapes(self, most: int) -> Shapes | None:
-        """Return shapes of at most `most` spans, from the first event to the newest record; None for few events, or one moment."""
+        """Return the counts in at most `most` spans, from first event to newest record; None for few events or one moment."""
         if sum(len(timed.at) for name, timed in self.timed.items() if name != _AHEAD) < _FEWEST:
             return None
         first = min(min(timed.at) for timed in self.timed.values())
@@ -82,7 +82,7 @@ class GroupEvents(NamedTuple):
             return None
         step = _step(first, last, most)
         start, spans = first // step * step, last // step - first // step + 1
-        drawn = (SpanCounts(name, _counted(timed, start, step, spans)) for name, timed in self.timed.items())
+        drawn = (SpanCounts(name, _counts(timed, start, step, spans)) for name, timed in self.timed.items())
         return Shapes(start, step, tuple(drawn))
 
 
@@ -91,7 +91,7 @@ NO_EVENTS: Final = GroupEvents({}, None)
 
 
 def group_events(rows: GroupRows, wanted: Wanted = _ALL) -> GroupEvents:
-    """Return a group's commits, how far they moved ahead, and its rebalances; `wanted` chooses whose commits count."""
+    """Return a group's commits, how far they moved ahead, and its rebalances; `wanted` chooses the topics whose commits count."""
     commits = [row for row in commit_rows(rows) if concerns(wanted, row.topic, row.partition)]
     timed = {
         "Commits": _timed((row.from_timestamp, 1) for row in commits),
@@ -102,12 +102,12 @@ def group_events(rows: GroupRows, wanted: Wanted = _ALL) -> GroupEvents:
 
 
 def _step(first: int, last: int, most: int) -> int:
-    """Return the shortest span of which no more than `most`, from a round time on, reach from the first to the last."""
+    """Return the shortest span of time of which at most `most`, beginning at a round time, cover `first` to `last`."""
     place = bisect_left(_STEPS, True, key=lambda step: last // step - first // step < most)
     return _STEPS[place] if place < len(_STEPS) else -(-(last - first) // (most - 1))
 
 
-def _counted(timed: Timed, start: int, step: int, spans: int) -> tuple[int, ...]:
+def _counts(timed: Timed, start: int, step: int, spans: int) -> tuple[int, ...]:
     numbers = [0] * spans
     for at, number in zip(*timed, strict=True):
         numbers[(at - start) // step] += number

@@ -1,4 +1,4 @@
-"""How a group stands after its last row, in sentences: its kind and members, its offsets, what waits and what will expire.
+"""Sentences on the state of a group after its last row: kind, members, offsets, pending commits, and what will expire.
 
 It is the state at the moment up to which the log was replayed.
 """
@@ -20,7 +20,7 @@ _ALL = Wanted()
 
 
 def state_sentences(rows: GroupRows, moment: str, wanted: Wanted = _ALL) -> Iterator[str]:
-    """Yield how the group stands; `moment` begins the first sentence: "At the end of the log"."""
+    """Yield sentences on the group's state; `moment` begins the first: "At the end of the log"."""
     yield f"{moment}, {_group(rows)}."
     held = [
         row

@@ -22,9 +22,9 @@ from offsets_tool.story.endings import (
     unended_sentences,
     visibility_sentences,
 )
+from offsets_tool.story.finding_sentences import finding_sentence, log_offsets_of
 from offsets_tool.story.rebalances import rebalance_text
 from offsets_tool.story.sentence import Sentence, SentenceKind
-from offsets_tool.story.told_findings import finding_sentence, places_of
 
 _MOVES: Final = ("reset", "rewind", "jump")
 """Kinds of findings that tell the commits they name."""
@@ -44,7 +44,7 @@ Within = Callable[[int, int], bool]
 
 
 def concerns(wanted: Wanted, topic: str | None, partition: int | None) -> bool:
-    """Return whether something about a topic and partition belongs to what is wanted; None concerns every topic or partition."""
+    """Return whether `wanted` includes a topic and partition; None stands for every topic or partition."""
     if topic is None or not wanted.topics:
         return True
     return topic in wanted.topics if partition is None else wanted.has_offset(topic, partition)
@@ -55,7 +55,7 @@ def _always(at: int, log_offset: int) -> bool:
 
 
 class GroupStory:
-    """What is told of one group; `is_whole` tells each commit in a sentence of its own."""
+    """Makes the sentences of one group's story; with `is_whole` each commit has a sentence of its own."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class GroupStory:
         is_whole: bool = False,
         server_log: ServerLog = NO_SERVER_LOG,
     ) -> None:
-        """Tell of these rows and of the group's findings. `wanted` chooses topics, `within` a range of the log.
+        """Take a group's rows and findings. `wanted` chooses topics, `within` says which times and log offsets are in the range.
 
         `server_log`: lines of brokers' logs, which say why the group rebalanced.
         """
@@ -91,7 +91,7 @@ class GroupStory:
         return [each for each in told if concerns(self._wanted, each.topic, each.partition)]
 
     def _is_within(self, sentence: Sentence) -> bool:
-        """Return whether a sentence begins, ends or goes on in the range that is told."""
+        """Return whether a sentence begins, ends or goes on in the range of the story."""
         at = -1 if sentence.at is None else sentence.at
         until = at if sentence.until is None else sentence.until
         if self._within(at, sentence.log_offset) or self._within(until, sentence.last_log_offset):
@@ -128,7 +128,7 @@ class GroupStory:
                 )
 
     def _is_told(self, change: GroupStep) -> bool:
-        """Return whether findings say all that there is to say of a change of the group, or there is nothing to say."""
+        """Return whether a change of the group needs no sentence: findings say it already, or nothing changed."""
         if self._is_whole:
             return False
         if change.is_unchanged:
@@ -147,30 +147,30 @@ class GroupStory:
         return _REPLACEMENT in here and not change.is_renumbered
 
     def _storms(self) -> Iterator[Finding]:
-        """Yield the storms that stand for their rebalances; what is no worse than a restart is told one by one."""
+        """Yield the findings of storms that replace sentences on their rebalances; a storm no worse than a restart does not."""
         return (each for each in self._of_kind(_STORM) if each.severity != Severity.NOTICE)
 
     def _of_kind(self, *kinds: str) -> Iterator[Finding]:
         return (each for each in self._findings if each.kind in kinds)
 
     def _of_endings(self) -> Iterator[Sentence]:
-        told = places_of(self._findings, _ENDINGS)
+        told = log_offsets_of(self._findings, _ENDINGS)
         yield from unended_sentences(self._rows, told)
         if not any(self._of_kind(_ABORTED)):
             yield from aborted_sentences(self._rows, told)
         yield from visibility_sentences(self._rows)
-        told = places_of(self._findings, _ANOMALIES)
+        told = log_offsets_of(self._findings, _ANOMALIES)
         yield from anomaly_sentences(self._rows, told)
 
     def _of_commits(self, boundaries: Sequence[int]) -> Iterator[Sentence]:
-        told = places_of(self._findings, _MOVES)
-        commits = [row for row in commit_rows(self._rows) if self._tells(row, told)]
+        told = log_offsets_of(self._findings, _MOVES)
+        commits = [row for row in commit_rows(self._rows) if self._is_to_tell(row, told)]
         if self._is_whole:
             yield from (commit_sentence(self._rows, [row]) for row in commits)
         else:
             yield from commit_sentences(self._rows, commits, boundaries)
 
-    def _tells(self, row: OffsetHistoryRow, told: set[int]) -> bool:
+    def _is_to_tell(self, row: OffsetHistoryRow, told: set[int]) -> bool:
         if row.commit_log_offset in told or not self._within(row.from_timestamp, row.from_log_offset):
             return False
         return concerns(self._wanted, row.topic, row.partition)
@@ -187,7 +187,7 @@ def _order(sentence: Sentence) -> tuple[int, int]:
 
 
 def record_times(rows: GroupRows) -> dict[int, int]:
-    """Return when the records were written that a group's rows name, by their log offset."""
+    """Return the times of the records that a group's rows name, by log offset."""
     return {log_offset: at for log_offset, at in _moments(rows) if log_offset is not None and at is not None}
 
 

@@ -8,12 +8,12 @@ from operator import itemgetter
 
 from offsets_tool.findings.rows import Finding
 from offsets_tool.rows import NO_TIMESTAMP
+from offsets_tool.story.finding_sentences import finding_sentence
 from offsets_tool.story.sentence import Sentence
-from offsets_tool.story.told_findings import finding_sentence
 
 
 def in_time(stories: Iterable[Iterable[Sentence]]) -> list[Sentence]:
-    """Return the sentences of stories, each in the order of the log, by time and then by place."""
+    """Merge stories, each in the order of the log, into one list in the order of time, then of log partition and offset."""
     timed = [pair for story in stories for pair in _timed(story)]
     return [sentence for _, sentence in sorted(timed, key=itemgetter(0))]
 
@@ -27,6 +27,6 @@ def _timed(story: Iterable[Sentence]) -> Iterable[tuple[tuple[int, int, int, str
 
 
 def of_log(findings: Iterable[Finding]) -> list[Sentence]:
-    """Return findings about no group as sentences, in the order of their places."""
+    """Return findings about no group as sentences, in the order of log partition and offset."""
     told = (finding_sentence(each, {}) for each in findings)
     return sorted(told, key=lambda each: (each.log_partition or 0, each.log_offset))

@@ -1,6 +1,6 @@
 """The verdict on a group and on a whole log: what is worst, what it means, what to do next; and how groups rank.
 
-Sentences of findings are their own: the title, what the kind means, the remedy. What repeats is told once and counted.
+Texts are those of findings: title, meaning of the kind, remedy. Findings of one kind share one sentence and are counted.
 """
 
 from collections import Counter, defaultdict
@@ -13,9 +13,9 @@ from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.findings.sentences import at_time, count, listed, named
 from offsets_tool.rebalances.members import GroupMembers
 from offsets_tool.rebalances.rebalance import rebalance_steps
+from offsets_tool.story.finding_sentences import certainty
 from offsets_tool.story.shapes import NO_EVENTS, GroupEvents
 from offsets_tool.story.state import state_sentences, state_words
-from offsets_tool.story.told_findings import certainty
 
 MOVES_OFFSETS: Final = frozenset(
     {
@@ -34,22 +34,22 @@ _RANK: Final = {severity.value: rank for rank, severity in enumerate(Severity)}
 
 
 class Matter(NamedTuple):
-    """Findings of one kind and severity, put together: the first is told, the others are counted."""
+    """Findings of one kind and severity together: the first one in words, the others as a number."""
 
     findings: tuple[Finding, ...]
 
     @property
     def first(self) -> Finding:
-        """The finding that is told."""
+        """The finding that is put into words."""
         return self.findings[0]
 
     @property
     def severity(self) -> str:
-        """How bad it is."""
+        """The severity that all its findings share."""
         return self.first.severity
 
     def what(self) -> str:
-        """Return what happened, how sure that is, and how often it happened beside that."""
+        """Return the title of the first finding, how sure it is, and how many others there are."""
         return f"{self.first.title}. {certainty(self.first)}{self._others()}"
 
     def _others(self) -> str:
@@ -76,7 +76,7 @@ def _of_groups(groups: Collection[str | None]) -> str:
 
 
 def matters(findings: Iterable[Finding]) -> list[Matter]:
-    """Return findings put together by severity and kind, the worst first; what only costs, after what happened."""
+    """Group findings by severity and kind; return the worst first, and those that only cost something last within a severity."""
     by_kind: dict[tuple[str, str], list[Finding]] = defaultdict(list)
     for finding in worst_first(findings):
         by_kind[finding.severity, finding.kind].append(finding)
@@ -84,7 +84,7 @@ def matters(findings: Iterable[Finding]) -> list[Matter]:
     return sorted(found, key=lambda matter: (_RANK[matter.severity], matter.first.kind in _COSTS))
 
 
-def counted(findings: Iterable[Finding]) -> str:
+def severity_counts(findings: Iterable[Finding]) -> str:
     """Return how many findings of each severity there are: "1 critical finding, 2 warnings and 5 notices"."""
     numbers = Counter(each.severity for each in findings)
     words = {Severity.CRITICAL: "critical finding", Severity.WARNING: "warning", Severity.NOTICE: "notice"}
@@ -97,7 +97,7 @@ def listed_texts(texts: Sequence[str]) -> str:
 
 
 def _worth(findings: Sequence[Finding], where: str = "") -> str:
-    return f"{counted(findings)}{where} {'is' if len(findings) == 1 else 'are'} worth a look"
+    return f"{severity_counts(findings)}{where} {'is' if len(findings) == 1 else 'are'} worth a look"
 
 
 def group_headline(group: str, findings: Sequence[Finding]) -> str:
@@ -107,7 +107,7 @@ def group_headline(group: str, findings: Sequence[Finding]) -> str:
         return f"Nothing stands out in group {name}."
     if findings[0].severity == Severity.NOTICE:
         return f"Nothing serious stands out in group {name}; {_worth(findings)}."
-    return f"Group {name} needs attention: {counted(findings)}."
+    return f"Group {name} needs attention: {severity_counts(findings)}."
 
 
 def log_headline(findings: Sequence[Finding], groups: int) -> str:
@@ -121,7 +121,7 @@ def log_headline(findings: Sequence[Finding], groups: int) -> str:
     where = f" in {concerned:,} of {of}" if concerned else ""
     if findings[0].severity == Severity.NOTICE:
         return f"Nothing serious stands out in this log; {_worth(findings, where)}."
-    return f"This log needs attention: {counted(findings)}{where}."
+    return f"This log needs attention: {severity_counts(findings)}{where}."
 
 
 class GroupLag(NamedTuple):
@@ -132,7 +132,7 @@ class GroupLag(NamedTuple):
 
 
 def lag_sentence(lag: GroupLag | None) -> Iterator[str]:
-    """Yield how far a group is behind; nothing where that is not known."""
+    """Yield the sentence on how far a group is behind; nothing where that is not known."""
     if lag is not None:
         yield (
             f"It is {count(lag.records, 'record')} behind in {count(lag.partitions, 'partition')} whose ends are known."
@@ -140,7 +140,7 @@ def lag_sentence(lag: GroupLag | None) -> Iterator[str]:
 
 
 class Ranked(NamedTuple):
-    """A group in the ranking of a log: what is found, how it stands, and how busy it was. Holds none of its rows."""
+    """A group in the ranking of a log: its findings, state in words and activity, but none of its rows."""
 
     group: str
     log_partition: int | None
@@ -162,7 +162,7 @@ class Ranked(NamedTuple):
 
     @property
     def severity(self) -> str | None:
-        """That of its worst finding; None if it has none."""
+        """The severity of the worst finding of the group; None if it has no finding."""
         return self.findings[0].severity if self.findings else None
 
 
@@ -175,7 +175,7 @@ def ranked_group(
     *,
     events: GroupEvents = NO_EVENTS,
 ) -> Ranked:
-    """Return a group for the ranking; `moment` says when it stands so: "At the end of the log"."""
+    """Return a group for the ranking; `moment` names in words the moment of its state: "At the end of the log"."""
     return Ranked(
         rows.group,
         rows.log_partition,
@@ -191,7 +191,7 @@ def ranked_group(
 
 
 def ranking(groups: Iterable[Ranked]) -> list[Ranked]:
-    """Return the groups: those with the worst and the most findings first, then by lag, bytes and rebalances."""
+    """Return the groups sorted: by severity and number of findings, then by lag, bytes and rebalances, the highest first."""
     return sorted(groups, key=_rank)
 
 

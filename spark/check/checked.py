@@ -1,4 +1,4 @@
-"""What checks say of a lake: one row for each thing that is not as it must be, and one for each check that found nothing.
+"""The results of checks of a lake: a row for each defect, and a row for each check that found none.
 
 Knows no tables and no files.
 """

@@ -1,4 +1,4 @@
-"""Check the files of a lake's tables: logs that read, data files that are there, whole, and have the rows that the log says.
+"""Check the files of a lake's tables: whether Delta's logs can be read, and data files exist, are whole and have their rows.
 
 Of data files only sizes and footers are read, or all rows where that is asked. Knows no meaning of rows.
 """
@@ -33,7 +33,7 @@ _CHANGES: Final = ("add", "remove")
 
 
 def tables(lake: LakeToCheck) -> Looked:
-    """Look whether each table that the lake must have is there, has a log that reads, and this version's columns."""
+    """Check that each table that the lake must have exists, has a readable log, and the columns of this version."""
     for table in ALL_TABLES:
         yield _of_table(lake, table)
 
@@ -60,13 +60,13 @@ def broken(lake: LakeToCheck, path: Path, reason: str) -> Defect:
 
 
 def sizes(lake: LakeToCheck) -> Looked:
-    """Look whether each data file is there, as long as the log says, and has as many rows by its footer."""
+    """Check that each data file exists, is as long as the log says, and has as many rows by its footer."""
     for path, file in _all_files(lake):
         yield _of_file(lake, path, file)
 
 
 def rows(lake: LakeToCheck) -> Looked:
-    """Look whether all rows of each data file can be read."""
+    """Check that all rows of each data file can be read."""
     for path, _ in _all_files(lake):
         reason = why_no_parquet(path) if path.is_file() else None
         yield broken(lake, path, reason) if reason else None

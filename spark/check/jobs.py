@@ -41,63 +41,67 @@ def runs(lake: LakeToCheck) -> Looked:
 
 
 def partitions(lake: LakeToCheck) -> Looked:
-    """Look whether all that was ingested of each log partition is in its histories, once."""
+    """Check that all that was ingested of each log partition is in its histories, once."""
     if not lake.replays:
         return
     known, problems = latest(lake.replays), failed(lake.replays)
     remedy = lake.command("replay")
-    for place, run in sorted(last_ingests(lake.sources).items(), key=repr):
-        row, where = known.get(place), partition_text(*place)
-        if place in problems:
-            yield Defect(where, Severity.WARNING, f"could not be replayed: {problems[place]}", remedy)
+    for log_partition, run in sorted(last_ingests(lake.sources).items(), key=repr):
+        row, where = known.get(log_partition), partition_text(*log_partition)
+        if log_partition in problems:
+            yield Defect(where, Severity.WARNING, f"could not be replayed: {problems[log_partition]}", remedy)
         elif row is None:
             yield Defect(where, Severity.WARNING, "was ingested and never replayed", remedy)
         elif row["ingest_run"] < run:
             said = f"ingest {run} is not in its histories, which have those up to {row['ingest_run']}"
             yield Defect(where, Severity.WARNING, said, remedy)
         else:
-            yield _recounted(lake, place, row)
+            yield _recounted(lake, log_partition, row)
 
 
-def _recounted(lake: LakeToCheck, place: LogPartition, row: Mapping[str, Any]) -> Defect | None:
+def _recounted(lake: LakeToCheck, log_partition: LogPartition, row: Mapping[str, Any]) -> Defect | None:
     """Return the problem that replays have replayed other records than there are; None where copies were joined, or archives."""
-    of_place = [
+    of_log_partition = [
         each
         for each in lake.sources
-        if each["cluster"] == place[0] and counts(each["kind"], each["fate"]) and each["same_as"] is None
+        if each["cluster"] == log_partition[0]
+        and counts(each["kind"], each["fate"])
+        and each["same_as"] is None
     ]
-    if row["copies"] or any(each["kind"] == ARCHIVE for each in of_place):
+    if row["copies"] or any(each["kind"] == ARCHIVE for each in of_log_partition):
         return None
     of_replay = [
-        each for each in of_place if each["log_partition"] == place[1] and each["run"] <= row["ingest_run"]
+        each
+        for each in of_log_partition
+        if each["log_partition"] == log_partition[1] and each["run"] <= row["ingest_run"]
     ]
     there = sum(each["records"] - each["misplaced_records"] for each in of_replay)
     dropped = sum(each["dropped_records"] or 0 for each in of_replay)
-    replayed = _replayed(lake.replays, place)
+    replayed = _replayed(lake.replays, log_partition)
     # What was taken out may have been replayed before.
     if there - dropped <= replayed <= there:
         return None
     said = f"replays have replayed {replayed} records, where sources has {there}"
     remedy = remedy_for(lake.root, lake.root / REPLAYS.name) or ""
-    return Defect(partition_text(*place), Severity.CRITICAL, said, remedy)
+    return Defect(partition_text(*log_partition), Severity.CRITICAL, said, remedy)
 
 
-def _replayed(replays: Iterable[Fields], place: LogPartition) -> int:
+def _replayed(replays: Iterable[Fields], log_partition: LogPartition) -> int:
     """Return how many records are in a partition's histories: those of its last replay from the first one, and of all later."""
     found = 0
     for row in sorted(replays, key=_run):
-        if (row["cluster"], row["log_partition"]) == place and row["problem"] is None:
+        if (row["cluster"], row["log_partition"]) == log_partition and row["problem"] is None:
             found = row["records"] + (0 if row["is_from_start"] else found)
     return found
 
 
 def checkpoints(lake: LakeToCheck) -> Looked:
-    """Look whether the checkpoint of each log partition can be read, and whether others are left."""
+    """Check that the checkpoint of each log partition can be read, and that no other checkpoints are left."""
     known = latest(lake.replays)
     lost = lost_checkpoints(lake.root, known)
-    for place in known:
-        said = lost.get(place)
-        yield None if said is None else Defect(partition_text(*place), Severity.WARNING, said, REMEDY)
+    for log_partition in known:
+        said = lost.get(log_partition)
+        yield None if said is None else Defect(partition_text(*log_partition), Severity.WARNING, said, REMEDY)
     named = {row["checkpoint"] for row in known.values()}
     left = [path for path in (lake.root / CHECKPOINTS).glob("*") if path.name not in named]
     if found := left_files(lake, CHECKPOINTS, left):
@@ -105,7 +109,7 @@ def checkpoints(lake: LakeToCheck) -> Looked:
 
 
 class _Newest(NamedTuple):
-    """By cluster the newest runs on which derived tables rest."""
+    """The newest runs of each cluster on which derived tables rest."""
 
     replays: Mapping[str, int]
     expiry: Mapping[str, int]
@@ -123,7 +127,7 @@ class _Newest(NamedTuple):
 
 
 def derivations(lake: LakeToCheck) -> Looked:
-    """Look whether tables that are derived have the rows that they should, made of the newest histories."""
+    """Check that derived tables have the rows that they should, computed from the newest histories."""
     made: dict[str, dict[str, Fields]] = {}
     for row in sorted(lake.derivations, key=_run):
         made.setdefault(row["derived"], {})[row["cluster"]] = row

@@ -22,7 +22,7 @@ _PARTS: Final = (("raw_records", "kept_raw_reasons", "records"), ("bytes_unreada
 
 
 def sums(lake: LakeToCheck) -> Looked:
-    """Look whether the numbers of each row of `sources` add up, and whether what it points to is there."""
+    """Check that the numbers of each row of `sources` add up, and that the source it points to exists."""
     pointing = _lost_pointers(lake)
     for number, row in enumerate(lake.sources):
         wrong = next(_wrong_sums(row), pointing.get(number))
@@ -30,7 +30,7 @@ def sums(lake: LakeToCheck) -> Looked:
 
 
 def _lost_pointers(lake: LakeToCheck) -> dict[int, str]:
-    """Return what is wrong with rows that point to another source, by their place in `sources`."""
+    """Return what is wrong with rows of `sources` that point to another source, by their index in `sources`."""
     stored = {_range(row, row["source"]): row["records"] for row in lake.sources if row["same_as"] is None}
     return {
         number: f"{row['records']} records are said to be those of {row['same_as']}, which does not have them"
@@ -60,7 +60,7 @@ def _problem(lake: LakeToCheck, row: Fields, said: str) -> Defect:
 
 
 def ranges(lake: LakeToCheck) -> Looked:
-    """Look whether the ranges of each file follow each other, from its first byte on."""
+    """Check that the ranges of each file follow each other, from its first byte on."""
     order = itemgetter("range_start", "range_end", "run")
     by_file = sorted(lake.sources, key=lambda row: [repr(row[name]) for name in _OF_FILE])
     for _, found in groupby(by_file, itemgetter(*_OF_FILE)):
@@ -75,7 +75,7 @@ def ranges(lake: LakeToCheck) -> Looked:
 
 
 def offsets(lake: LakeToCheck) -> Looked:
-    """Look whether files between others are missing from a copy of a log partition, by the rules for all copies."""
+    """Check that no file between others is missing from a copy of a log partition, by the rules for all copies."""
     if _lost_pointers(lake):
         return  # `sums` names them
     for (cluster, log_partition), copy, missing in missing_offsets(lake.copies, lake.sources):
@@ -87,7 +87,7 @@ def offsets(lake: LakeToCheck) -> Looked:
 
 
 def records(lake: LakeToCheck) -> Looked:
-    """Look whether `log` and `events` have, of each cluster and run, the records that `sources` accounts for."""
+    """Check that `log` and `events` have, of each cluster and run, the records that `sources` accounts for."""
     expected: Counter[tuple[str, int]] = Counter()
     for row in lake.sources:
         there = row["records"] - (row["dropped_records"] or 0)

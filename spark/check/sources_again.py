@@ -20,7 +20,7 @@ _OF_PATH: Final = ("cluster", "path", "log_partition")
 
 
 def sources(lake: LakeToCheck) -> Looked:
-    """Look whether each range that was read, of the newest generation of a file that is there, has the digest it had."""
+    """Check that each range that was read, of the newest generation of a file that is there, has the digest it had."""
     for (cluster, path, log_partition), found in _by_path(lake.sources):
         real = from_shown(path)
         if not os.path.lexists(real):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from offsets_tool import __version__
-from offsets_tool.cli import SETTINGS, CommandPlace, LazyGroup
+from offsets_tool.cli import SETTINGS, CommandEntry, LazyGroup
 from offsets_tool.cli.options import format_option
 from offsets_tool.cli.render import ProgressBar, default_format, note, output, write_rows
 from offsets_tool.cli.source_options import (
@@ -69,49 +69,49 @@ _LAKE = "What does a lake say, and how is it kept small?"
 _CLUSTER = "What does a cluster need?"
 
 _COMMANDS = {
-    "run": CommandPlace(
+    "run": CommandEntry(
         "spark.cli.run", _ALL, "All steps: ingest, replay what is new, lag, expiry and findings."
     ),
-    "stream": CommandPlace(
+    "stream": CommandEntry(
         "spark.cli.stream", _ALL, "The same of what comes in, from a growing folder or the live topic."
     ),
-    "ingest": CommandPlace(
+    "ingest": CommandEntry(
         "spark.cli", _STEPS, "Files and archives into the tables log, events, copies and sources."
     ),
-    "replay": CommandPlace(
+    "replay": CommandEntry(
         "spark.cli.run",
         _STEPS,
         "Ingested records, replayed into histories of offsets, groups, members.",
     ),
-    "lag": CommandPlace(
+    "lag": CommandEntry(
         "spark.cli.derive", _STEPS, "How far behind groups were, at each commit or on a grid of times."
     ),
-    "expiry": CommandPlace("spark.cli.derive", _STEPS, "When offsets expire, and why others were removed."),
-    "findings": CommandPlace(
+    "expiry": CommandEntry("spark.cli.derive", _STEPS, "When offsets expire, and why others were removed."),
+    "findings": CommandEntry(
         "spark.cli.derive", _STEPS, "What is wrong or odd in each cluster, with its evidence."
     ),
-    "sql": CommandPlace("spark.cli", _LAKE, "Answers in SQL, over the lake's tables and views."),
-    "report": CommandPlace("spark.cli.report", _LAKE, "Groups as one HTML page, for an incident review."),
-    "compact": CommandPlace(
+    "sql": CommandEntry("spark.cli", _LAKE, "Answers in SQL, over the lake's tables and views."),
+    "report": CommandEntry("spark.cli.report", _LAKE, "Groups as one HTML page, for an incident review."),
+    "compact": CommandEntry(
         "spark.cli", _LAKE, "Few, sorted files of the many small ones that ingests leave."
     ),
-    "retain": CommandPlace(
+    "retain": CommandEntry(
         "spark.cli.retain", _LAKE, "Records older than a span, but for what still holds, taken out."
     ),
-    "upgrade": CommandPlace(
+    "upgrade": CommandEntry(
         "spark.cli.upgrade", _LAKE, "A lake of an earlier version, with the columns of this one."
     ),
-    "check": CommandPlace(
+    "check": CommandEntry(
         "spark.cli.check", _LAKE, "Whether a lake is whole and adds up, and what to do if not."
     ),
-    "forget": CommandPlace("spark.cli.forget", _LAKE, "A mistaken ingest, taken out of all tables again."),
-    "package": CommandPlace(
+    "forget": CommandEntry("spark.cli.forget", _LAKE, "A mistaken ingest, taken out of all tables again."),
+    "package": CommandEntry(
         "spark.cli.package", _CLUSTER, "This package in a file, for spark-submit to give to executors."
     ),
 }
 
 
-@click.group(cls=LazyGroup, places=_COMMANDS, context_settings=SETTINGS)
+@click.group(cls=LazyGroup, entries=_COMMANDS, context_settings=SETTINGS)
 @click.version_option(__version__, prog_name="offsets-spark")
 def main() -> None:
     """Analytics for Kafka's __consumer_offsets: Delta tables of every record, from broker files and archives."""
@@ -255,7 +255,7 @@ class Bar:
             self._bar.close()
 
     def of(self, job: str) -> Callable[[int, int], None]:
-        """Return what shows how far a job is: an ingest in bytes, the others in units of work."""
+        """Return the progress function of a job, by its name: an ingest counts bytes, other jobs count units of work."""
         return partial(self._show, job)
 
     def _show(self, job: str, done: int, total: int) -> None:

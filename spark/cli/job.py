@@ -41,7 +41,7 @@ class LakeCommand(click.Command):
 
 
 class SparkCommand(LakeCommand):
-    """A LakeCommand that may start Spark, by `starting`, on the cluster that its option `--master` names."""
+    """A LakeCommand that may start Spark (see `starting`) on the cluster that its option `--master` names."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -55,13 +55,13 @@ class SparkCommand(LakeCommand):
         )
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command, as a LakeCommand does."""
+        """Run the command, with `--master` known to `starting`; errors are those of `LakeCommand.invoke`."""
         ctx.meta[MASTER] = ctx.params.pop(MASTER)
         return super().invoke(ctx)
 
 
 def starting(**conf: str) -> "Callable[[], SparkSession]":
-    """Return what makes the session of the SparkCommand that runs, with settings of Spark's own names."""
+    """Return a function that makes the session of the running SparkCommand; it takes Spark's own settings."""
     from spark.runtime.session import is_awaited, session  # noqa: PLC0415 - Spark
 
     here = click.get_current_context()

@@ -102,7 +102,7 @@ def stream_command(*, format_: str | None, **options: Any) -> None:
             handlers.enter_context(_set_by_signals(stop))
             return running
 
-        stream(start, asked, source, _teller(out, shown), stop)
+        stream(start, asked, source, _reporter(out, shown), stop)
 
 
 def _asked(options: dict[str, Any]) -> "StreamRequest":
@@ -122,7 +122,7 @@ def _asked(options: dict[str, Any]) -> "StreamRequest":
 
 
 def _of_folders(asked: "StreamRequest") -> "tuple[StreamRequest, StreamSource, Settings]":
-    """Return how to run the stream of folders, the stream, and what its session needs that others do not: nothing."""
+    """Return how to run the stream of folders, the stream, and the additional settings of its session: none."""
     from spark.stream.folder_stream import folder_source, watched_of  # noqa: PLC0415
     from spark.stream.growing_folder import why_nothing  # noqa: PLC0415
 
@@ -138,7 +138,7 @@ def _of_folders(asked: "StreamRequest") -> "tuple[StreamRequest, StreamSource, S
 def _of_topic(
     asked: "StreamRequest", server: str, config: str | None
 ) -> "tuple[StreamRequest, StreamSource, Settings]":
-    """Return how to run the stream of a live topic, the stream, and what its session needs: jars, fetched when it begins."""
+    """Return how to run the stream of a live topic, the stream, and its session's settings: jars, fetched when it begins."""
     from spark.stream.kafka_jars import with_kafka  # noqa: PLC0415
     from spark.stream.topic_stream import LACKS, captured_topic, topic_source  # noqa: PLC0415
 
@@ -171,11 +171,11 @@ def _set_by_signals(stop: threading.Event) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _teller(out: BinaryIO, shown: str) -> "Callable[[BatchDone], None]":
-    """Return what writes a line for each micro-batch, and its notes and problems to stderr; a note once."""
+def _reporter(out: BinaryIO, shown: str) -> "Callable[[BatchDone], None]":
+    """Return a function that writes a line for each micro-batch, and its notes and problems to stderr, each note once."""
     noted = set[str]()
 
-    def tell(done: "BatchDone") -> None:
+    def report(done: "BatchDone") -> None:
         for text in (*done.notes, *done.problems):
             if text not in noted:
                 note(text)
@@ -183,11 +183,11 @@ def _teller(out: BinaryIO, shown: str) -> "Callable[[BatchDone], None]":
         out.write(json_line(done._asdict()) if shown == "jsonl" else f"{_sentence(done)}\n".encode())
         out.flush()
 
-    return tell
+    return report
 
 
 def _sentence(done: "BatchDone") -> str:
-    """Return a micro-batch as one line."""
+    """Return what a micro-batch did as one line of text."""
     came = f"{done.ledger.get('bytes', 0):,} bytes, {done.ledger.get('records', 0):,} records"
     rows = ", ".join(f"{name} {number:,}" for name, number in done.rows.items() if number)
     return f"batch {done.batch}: {came} in {done.seconds} s; rows: {rows or 'none, nothing was new'}"

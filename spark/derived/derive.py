@@ -1,4 +1,4 @@
-"""Decide for which clusters a derived table is computed again, and commit the new rows in place of the old ones.
+"""Decide for which clusters a derived table is computed again, and replace their old rows by the new ones.
 
 A cluster is computed again when its last replay, or the options, differ from its latest row of `derivations`: all of it, or the
 partitions of topics with something new. Otherwise nothing is written. Does not know what is derived.
@@ -23,7 +23,7 @@ from offsets_tool.wire.schema import String
 from spark.lake.commit import REPLAY, ArrowLake, Chain
 from spark.lake.folder import locked
 from spark.lake.parquet import NewFile, TableWriter
-from spark.lake.replaced import Replaced, ReplacedPlaces, Replacement
+from spark.lake.replaced import Replaced, ReplacedPartitions, Replacement
 
 BasisFields = Mapping[str, Any]
 """What rows were computed from: the run of the replay and the options, as JSON has them."""
@@ -58,7 +58,7 @@ class Derivation(NamedTuple):
 
 @contextmanager
 def replayed(root: Path) -> Iterator[dict[str, int]]:
-    """Lock the lake and give the run of each cluster's last replay; a replay that was interrupted is finished first.
+    """Lock the lake and return the run of each cluster's last replay; first finish a replay that was interrupted.
 
     UsageError where the lake has no histories yet, or while another job writes to it.
     """
@@ -78,7 +78,7 @@ def replayed(root: Path) -> Iterator[dict[str, int]]:
 def derive(
     root: Path, job: Chain, basis: Mapping[str, BasisFields], make: Make, since: Since | None = None
 ) -> Derived:
-    """Let `make` compute the rows of clusters whose `basis` has changed, and commit them in place of the earlier ones, together.
+    """Let `make` compute the rows of clusters whose `basis` has changed, and commit them together, instead of the old rows.
 
     The job's last table is `derivations`; the rows that are counted are those of the first. For a cluster that has rows already,
     `since` gives the partitions of topics to compute again; without it, all are. What `make` does not give stays as it was.
@@ -89,18 +89,20 @@ def derive(
     new = outdated(lake, tables, basis)
     if not new:
         return Derived(None, {}, notes)
-    known, run = _known(lake, tables[0]), lake.next_run()
+    known, run = _newest_rows(lake, tables[0]), lake.next_run()
     wanted = {of: since(of, json.loads(known[of]["basis"])) if since and of in known else None for of in new}
     made = make(wanted, run)
     if not made:
         return Derived(None, {}, notes)
     counted = {(of, table.name): _count(files, table) for of, files in made.items() for table in tables}
     replaced = {of: replaced_rows(of, wanted[of]) for of in made}
-    told = [
-        DerivationRow(of, table, _text(basis[of]), rows + _left(lake, known.get(of), replaced[of]), at, run)
+    derivations = [
+        DerivationRow(
+            of, table, _text(basis[of]), rows + _remaining_rows(lake, known.get(of), replaced[of]), at, run
+        )
         for (of, table), rows in counted.items()
     ]
-    files = [*chain.from_iterable(made.values()), *write_rows(root, DERIVATIONS, told)]
+    files = [*chain.from_iterable(made.values()), *write_rows(root, DERIVATIONS, derivations)]
     lake.commit(run, files, list(replaced.values()))
     return Derived(run, {of: counted[of, tables[0].name] for of in made}, notes)
 
@@ -111,7 +113,7 @@ def _count(files: Iterable[NewFile], table: Table) -> int:
 
 def outdated(lake: ArrowLake, tables: Iterable[Table], basis: Mapping[str, BasisFields]) -> list[str]:
     """Return the clusters whose rows of one of the tables were not computed from this basis, in the order of their names."""
-    known = [_known(lake, table) for table in tables]
+    known = [_newest_rows(lake, table) for table in tables]
     return sorted(
         of
         for of, each in basis.items()
@@ -131,13 +133,15 @@ def known_derivations(root: Path, table: Table) -> dict[str, Derivation]:
     return {of: Derivation(row["run"], json.loads(row["basis"])) for of, row in newest.items()}
 
 
-def replaced_rows(cluster: str, places: pa.Table | None) -> Replacement:
-    """Return which rows of a cluster are computed again: those of partitions of topics, or all."""
-    return Replaced(cluster, is_cluster=True) if places is None else ReplacedPlaces(cluster, places)
+def replaced_rows(cluster: str, partitions: pa.Table | None) -> Replacement:
+    """Return which rows of a cluster are replaced: those of the topics' partitions given, or all where None is given."""
+    return (
+        Replaced(cluster, is_cluster=True) if partitions is None else ReplacedPartitions(cluster, partitions)
+    )
 
 
-def _left(lake: ArrowLake, known: Mapping[str, Any] | None, replaced: Replacement) -> int:
-    """Return how many rows of a cluster stay when these are replaced."""
+def _remaining_rows(lake: ArrowLake, known: Mapping[str, Any] | None, replaced: Replacement) -> int:
+    """Return how many rows of a cluster stay when those of `replaced` go; `known` is the cluster's row of `derivations`."""
     if known is None or isinstance(replaced, Replaced):
         return 0
     return int(known["rows"]) - lake.count_replaced([replaced])
@@ -172,7 +176,7 @@ def asked_before(root: Path, table: Table) -> dict[str, Any]:
 
 
 class FilesMade(NamedTuple):
-    """The result of a task: the files (JSON) that it has written with rows of a cluster."""
+    """The result of a task: the files (JSON) that it has written with rows of one cluster."""
 
     cluster: String
     files: String
@@ -181,7 +185,7 @@ class FilesMade(NamedTuple):
 def write_derived(
     root: Path, table: Table, run: int, rows: Iterable[tuple[str, pa.RecordBatch]]
 ) -> Iterator[pa.RecordBatch]:
-    """Write rows, which come one cluster after the other, to new files of a table; yield a FilesMade a cluster. Runs in a task."""
+    """Write rows, which come cluster by cluster, to new files of a table; yield a FilesMade for each cluster. Runs in a task."""
     for cluster, batches in groupby(rows, itemgetter(0)):
         yield from write_together(root, cluster, run, ((table, some) for _, some in batches))
 
@@ -215,7 +219,7 @@ def made_of(clusters: Iterable[str], results: Iterable[Sequence[Any]]) -> Made:
     return made
 
 
-def _known(lake: ArrowLake, table: Table) -> dict[str, dict[str, Any]]:
+def _newest_rows(lake: ArrowLake, table: Table) -> dict[str, dict[str, Any]]:
     """Return the newest row of `derivations` for each cluster; nothing where an interrupted job may have left other rows."""
     if not lake.is_whole():
         return {}

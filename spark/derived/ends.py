@@ -59,7 +59,7 @@ def add_ends(root: Path, request: EndsRequest, newest: Mapping[str, int]) -> End
     lake.create()
     found = _Found(root, request, newest)
     rows = dict.fromkeys((*found.of_files(), *found.of_directories()))
-    for known in _known(root, rows):
+    for known in _stored_samples(root, rows):
         rows.pop(known, None)
     if rows:
         run = lake.next_run()
@@ -67,7 +67,7 @@ def add_ends(root: Path, request: EndsRequest, newest: Mapping[str, int]) -> End
     return EndsAdded(len(rows), found.notes)
 
 
-def _known(root: Path, found: Iterable[EndRow]) -> Iterator[EndRow]:
+def _stored_samples(root: Path, found: Iterable[EndRow]) -> Iterator[EndRow]:
     """Yield the samples that the lake has from the same sources as these, with run 0 so that they compare equal."""
     sources: dict[str, set[str]] = {}
     for row in found:
@@ -80,7 +80,7 @@ def _known(root: Path, found: Iterable[EndRow]) -> Iterator[EndRow]:
 
 
 class _Found:
-    """The samples that a request's files and directories have, each as a row with its cluster; notes on what cannot be read."""
+    """Collects the samples of a request's files and directories as rows with their cluster, and notes on what cannot be read."""
 
     def __init__(self, root: Path, request: EndsRequest, newest: Mapping[str, int]) -> None:
         self._request, self._newest = request, newest
@@ -121,7 +121,7 @@ class _Found:
             return []
 
     def _only(self) -> str | None:
-        """Return the cluster that is named, or the only one that the lake has; None where there are several."""
+        """Return the cluster that the request names, or the only one that the lake has; None where there are several."""
         if self._request.cluster is not None:
             return self._known(shown(self._request.cluster))
         return next(iter(self._newest)) if len(self._newest) == 1 else None

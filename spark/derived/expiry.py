@@ -21,7 +21,7 @@ from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, REMOVALS, REPLAYS
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.replay.rules import Rules
 from spark.derived.derive import Derived, Made, asked_before, derive, made_of, replayed
-from spark.derived.expiry_ages import ages_left, ages_removed
+from spark.derived.expiry_ages import ages_removed, live_ages
 from spark.derived.expiry_tasks import ExpiryInput, ExpiryJob, write_live, write_removed
 from spark.ingest.plan import ARCHIVE, counts
 from spark.lake.commit import ArrowLake, Chain
@@ -45,7 +45,7 @@ def as_before(lake: str) -> PolicyOverrides:
 def expiry(lake: str, start: StartSpark, request: PolicyOverrides, progress: Progress = untold) -> Derived:
     """Compute the expiry of clusters where something is new, and commit it; `start` makes a session, if there is something to do.
 
-    `progress` is told in checkpoints of log partitions, and in files of `removals`.
+    `progress` counts checkpoints of log partitions, and files of `removals`.
     UsageError where the lake has no histories yet; OffsetsToolError for a lost checkpoint.
     """
     root = root_of(lake)
@@ -62,7 +62,7 @@ def expiry(lake: str, start: StartSpark, request: PolicyOverrides, progress: Pro
 
 
 class _Expiry:
-    """Computes expiry by tasks: of live offsets from checkpoints, of removed ones from `removals`; `notes` name the policy."""
+    """Computes expiry in tasks: live offsets from checkpoints, removed ones from `removals`; `notes` name the policy."""
 
     def __init__(self, root: Path, start: StartSpark, request: PolicyOverrides, progress: Progress) -> None:
         self._root, self._start, self._request, self._progress = root, start, request, progress
@@ -70,24 +70,24 @@ class _Expiry:
 
     def make(self, clusters: Collection[str], run: int) -> Made:
         replays = {
-            place: row
-            for place, row in latest(ArrowLake(self._root).rows(REPLAYS)).items()
-            if place[0] in clusters
+            log_partition: row
+            for log_partition, row in latest(ArrowLake(self._root).rows(REPLAYS)).items()
+            if log_partition[0] in clusters
         }
         facts = facts_of_logs(self._root, replays)
-        checkpoints = [(place, row["checkpoint"]) for place, row in replays.items()]
-        told = {cluster: self._told(cluster, facts) for cluster in sorted(clusters)}
-        asked = {cluster: _asked(each) for cluster, each in told.items()}
+        checkpoints = [(log_partition, row["checkpoint"]) for log_partition, row in replays.items()]
+        bases = {cluster: self._basis_of(cluster, facts) for cluster in sorted(clusters)}
+        asked = {cluster: _asked(each) for cluster, each in bases.items()}
         job = ExpiryJob(self._root.as_posix(), run, asked, _log_ends(self._root, replays, facts))
-        given = self._given(checkpoints)
-        found = self._searched(job, told, given)
+        given = self._input(checkpoints)
+        found = self._searched(job, bases, given)
         for cluster, each in found.items():
             self._say(cluster, each.bases[0])
         job = job._replace(asked={cluster: _asked(each) for cluster, each in found.items()})
         live = write_live(job, given)
         return made_of(clusters, [*live.files, *write_removed(job, given, live.alive)])
 
-    def _given(self, checkpoints: Sequence[tuple[LogPartition, str]]) -> ExpiryInput:
+    def _input(self, checkpoints: Sequence[tuple[LogPartition, str]]) -> ExpiryInput:
         files = facts_of(open_delta(self._root / REMOVALS.name))
         held = sum(checkpoint_path(self._root, name).stat().st_size for _, name in checkpoints)
         is_here = is_little(held // RECORD_BYTES + sum(file["num_records"] for file in files))
@@ -96,26 +96,28 @@ class _Expiry:
             checkpoints, paths, partial(of_units, self._start, is_here=is_here, progress=self._progress)
         )
 
-    def _told(self, cluster: str, facts: Mapping[LogPartition, LogFacts]) -> "_Told":
-        request, told = self._request, ClusterFacts()
-        here = [each for place, each in facts.items() if place[0] == cluster]
+    def _basis_of(self, cluster: str, facts: Mapping[LogPartition, LogFacts]) -> "_ClusterBasis":
+        request, of_cluster = self._request, ClusterFacts()
+        here = [each for log_partition, each in facts.items() if log_partition[0] == cluster]
         for each in here:
-            told.add(each)
+            of_cluster.add(each)
         retentions: Sequence[int | None] = request.retentions or [None]
-        bases = [told.basis(request.release, each, request.check_interval_ms) for each in retentions]
-        return _Told(bases, max((each.newest for each in here if each.newest is not None), default=None))
+        bases = [of_cluster.basis(request.release, each, request.check_interval_ms) for each in retentions]
+        return _ClusterBasis(
+            bases, max((each.newest for each in here if each.newest is not None), default=None)
+        )
 
     def _searched(
-        self, job: ExpiryJob, told: Mapping[str, "_Told"], given: ExpiryInput
-    ) -> dict[str, "_Told"]:
+        self, job: ExpiryJob, bases: Mapping[str, "_ClusterBasis"], given: ExpiryInput
+    ) -> dict[str, "_ClusterBasis"]:
         """Return the clusters' policies, with values that removals suggest where the request gives none.
 
         The ages of live offsets are computed only if removals suggest something.
         """
         is_interval_given = self._request.check_interval_ms is not None
         if self._request.retentions and is_interval_given:
-            return dict(told)
-        removed, left = ages_removed(job, given), cache(lambda: ages_left(job, given))
+            return dict(bases)
+        removed, left = ages_removed(job, given), cache(lambda: live_ages(job, given))
 
         def searched(cluster: str, basis: Basis) -> Basis:
             ages = removed.get(cluster, Ages())
@@ -123,7 +125,7 @@ class _Expiry:
 
         return {
             cluster: each._replace(bases=[searched(cluster, basis) for basis in each.bases])
-            for cluster, each in told.items()
+            for cluster, each in bases.items()
         }
 
     def _say(self, cluster: str, basis: Basis) -> None:
@@ -132,21 +134,21 @@ class _Expiry:
             self.notes.append(f"{cluster}: {note}" if cluster else note)
 
 
-class _Told(NamedTuple):
+class _ClusterBasis(NamedTuple):
     """The basis of a cluster's expiry: a policy for each retention that was asked for, and the time of its newest record."""
 
     bases: Sequence[Basis]
     newest: int | None
 
 
-def _asked(told: _Told) -> ExpiryAsked:
-    return ExpiryAsked(tuple(basis.policy for basis in told.bases), told.bases[0].known, told.newest)
+def _asked(of: _ClusterBasis) -> ExpiryAsked:
+    return ExpiryAsked(tuple(basis.policy for basis in of.bases), of.bases[0].known, of.newest)
 
 
 def facts_of_logs(root: Path, replays: Mapping[LogPartition, Replay]) -> dict[LogPartition, LogFacts]:
     """Return the log facts of partitions, given their rows of `replays`; OffsetsToolError for a lost checkpoint."""
     try:
-        return {place: log_facts_of(root, row) for place, row in replays.items()}
+        return {log_partition: log_facts_of(root, row) for log_partition, row in replays.items()}
     except SourceError as error:
         raise OffsetsToolError(f"{error}; {REMEDY}") from error
 
@@ -154,16 +156,16 @@ def facts_of_logs(root: Path, replays: Mapping[LogPartition, Replay]) -> dict[Lo
 def _log_ends(
     root: Path, replays: Mapping[LogPartition, Replay], facts: Mapping[LogPartition, LogFacts]
 ) -> dict[LogPartition, LogEnd]:
-    """Return how each log partition ends, and the offset from which on it is complete."""
+    """Return how each log partition ends, and from which offset on it is complete, given its row of `replays` and log facts."""
     begins = _begins(root, max((row["ingest_run"] for row in replays.values()), default=0))
     return {
-        place: log_end_of(
+        log_partition: log_end_of(
             is_new=row["rules"] == Rules.NEW,
-            proven_from=facts[place].proven_from,
-            begins=begins.get(place, 0),
+            proven_from=facts[log_partition].proven_from,
+            begins=begins.get(log_partition, 0),
             end=row["next_log_offset"],
         )
-        for place, row in replays.items()
+        for log_partition, row in replays.items()
     }
 
 
@@ -174,6 +176,6 @@ def _begins(root: Path, upto: int) -> dict[LogPartition, int]:
         first = source["first_offset"] if source["base_offset"] is None else source["base_offset"]
         is_segment = counts(source["kind"], source["fate"]) and source["kind"] != ARCHIVE
         if source["run"] <= upto and is_segment and first is not None:
-            place = source["cluster"], source["log_partition"]
-            begins[place] = min(first, begins.get(place, first))
+            log_partition = source["cluster"], source["log_partition"]
+            begins[log_partition] = min(first, begins.get(log_partition, first))
     return begins

@@ -66,7 +66,7 @@ class Live(NamedTuple):
     alive: Mapping[str, Sequence[LongestLifetime]]
 
 
-class _LiveTold(NamedTuple):
+class _LiveDone(NamedTuple):
     """The result of a task: its partition's number, why it failed, its files (JSON) and its topics' lifetimes (a pickle)."""
 
     unit: Int32
@@ -78,13 +78,13 @@ class _LiveTold(NamedTuple):
 def write_live(job: ExpiryJob, given: ExpiryInput) -> Live:
     """Write the rows of live offsets, by a task for each checkpoint; OffsetsToolError where one cannot be read."""
     checkpoints = given.checkpoints
-    found = given.units(len(checkpoints)).through(_live_task(job, checkpoints), arrow_schema(_LiveTold))
-    told = sorted((_LiveTold(*row) for row in found.collect()), key=lambda each: each.unit)
-    if error := next((each.error for each in told if each.error), None):
+    found = given.units(len(checkpoints)).through(_live_task(job, checkpoints), arrow_schema(_LiveDone))
+    done = sorted((_LiveDone(*row) for row in found.collect()), key=lambda each: each.unit)
+    if error := next((each.error for each in done if each.error), None):
         raise OffsetsToolError(error)
     alive: dict[str, list[LongestLifetime]] = {cluster: [] for cluster in job.asked}
-    files = [FilesMade(checkpoints[each.unit][0][0], each.files) for each in told]
-    for of, each in zip(files, told, strict=True):
+    files = [FilesMade(checkpoints[each.unit][0][0], each.files) for each in done]
+    for of, each in zip(files, done, strict=True):
         alive[of.cluster] += pickle.loads(each.alive)
     return Live(files, alive)
 
@@ -93,12 +93,12 @@ def _live_task(job: ExpiryJob, checkpoints: Sequence[tuple[LogPartition, str]]) 
     def task(batches: Batches) -> Batches:
         for unit in numbers_of(batches):
             (cluster, _), name = checkpoints[unit]
-            yield record_batch(_LiveTold, [_live(job, unit, cluster, name)])
+            yield record_batch(_LiveDone, [_live(job, unit, cluster, name)])
 
     return task
 
 
-def _live(job: ExpiryJob, unit: int, cluster: str, name: str) -> _LiveTold:
+def _live(job: ExpiryJob, unit: int, cluster: str, name: str) -> _LiveDone:
     root = root_of(job.lake)
     path = checkpoint_path(root, name)
     try:
@@ -106,9 +106,9 @@ def _live(job: ExpiryJob, unit: int, cluster: str, name: str) -> _LiveTold:
         rows = ((cluster, some) for some in found.live)
         done = list(write_derived(root, EXPIRY, job.run, rows))
     except (OffsetsToolError, OSError) as error:
-        return _LiveTold(unit, shown(str(error)), "[]", b"")
+        return _LiveDone(unit, shown(str(error)), "[]", b"")
     files = [file for each in done for text in each.column("files").to_pylist() for file in json.loads(text)]
-    return _LiveTold(unit, None, json.dumps(files), pickle.dumps(found.longest))
+    return _LiveDone(unit, None, json.dumps(files), pickle.dumps(found.longest))
 
 
 def with_checkpoints(
@@ -140,7 +140,7 @@ def _read(path: Path, asked: ExpiryAsked, read: Callable[[bytes, str, ExpiryAske
 
 
 class _Fact(NamedTuple):
-    """A TopicFact of a cluster."""
+    """A TopicFact on its way to the task of its topic, packed into bytes, with its cluster and its topic."""
 
     cluster: String
     topic: String
@@ -150,7 +150,7 @@ class _Fact(NamedTuple):
 def write_removed(
     job: ExpiryJob, given: ExpiryInput, alive: Mapping[str, Sequence[LongestLifetime]]
 ) -> list[FilesMade]:
-    """Write the rows of removed offsets, by a task for each topic that gets all that any group lost in it; return their files."""
+    """Write the rows of removed offsets, and return their files; one task for each topic gets the removals of all groups."""
     lifetimes = [_Fact(cluster, *each) for cluster, some in alive.items() for each in longest_lifetimes(some)]
     task = _removals_task(job, given.removals, lifetimes)
     # One more unit brings the lifetimes.
@@ -175,12 +175,12 @@ def _removals_task(job: ExpiryJob, removals: Sequence[Path], lifetimes: Sequence
 
 
 def removals_in(file: Path, job: ExpiryJob) -> Iterator[tuple[LogPartition, list[str]]]:
-    """Yield the facts in a file of `removals`, joined where neighbours are of one log partition, with that log partition."""
+    """Yield each run of rows of one log partition in a file of `removals`: the log partition, and the facts of its rows."""
     for batch in file_rows(file, REMOVALS, _COLUMNS):
         rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-        for place, some in groupby(rows, itemgetter(0, 1)):
-            if place[0] in job.asked:
-                yield place, [facts for _, _, facts in some]
+        for log_partition, some in groupby(rows, itemgetter(0, 1)):
+            if log_partition[0] in job.asked:
+                yield log_partition, [facts for _, _, facts in some]
 
 
 def _explain_task(job: ExpiryJob) -> Task:
@@ -196,7 +196,7 @@ def _explain_task(job: ExpiryJob) -> Task:
 
 
 def _by_topic(batches: Batches) -> Iterator[tuple[tuple[str, str], Iterable[bytes]]]:
-    """Yield the rows topic by topic, given in the order of cluster and topic."""
+    """Group rows, which come in the order of cluster and topic, by these; yield each cluster and topic with its facts."""
     rows = chain.from_iterable(
         zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in batches
     )

@@ -77,7 +77,7 @@ def history_files(root: Path) -> list[HistoryFile]:
 
 
 class FindingInput(NamedTuple):
-    """The files that may have rows of a cluster, and what no row says."""
+    """The files that may have rows of a cluster, and what else finders must know: stretches of the log, the retention."""
 
     cluster: str
     files: Sequence[tuple[int, Path]]
@@ -106,22 +106,22 @@ class FindingInput(NamedTuple):
         return self.units(start, progress).through(self._read, arrow_schema(_Packed)).grouped(_GROUP, _GROUP)
 
     def units(self, start: StartSpark, progress: Progress) -> Rows:
-        """Return the numbers of the files."""
+        """Return the numbers of the files as units of work, one file for each task."""
         is_here = not self.files or is_little(self.records)
         return of_units(start, len(self.files), is_here=is_here, progress=progress)
 
     def of_offsets(self) -> "FindingInput":
-        """Return the same with the files of offset_history alone."""
+        """Return this input restricted to the files of `offset_history`."""
         return self._replace(files=[file for file in self.files if TABLES[file[0]] is OFFSET_HISTORY])
 
     def of_others(self) -> "FindingInput":
-        """Return the same without the files of offset_history."""
+        """Return this input without the files of `offset_history`."""
         return self._replace(files=[file for file in self.files if TABLES[file[0]] is not OFFSET_HISTORY])
 
     def commits_of(self, numbers: Batches) -> Iterator[tuple[GroupRows, dict[TopicPartition, int], int]]:
-        """Yield for each group in a batch the highest commit of each partition, and how many it made, as columns tell.
+        """Yield for each group its highest commit of each partition and its number of commits, computed by column.
 
-        To be called of `of_offsets`, in a task; no rows come with the group.
+        Call it on `of_offsets()`, in a task; the groups carry no rows.
         """
         for number in numbers_of(numbers):
             for rows in self._rows_in(number, _COMMITS):
@@ -149,7 +149,7 @@ class FindingInput(NamedTuple):
                 yield record_batch(_Packed, list(self._packed(kind, rows)))
 
     def _rows_in(self, number: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield the cluster's rows of a file."""
+        """Yield the rows of the cluster in the file with this number, with some columns."""
         kind, path = self.files[number]
         for rows in file_rows(path, TABLES[kind], columns):
             wanted = rows.filter(pc.equal(rows.column("cluster"), self.cluster))
@@ -167,7 +167,7 @@ class FindingInput(NamedTuple):
             yield _Packed(log_partition, shown(group), pickle.dumps((kind, some)))
 
     def _counts(self, kind: int, row: tuple[Any, ...]) -> bool:
-        """Return whether a row is none of a forecast by another retention."""
+        """Return whether a row counts: a row of `expiry` does only for the retention that findings rest on."""
         if self.retention_ms is None or KINDS[kind] is not ExpiryRow:
             return True
         of = ExpiryRow._make(row)

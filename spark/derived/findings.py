@@ -63,7 +63,7 @@ _TABLES: Final[dict[type, Table]] = {Finding: FINDINGS, RebalanceRow: REBALANCES
 
 
 class _Part(NamedTuple):
-    """What groups of one task say of the context (a pickle)."""
+    """The result of a task: what its groups contribute to the LogContext (a pickle)."""
 
     told: Bytes
 
@@ -73,7 +73,7 @@ def findings(
 ) -> Derived:
     """Compute findings and rebalances of clusters (all, if none is named) where something is new; commit them, some at a time.
 
-    `start` makes a session, and is called only where there is much to do; `progress` is told in files and tasks of one cluster.
+    `start` makes a session, and is called only where there is much to do; `progress` counts files and tasks of one cluster.
     UsageError where the lake has no histories yet, and for an unknown cluster. A cluster that fails is named in `problems`.
     """
     root = root_of(lake)
@@ -87,7 +87,7 @@ def findings(
 
 
 class _Findings:
-    """Computes the findings of clusters, some at a time; what the lake says of all clusters is read once."""
+    """Computes the findings of clusters, some at a time; reads once what the lake has on all clusters."""
 
     def __init__(self, root: Path, start: StartSpark, runs: Mapping[str, int], progress: Progress) -> None:
         self._root, self._start, self._runs, self._progress = root, start, runs, progress
@@ -95,7 +95,7 @@ class _Findings:
         self._problems: dict[str, str] = {}
 
     def of(self, clusters: Collection[str]) -> Derived:
-        """Compute the findings of those clusters of which they are not up to date."""
+        """Compute the findings of each cluster where they are not up to date, and return what was done."""
         lake = ArrowLake(self._root, OF_FINDINGS)
         lake.create()
         notes = [note for note in [lake.finish()] if note]
@@ -144,12 +144,15 @@ class _Findings:
         """Write the findings and rebalances of a cluster, and return the rows of FilesMade."""
         replays = self._replays[cluster]
         facts = facts_of_logs(self._root, replays)
-        newest = {place: each.newest for place, each in facts.items()}
+        newest = {log_partition: each.newest for log_partition, each in facts.items()}
         stretches = {
-            place[1]: LogStretch(
-                place[1], row["proven_from_log_offset"], row["next_log_offset"], newest.get(place)
+            log_partition[1]: LogStretch(
+                log_partition[1],
+                row["proven_from_log_offset"],
+                row["next_log_offset"],
+                newest.get(log_partition),
             )
-            for place, row in replays.items()
+            for log_partition, row in replays.items()
         }
         given = FindingInput.of(self._files, cluster, stretches, self._retention(cluster))
         context = self._summed(given).context(
@@ -164,14 +167,16 @@ class _Findings:
     def _of_log(
         self, run: int, cluster: str, context: LogContext, partitions: Iterable[PartitionFacts]
     ) -> Iterator[Sequence[str]]:
-        """Write what is found of log partitions as a whole; yield the rows of FilesMade."""
+        """Write the findings about whole log partitions; yield the rows of FilesMade."""
         some = [found for each in partitions for found in find_in_log(each, context)]
         rows = [(cluster, shown_batch(Finding, some))] if some else []
         for made in write_derived(self._root, FINDINGS, run, rows):
             yield from (tuple(row.values()) for row in made.to_pylist())
 
     def _retention(self, cluster: str) -> int | None:
-        """Return the retention that counts, where expiry was asked for several."""
+        """Return the retention by which findings judge, where expiry was computed for several; None where it was for one.
+
+        OffsetsToolError where the cluster was replayed after its expiry was computed."""
         expiry = self._expiry.get(cluster)
         if expiry is None or expiry.basis["replay"] != self._runs[cluster]:
             raise OffsetsToolError(
@@ -181,7 +186,7 @@ class _Findings:
         return several[0] if len(expiry.basis["asked"]["retentions"]) > 1 else None
 
     def _summed(self, given: FindingInput) -> ContextParts:
-        """Return what the groups of a cluster say together."""
+        """Return what all groups of a cluster contribute to the LogContext, summed up over the tasks."""
         total, offsets, others = ContextParts(), given.of_offsets(), given.of_others()
         schema, asked = arrow_schema(_Part), (self._start, self._progress)
         by_column = offsets.units(*asked).through(_commits_task(offsets), schema)
@@ -220,7 +225,7 @@ def _finding_task(root: Path, run: int, given: FindingInput, context: LogContext
 
 
 def _rows_of(groups: Iterable[GroupRows], context: LogContext) -> Iterator[tuple[Table, pa.RecordBatch]]:
-    """Yield what is found of groups, and their rebalances, some rows of a table at a time."""
+    """Yield findings and rebalances of groups as batches, each with its table."""
     waiting: dict[type, list[tuple[Any, ...]]] = {row: [] for row in _TABLES}
     for rows in groups:
         for each in chain(find_all(rows, context), rebalance_rows(rows, context.session_timeout_ms)):

@@ -48,14 +48,14 @@ _Range = tuple[str, int | None, int, int]
 
 
 class Forgotten(NamedTuple):
-    """How many rows a table had of what is forgotten; what other sources have too stays as theirs."""
+    """How many rows a table has lost; rows that another source has too stay, as rows of that source."""
 
     table: str
     rows: int
 
 
 class Stored(NamedTuple):
-    """What one ingest has read of a source; where another takes its place, as a whole."""
+    """What one ingest has read of a source: the unit in which another source with the same bytes takes over."""
 
     source: str
     run: int
@@ -93,7 +93,7 @@ def _nothing(sources: Iterable[_Fields], cluster: str, source: str | None) -> st
 
 
 class _Forget:
-    """One removal: what goes, and what other sources take over."""
+    """One removal from a lake: which rows go, and which rows other sources take over."""
 
     def __init__(self, root: Path, cluster: str, path: str | None) -> None:
         self._root, self._cluster, self._path = root, cluster, path
@@ -108,7 +108,7 @@ class _Forget:
         return path == self._path or path.startswith(f"{self._path}/")
 
     def run(self) -> Iterator[Forgotten]:
-        """Change all tables, and yield what each lost."""
+        """Change all tables of the lake, and yield what each has lost."""
         checkpoints = self._checkpoints()
         for table in reversed(ALL_TABLES):
             if table not in TABLES and is_table(self._root, table):
@@ -122,12 +122,12 @@ class _Forget:
             checkpoint_path(self._root, name).unlink(missing_ok=True)
 
     def _checkpoints(self) -> list[str]:
-        """Return the names of the cluster's checkpoints."""
+        """Return the file names of the cluster's checkpoints."""
         rows = self._lake.rows(REPLAYS) if is_table(self._root, REPLAYS) else []
         return [row["checkpoint"] for row in rows if row["cluster"] == self._cluster and row["checkpoint"]]
 
     def _rewrite(self, table: Table, keep: _Keep | None) -> Forgotten:
-        """Change a table's files with rows of the cluster; all of these rows go where `keep` is None."""
+        """Rewrite a table's files that have rows of the cluster with the rows that `keep` returns; None removes all of them."""
         lost = 0
 
         def change(files: list[FileFacts]) -> Replacing:
@@ -146,7 +146,7 @@ class _Forget:
         return Forgotten(table.name, lost)
 
     def _kept(self, table: Table, file: FileFacts, keep: _Keep) -> list[NewFile]:
-        """Write the rows of a file that stay to a new one."""
+        """Write the rows of a file that `keep` returns to a new file; an empty list where none stays."""
         with TableWriter(self._root, table) as writer:
             for rows in file_rows(self._root / table.name / file["path"], table, table.schema.names):
                 for some in keep(rows):
@@ -157,19 +157,19 @@ class _Forget:
         yield rows.filter(pc.not_equal(rows.column("cluster"), self._cluster))
 
     def _other_ends(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Yield the samples of ends that come from elsewhere."""
+        """Yield the samples of ends that do not come from the forgotten source."""
         names = rows.column("source").to_pylist()
         is_below = pa.array([self._is_below(name) for name in names], pa.bool_())
         goes = pc.and_(pc.equal(rows.column("cluster"), self._cluster), is_below)
         yield rows.filter(pc.invert(goes))
 
     def _records(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Yield the records that stay, and those that another source takes over."""
+        """Yield the records that stay, then those that another source takes over, as its own."""
         names = rows.column("source").cast(pa.string())
         is_gone = pc.is_in(names, pa.array(sorted(self.gone), pa.string()))
         goes = pc.and_(pc.equal(rows.column("cluster"), self._cluster), is_gone)
         yield rows.filter(pc.invert(goes))
-        yield from self._heirs.taken_over(rows.filter(goes))
+        yield from self._heirs.inherited(rows.filter(goes))
 
     def _change(self, table: Table, change: Callable[[_Fields], _Fields | None]) -> Forgotten:
         """Change a small table row by row; None takes a row away."""
@@ -188,7 +188,7 @@ class _Forget:
 
 
 class Heirs:
-    """What sources that stay take over of those that go: the first that has the same bytes, of what one ingest has read."""
+    """Which staying source takes over what one ingest has read of a removed source: the first one with the same bytes."""
 
     def __init__(self, sources: Iterable[_Fields], gone: set[str]) -> None:
         rows = sorted(sources, key=lambda row: (row["run"], row["source"]))
@@ -204,32 +204,32 @@ class Heirs:
                 self._heirs.setdefault(part, Stored(row["source"], row["run"]))
 
     def _part(self, row: _Fields) -> Stored | None:
-        """Return what a row points to, if that goes."""
+        """Return the removed part that a row of `sources` points to; None if it points to none."""
         return None if row["same_as"] is None else self._stored.get(_range(row, row["same_as"]))
 
     def pointed(self, row: _Fields) -> _Fields:
-        """Return a row of `sources` that stays, pointing to where its records are from now on."""
+        """Return a staying row of `sources`, pointing to the source that has its records from now on."""
         part = self._part(row)
         if part is None:
             return row
         heir = self._heirs[part].source
         return {**row, "same_as": None if heir == row["source"] else heir}
 
-    def taken_over(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        """Yield those of some records that go which another source has too, as its own."""
+    def inherited(self, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Yield the removed records that another source has too, with that source as theirs."""
         for part, heir in self._heirs.items():
             is_part = pc.and_(
                 pc.equal(rows.column("source"), part.source), pc.equal(rows.column("run"), part.run)
             )
-            yield _named(rows.filter(is_part), heir)
+            yield _of_source(rows.filter(is_part), heir)
 
 
 def _range(row: _Fields, source: str) -> _Range:
     return source, row["log_partition"], row["range_start"], row["range_end"]
 
 
-def _named(rows: pa.RecordBatch, heir: Stored) -> pa.RecordBatch:
-    """Return records as those of another source."""
+def _of_source(rows: pa.RecordBatch, heir: Stored) -> pa.RecordBatch:
+    """Return the records with the source and the run of their heir."""
     number = rows.num_rows
     values = {
         "source": pa.array([heir.source] * number, pa.string()),

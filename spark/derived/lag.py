@@ -28,7 +28,7 @@ from spark.derived.derive import (
     write_derived,
 )
 from spark.derived.ends import EndsRequest, add_ends
-from spark.derived.lag_news import new_places
+from spark.derived.lag_news import new_partitions
 from spark.derived.lag_rows import LagInput
 from spark.ingest.plan import counts
 from spark.lake.commit import ArrowLake, Chain
@@ -54,7 +54,7 @@ class LagRequest:
 def lag(lake: str, start: StartSpark, request: LagRequest, progress: Progress = untold) -> Derived:
     """Add new end offsets to the lake, and compute and commit the lag of clusters where something is new.
 
-    `start` makes a session, and is called only if there is something to do; `progress` is told in units of about half a million
+    `start` makes a session, and is called only if there is something to do; `progress` counts units of about half a million
     rows. UsageError where the lake has no histories yet, and for ends of an unknown cluster; SourceError for a file of end offsets
     that cannot be read.
     """
@@ -78,7 +78,7 @@ def lag(lake: str, start: StartSpark, request: LagRequest, progress: Progress = 
 
 
 def _asked(request: LagRequest) -> dict[str, Any]:
-    """Return the request's own fields for LagAsked: what is asked of every cluster."""
+    """Return the fields of LagAsked that the request gives for every cluster."""
     names = ("grid_ms", "since", "until", "is_last_stable")
     return {name: getattr(request, name) for name in names}
 
@@ -107,14 +107,18 @@ class _Lag(NamedTuple):
         """Return the partitions of topics to compute again for a cluster, given the basis of its rows; None for all."""
         if known["asked"] != self.asked or self.asked["grid_ms"] is not None:
             return None
-        return new_places(self.root, cluster, known["replay"], known["ends"])
+        return new_partitions(self.root, cluster, known["replay"], known["ends"])
 
     def make(self, clusters: WantedRows, run: int) -> Made:
-        wanted = {of: places for of, places in clusters.items() if places is None or places.num_rows}
+        wanted = {
+            of: partitions for of, partitions in clusters.items() if partitions is None or partitions.num_rows
+        }
         if not wanted:
             return made_of(clusters, [])
         asked = LagAsked({cluster: self.newest[cluster] for cluster in wanted}, **self.asked)
-        rows = LagInput.of(self.root, {of: replaced_rows(of, places) for of, places in wanted.items()})
+        rows = LagInput.of(
+            self.root, {of: replaced_rows(of, partitions) for of, partitions in wanted.items()}
+        )
         task, schema = _task(self.root, run, asked), arrow_schema(FilesMade)
         # A grid may make many rows of few.
         may_be_here = asked.grid_ms is None

@@ -43,14 +43,14 @@ _SCHEMA: Final = pa.schema([(name, _TYPES[name]) for name in COLUMNS])
 
 
 class LagFile(NamedTuple):
-    """A file of `offset_history` or `ends`."""
+    """A file of `offset_history` or `ends`, with its table."""
 
     table: Table
     path: Path
 
 
 class LagInput(NamedTuple):
-    """The files that may have rows of what is wanted, and which of their rows are."""
+    """The files that may have wanted rows, and which rows are wanted."""
 
     files: Sequence[LagFile]
     wanted: Sequence[Replacement]
@@ -59,7 +59,7 @@ class LagInput(NamedTuple):
 
     @classmethod
     def of(cls, root: Path, wanted: Mapping[str, Replacement]) -> "LagInput":
-        """Return the files of the lake that may have rows of these clusters, with which of their rows are `wanted` by cluster."""
+        """Return the files of the lake that may have `wanted` rows, which are given by cluster."""
         files, records = [], 0
         for table in (OFFSET_HISTORY, ENDS):
             for facts in facts_of(open_delta(root / table.name)):
@@ -71,9 +71,9 @@ class LagInput(NamedTuple):
     def through(
         self, start: StartSpark, task: Task, schema: pa.Schema, *, may_be_here: bool, progress: Progress
     ) -> Rows:
-        """Let a task make other rows of these; it gets all rows of a partition of a topic together, in ORDER.
+        """Return the rows that `task` makes of these; it gets all rows of a topic's partition together, in ORDER.
 
-        Unless they `may_be_here`, Spark runs the tasks even where these rows are few.
+        Spark runs the tasks, unless the rows are few and `may_be_here` allows that this process does.
         """
         if self.records > READ_BY_ALL:
             units = of_units(start, len(self.files), is_here=False, progress=progress)
@@ -93,7 +93,7 @@ class LagInput(NamedTuple):
             yield from in_order(map(plain, bucket), ORDER)
 
     def _read(self, file: LagFile) -> Batches:
-        """Yield the rows of a file that are wanted; null is what its table does not have."""
+        """Yield the wanted rows of a file; a column that its table lacks is null."""
         there = [name for name in (*_SCHEMA.names, "run") if name in file.table.schema.names]
         for rows in file_rows(file.path, file.table, there):
             wanted = reduce(pc.or_, (each.are(rows, file.table) for each in self.wanted))
@@ -107,7 +107,7 @@ class LagInput(NamedTuple):
 class Readings(NamedTuple):
     """When each directory of a partition was last read.
 
-    What its end was is told with a time up to which the log may have grown since: the last time that it was read counts.
+    An end is valid up to a time until which the log may have grown; so only the last reading of a directory says its end.
     """
 
     keys: pa.Array
@@ -125,7 +125,7 @@ class Readings(NamedTuple):
         return cls(*(column.combine_chunks() for column in found.columns))
 
     def closed(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows of `ends` without the ends of earlier readings."""
+        """Return the rows of `ends` without those of any but the last reading of their directory."""
         last = self.runs.take(pc.index_in(_key(rows), self.keys))
         is_old = pc.and_(_is_closing(rows), pc.fill_null(pc.less(rows.column("run"), last), False))
         for name in ("end_offset", "last_stable_offset"):
@@ -143,7 +143,7 @@ def _is_closing(rows: pa.RecordBatch) -> pa.Array:
 
 
 def _key(rows: pa.RecordBatch) -> pa.Array:
-    """Return for each row the name of its reading: no name in a lake has a line's end."""
+    """Return for each row a text that names its directory; its parts are joined by line feeds, which no name in a lake has."""
     return pc.binary_join_element_wise(*(rows.column(name).cast(pa.string()) for name in _READING), "\n")
 
 

@@ -1,4 +1,4 @@
-"""What finders ask of log partitions as a whole, from rows of `sources` and `replays` and facts of the log: no record is read.
+"""The facts of whole log partitions that finders ask for, from rows of `sources` and `replays` and log facts, without records.
 
 Which of it is a finding is declared in offsets_tool.findings.
 """
@@ -27,13 +27,13 @@ def partition_facts(
             by_partition[row["log_partition"]].append(row)
     for log_partition, rows in by_partition.items():
         facts = of_files(log_partition, _files(rows))
-        place = cluster, log_partition
-        versions = log_facts[place].seen if place in log_facts else {}
-        yield _with_copies(facts._replace(versions=versions), replays.get(place))
+        key = cluster, log_partition
+        versions = log_facts[key].seen if key in log_facts else {}
+        yield _with_copies(facts._replace(versions=versions), replays.get(key))
 
 
 def _files(rows: Iterable[SourceFields]) -> Iterator[FileSums]:
-    """Yield what rows of `sources` say; of a file that has grown, what was not read at its last end counts too."""
+    """Yield the sums of each file, given its rows of `sources`; of a file that has grown, the last tail counts too."""
     last: dict[str, SourceFields] = {}
     for row in rows:
         last[row["source"]] = row

@@ -1,4 +1,4 @@
-"""Take out of `log` and `events` what is older than is to be kept, as a cleaner does, so that what holds can still be replayed.
+"""Take records older than a span out of `log` and `events`, as a cleaner does, so that what holds can still be replayed.
 
 Histories stay as they are. `sources` says how many records went, `replays` from where on all are there. Nothing is taken out of a
 partition whose histories do not have it yet. `log` is changed last: who is killed before that finds the same again.
@@ -67,7 +67,7 @@ def retain(lake: str, keep_ms: int, at: int | None = None) -> Retained:
 
 
 class _Retention:
-    """One retention: the rows of the small tables, and what goes."""
+    """One retention of a lake: the rows of its small tables, and which records go."""
 
     def __init__(self, root: Path, before: int) -> None:
         self._root, self._before = root, before
@@ -76,45 +76,52 @@ class _Retention:
         self._replays = self._lake.rows(REPLAYS) if is_table(root, REPLAYS) else []
 
     def run(self) -> Retained:
-        """Change the tables, and return what went."""
+        """Take the records out of all tables, and return what was taken out and what was left as it is."""
         old = (
             row
             for row in self._sources
             if row["min_timestamp"] is not None and row["min_timestamp"] < self._before
         )
-        places = sorted(last_ingests(old), key=repr)
-        why_not = dict(self._left_whole(places))
+        log_partitions = sorted(last_ingests(old), key=repr)
+        why_not = dict(self._kept_whole(log_partitions))
         rows = LakeRows.now(self._root, self._sources)
-        found = [self._superseded(rows, place) for place in places if place not in why_not]
-        counted = _Counted(self._root, found, self._sources)
+        found = [
+            self._superseded(rows, log_partition)
+            for log_partition in log_partitions
+            if log_partition not in why_not
+        ]
+        counted = _RetainCounts(self._root, found, self._sources)
         done = counted.partitions()
         if done:
-            self._change([each for each in found if counted.dropped[_place(each)]], counted, done)
-        self._unmark({_place(each) for each in found})
-        notes = [f"{partition_text(*place)} is left as it is: {why}" for place, why in why_not.items()]
+            self._change([each for each in found if counted.dropped[_log_partition(each)]], counted, done)
+        self._unmark({_log_partition(each) for each in found})
+        notes = [
+            f"{partition_text(*log_partition)} is left as it is: {why}"
+            for log_partition, why in why_not.items()
+        ]
         return Retained(done, notes)
 
-    def _left_whole(self, places: Iterable[LogPartition]) -> Iterator[tuple[LogPartition, str]]:
-        """Yield the partitions of which nothing may be taken out, and why."""
+    def _kept_whole(self, log_partitions: Iterable[LogPartition]) -> Iterator[tuple[LogPartition, str]]:
+        """Yield each log partition out of which nothing may be taken, and the reason in words."""
         known, problems, newest = latest(self._replays), failed(self._replays), last_ingests(self._sources)
-        for place in places:
-            row = known.get(place)
-            if row is None or place in problems or row["ingest_run"] < newest[place]:
-                yield place, "its histories do not have all of it; run offsets-spark replay first"
+        for log_partition in log_partitions:
+            row = known.get(log_partition)
+            if row is None or log_partition in problems or row["ingest_run"] < newest[log_partition]:
+                yield log_partition, "its histories do not have all of it; run offsets-spark replay first"
             elif row["abandoned"] or row["contradictions"]:
-                yield place, "its copies disagree, and which records count follows from all of them"
+                yield log_partition, "its copies disagree, and which records count follows from all of them"
 
-    def _superseded(self, rows: LakeRows, place: LogPartition) -> ReplacedRecords:
+    def _superseded(self, rows: LakeRows, log_partition: LogPartition) -> ReplacedRecords:
         survivors = Survivors(self._before)
-        for some in rows.records(Work(*place, 0, None, None, 0, 0)):
+        for some in rows.records(Work(*log_partition, 0, None, None, 0, 0)):
             if not survivors.observe(some):
                 break
-        return ReplacedRecords(*place, survivors.end, survivors.kept())
+        return ReplacedRecords(*log_partition, survivors.end, survivors.kept())
 
     def _change(
-        self, gone: Sequence[ReplacedRecords], counted: "_Counted", done: Iterable[RetainedPartition]
+        self, gone: Sequence[ReplacedRecords], counted: "_RetainCounts", done: Iterable[RetainedPartition]
     ) -> None:
-        marker, begun = self._root / RETAINING, [list(_place(each)) for each in gone]
+        marker, begun = self._root / RETAINING, [list(_log_partition(each)) for each in gone]
         mark(marker, json.dumps(_begun(marker) + begun))
         self._lake.rewrite(EVENTS, lambda files: replace(self._root, EVENTS, files, gone))
         proven = {(each.cluster, each.log_partition): each.proven_from_log_offset for each in done}
@@ -125,9 +132,13 @@ class _Retention:
         self._lake.rewrite(LOG, lambda files: replace(self._root, LOG, files, gone))
 
     def _unmark(self, done: set[LogPartition]) -> None:
-        """Note that these partitions are finished, of those that a retention that was killed had begun."""
+        """Note in the marker of a killed retention that these partitions are finished; delete it when all are."""
         marker = self._root / RETAINING
-        left = [place for place in _begun(marker) if (place[0], place[1]) not in done]
+        left = [
+            log_partition
+            for log_partition in _begun(marker)
+            if (log_partition[0], log_partition[1]) not in done
+        ]
         if left:
             mark(marker, json.dumps(left))
         else:
@@ -139,7 +150,7 @@ def _begun(marker: Path) -> list[list[Any]]:
     return found
 
 
-def _place(each: ReplacedRecords) -> LogPartition:
+def _log_partition(each: ReplacedRecords) -> LogPartition:
     return each.cluster, each.log_partition
 
 
@@ -151,41 +162,41 @@ def _proven(row: _Fields, proven: Mapping[LogPartition, int]) -> _Fields:
     }
 
 
-class _Counted:
-    """Counts, in one pass over the rows of `log` of the clusters concerned, what goes and what stays."""
+class _RetainCounts:
+    """Counts in one pass over `log`, for the clusters concerned, how many records go and how many stay."""
 
-    def __init__(self, root: Path, places: Sequence[ReplacedRecords], sources: Sequence[_Fields]) -> None:
-        self.places = places
+    def __init__(self, root: Path, replaced: Sequence[ReplacedRecords], sources: Sequence[_Fields]) -> None:
+        self.replaced = replaced
         self.dropped: Counter[LogPartition] = Counter()
         self._last: dict[LogPartition, int] = {}
         self._before = sources
-        self._clusters = {each.cluster for each in places}
+        self._clusters = {each.cluster for each in replaced}
         self._ranges: dict[_Unit, list[_Fields]] = {}
         self._left: Counter[tuple[_Unit, int]] = Counter()
         for row in sources:
             if row["same_as"] is None and row["cluster"] in self._clusters:
                 self._ranges.setdefault((row["cluster"], row["source"], row["run"]), []).append(row)
-        for file in facts_of(open_delta(root / LOG.name)) if places else ():
+        for file in facts_of(open_delta(root / LOG.name)) if replaced else ():
             if any(is_within(file, "cluster", cluster) for cluster in self._clusters):
-                concerned = [each for each in places if each.may_be_in(file, LOG)]
+                concerned = [each for each in replaced if each.may_be_in(file, LOG)]
                 for rows in file_rows(root / LOG.name / file["path"], LOG, _READ):
                     self._observe(rows, concerned)
 
-    def _observe(self, rows: pa.RecordBatch, places: Iterable[ReplacedRecords]) -> None:
+    def _observe(self, rows: pa.RecordBatch, replaced: Iterable[ReplacedRecords]) -> None:
         goes = pa.array([False] * rows.num_rows, pa.bool_())
-        for each in places:
+        for each in replaced:
             of_place = each.are(rows, LOG)
             if count := of_place.true_count:
                 last = pc.max(rows.column("log_offset").filter(of_place)).as_py()
-                self.dropped[_place(each)] += count
-                self._last[_place(each)] = max(last, self._last.get(_place(each), 0))
+                self.dropped[_log_partition(each)] += count
+                self._last[_log_partition(each)] = max(last, self._last.get(_log_partition(each), 0))
                 goes = pc.or_(goes, of_place)
         stays = pa.table(rows.filter(pc.invert(goes)).select([*_UNIT, "batch_position"]))
         for unit in stays.group_by(list(_UNIT)).aggregate([]).to_pylist():
             self._count(stays, (unit["cluster"], unit["source"], unit["run"]))
 
     def _count(self, rows: pa.Table, unit: _Unit) -> None:
-        """Count the rows of what one run has read of a source, by the ranges of its bytes."""
+        """Count rows of `log` by the range of bytes that they were read from; they are of one source and run."""
         of_unit = rows
         for name, value in zip(_UNIT, unit, strict=True):
             of_unit = of_unit.filter(pc.equal(of_unit.column(name), value))
@@ -197,16 +208,18 @@ class _Counted:
             self._left[unit, start] += count
 
     def partitions(self) -> list[RetainedPartition]:
-        """Return what goes of each partition of which anything does."""
+        """Return each log partition that loses records: how many, and from which offset on all are there."""
         return [
-            RetainedPartition(*_place(each), self.dropped[_place(each)], self._proven_from(each))
-            for each in self.places
-            if self.dropped[_place(each)]
+            RetainedPartition(
+                *_log_partition(each), self.dropped[_log_partition(each)], self._proven_from(each)
+            )
+            for each in self.replaced
+            if self.dropped[_log_partition(each)]
         ]
 
     def _proven_from(self, each: ReplacedRecords) -> int:
-        """Return the offset of the first record that stays behind all that go."""
-        behind = each.kept.filter(pc.greater(each.kept, self._last[_place(each)]))
+        """Return the offset of the first staying record behind the last one that goes."""
+        behind = each.kept.filter(pc.greater(each.kept, self._last[_log_partition(each)]))
         return int(behind[0].as_py()) if len(behind) else each.end
 
     def sources(self) -> list[_Fields]:
@@ -216,10 +229,10 @@ class _Counted:
             for unit, rows in self._ranges.items()
             for row in rows
         }
-        return [self._told(row, gone) for row in self._before]
+        return [self._with_dropped(row, gone) for row in self._before]
 
     @staticmethod
-    def _told(row: _Fields, gone: Mapping[tuple[Any, ...], int]) -> _Fields:
+    def _with_dropped(row: _Fields, gone: Mapping[tuple[Any, ...], int]) -> _Fields:
         key = _range(row, row["same_as"] or row["source"])
         return {**row, "dropped_records": gone[key] or None} if key in gone else row
 

@@ -18,10 +18,10 @@ _COMMIT: Final = "COMMIT"
 
 
 class Survivors:
-    """Learns which records stay, given those of one partition in the order of their offsets, of each copy."""
+    """Learns which records of one log partition stay, given the records of each copy in the order of their offsets."""
 
     def __init__(self, before: int) -> None:
-        """Begin with a time in epoch milliseconds: up to the first record that is not older, the partition may be cleaned."""
+        """Take the time (epoch milliseconds) before which records are old; cleaning ends at the first record that is not."""
         self._before = before
         self._written: dict[bytes, int] = {}
         self._committed: dict[bytes, tuple[int, int]] = {}
@@ -34,7 +34,7 @@ class Survivors:
         """The offset below which records were older."""
 
     def observe(self, rows: pa.RecordBatch) -> bool:
-        """Take in records; return False once there was one that is not older, behind which nothing is looked at."""
+        """Learn from records; return False once one of them is young enough to be kept: nothing behind it is cleaned."""
         for offset, timestamp, producer_id, is_transactional, is_control, key, value in _fields(rows):
             # A record without a time may be of any age.
             if not 0 <= timestamp < self._before:

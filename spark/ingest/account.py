@@ -132,7 +132,7 @@ class PieceRead:
         return piece.sha256 in (None, piece.sha256 and digest(piece.file, piece.start, piece.end))
 
     def _range(self) -> tuple[int, int, list[Unreadable]]:
-        """Return begin and end of the range that this ingest accounts for, and the tail that is left to the next one."""
+        """Return begin and end of the range that this ingest accounts for, and the unreadable tail left to the next ingest."""
         file = self._piece.file
         start = self._piece.start if self._start is None else self._start
         reached = self._tail[-1].position + self._tail[-1].size if self._tail else self._end
@@ -141,7 +141,7 @@ class PieceRead:
         return start, reached, []
 
     def _account(self, start: int, end: int) -> dict[str, Any]:
-        """Return the ledger's entry without the tail. An archive keeps rows and no batches: its readable bytes count as read."""
+        """Return the ledger's fields for a range, without the tail. An archive has no batches: its readable bytes count as read."""
         entry = self.ledger.entry()
         is_archive = self._piece.file.kind == ARCHIVE
         settled = [u for u in entry.unreadable if is_archive or u.position < end or not u.size]
@@ -174,7 +174,7 @@ class PieceRead:
 
 @lru_cache(maxsize=1)
 def _reader(cluster: str, log_partition: int | None) -> RowReader:
-    """Return this process's reader for a log partition, kept because keys repeat in all segments of their log partition only."""
+    """Return this process's reader for a log partition; it is kept, because keys repeat in all segments of a log partition."""
     return RowReader()
 
 

@@ -31,7 +31,7 @@ def copy_of(source: SourceFields) -> str:
 def found_copies(
     files: Sequence[IngestFile], known: Iterable[SourceFields], new: Sequence[SourceFields], run: int
 ) -> list[CopyRow]:
-    """Return a row for each copy of which a run has read something.
+    """Return a row of `copies` for each copy of which this run has read something.
 
     `files` are all that its sources have now, `known` the rows of `sources` of earlier runs, `new` those of this one.
     """
@@ -60,8 +60,8 @@ def copies_notes(all_: Iterable[SourceFields], new: Sequence[SourceFields]) -> I
     for cluster in sorted({source["cluster"] for source in new}):
         names = [
             found
-            for place, found in copies.items()
-            if place[0] == cluster and not runs.isdisjoint(found.values())
+            for log_partition, found in copies.items()
+            if log_partition[0] == cluster and not runs.isdisjoint(found.values())
         ]
         if several := [found for found in names if len(found) > 1]:
             told = sorted({name for found in several for name in found})
@@ -125,7 +125,7 @@ def _latest(sources: Iterable[SourceFields]) -> Iterable[SourceFields]:
 
 
 def _is_there(source: SourceFields, found: set[tuple[str, str, str, int | None]]) -> bool:
-    """Return whether a file is still there; of a tar that is read again, only what is found in it is."""
+    """Return whether the file of a row of `sources` is still there; for a member of a tar that is read again, whether it has it."""
     if (source["cluster"], source["path"], source["member"], source["log_partition"]) in found:
         return True
     is_read_again = any(path == source["path"] for _, path, member, _ in found if member)
@@ -142,7 +142,7 @@ def _exists(path: str) -> bool:
 
 
 def _first_segments(files: Iterable[IngestFile]) -> Mapping[_Copy, Segment]:
-    """Return the first segment of each copy: the checkpoint files are beside it."""
+    """Return the first segment of each copy, next to which Kafka's checkpoint files are found."""
     found: dict[_Copy, Segment] = {}
     for file in files:
         segment = file.segment

@@ -1,6 +1,6 @@
-"""What is gathered of a piece while its rows pass: leader epochs, stretch by stretch; of an archive, its partitions and offsets.
+"""Observe rows of `log` as a piece is read: stretches of one leader epoch; for an archive, its partitions and offsets.
 
-Looks at columns of `log` only. What epochs tell of a copy is known by offsets_tool.log.copies.
+Reads columns of `log` only. What epochs say of a copy is decided in offsets_tool.log.copies.
 """
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ class EpochRuns:
         """First offset of the batch of the last row."""
 
     def observe(self, log: pa.RecordBatch) -> None:
-        """Take in rows of `log`; misplaced records tell nothing, and archives have no epochs."""
+        """Observe rows of `log`; misplaced records are skipped, and archives have no epochs."""
         is_told = pc.and_(
             pc.is_null(log.column("misplaced")), pc.is_valid(log.column("partition_leader_epoch"))
         )
@@ -53,7 +53,7 @@ class ArchivedRanges:
         return list(self._found.values())
 
     def observe(self, log: pa.RecordBatch) -> None:
-        """Take in rows of `log`."""
+        """Observe rows of `log` from an archive."""
         places = pa.table(log.select(["log_partition", "log_offset"]))
         for row in (
             places.group_by("log_partition")

@@ -67,7 +67,7 @@ class Writer(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What to ingest into which lake. `cluster` None takes the id in meta.properties; `columns` are those of `read_archive`."""
+    """What to ingest, and into which lake. `cluster` None takes the id in meta.properties; `columns` are as in `read_archive`."""
 
     paths: Sequence[str]
     lake: str
@@ -97,7 +97,7 @@ class Ingested(NamedTuple):
 
 
 def ingest(request: Request, start: StartSpark, progress: Progress = untold) -> Ingested:
-    """Read what is new in the sources of a request, and commit it to the lake; `progress` is told in bytes.
+    """Read what is new in the sources of a request, and commit it to the lake; `progress` counts bytes.
 
     `start` makes a session, and is called only when there is something to read. SourceError for a source that cannot be read,
     UsageError or SetupError for a lake that cannot be written.
@@ -140,8 +140,8 @@ def _with_spark(tasks: "Tasks", request: Request, lake: SparkLake) -> Ingested:
         _, read = tasks.collect(job, account_units)
         sources = found.sources(read, job)
         if sources.num_rows:
-            settled = _settled(job, read.to_pylist())
-            log = tasks.rows(settled, log_units, LOG) if settled.units else None
+            same = _of_same_bytes(job, read.to_pylist())
+            log = tasks.rows(same, log_units, LOG) if same.units else None
             lake.commit(job.run, log, found.copies(sources, job.run), sources)
         return sources
 
@@ -169,7 +169,7 @@ class _Found(NamedTuple):
 
 
 def _in_runs(lake: Lake, request: Request, run: Callable[[IngestJob, _Found], pa.RecordBatch]) -> Ingested:
-    """Ingest in as many runs as needed; each is committed by itself."""
+    """Ingest what is new, in as many runs as needed, each with its own commit; return what they did together."""
     last, sources, notes = None, list[dict[str, Any]](), list[str]()
     while True:
         job, found, note = _prepare(lake, request)
@@ -181,7 +181,7 @@ def _in_runs(lake: Lake, request: Request, run: Callable[[IngestJob, _Found], pa
 
 
 def _prepare(lake: Lake, request: Request) -> tuple[IngestJob, _Found, str | None]:
-    """Finish an interrupted run, and return the job of this one, what there is, and a note. The lake itself is no source."""
+    """Finish an interrupted run, and return the job of this run, the files found, and a note; leave out the lake's own files."""
     found = find_files(request.paths, request.cluster, request.log_partition, request.columns)
     files = foreign_files(found, request.lake, request.paths)
     lake.create()
@@ -200,7 +200,7 @@ def _prepare(lake: Lake, request: Request) -> tuple[IngestJob, _Found, str | Non
     return job, _Found(files, before, divided.known, bool(divided.later)), note
 
 
-def _settled(job: IngestJob, sources: list[dict[str, Any]]) -> IngestJob:
+def _of_same_bytes(job: IngestJob, sources: list[dict[str, Any]]) -> IngestJob:
     """Return a job that reads exactly the bytes that the rows of `sources` account for, for the second reading."""
     files = {piece.source: piece.file for unit in job.units for piece in unit}
     pieces = [
@@ -219,7 +219,7 @@ def _settled(job: IngestJob, sources: list[dict[str, Any]]) -> IngestJob:
 
 
 class Tasks:
-    """Runs tasks over the units of a job, by a session that is made when it is first needed; here where they are little."""
+    """Runs tasks over the units of a job: in this process where these are small, else in Spark, started on first use."""
 
     def __init__(self, start: StartSpark, progress: Progress) -> None:
         self._start = start

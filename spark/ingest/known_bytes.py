@@ -17,14 +17,14 @@ from spark.ingest.account import file_facts
 from spark.ingest.digest import NO_BYTES
 from spark.ingest.plan import FilePiece, IngestFile, SourceFields, digest
 
-_Place = tuple[str, int | None, int | None]
+_SegmentKey = tuple[str, int | None, int | None]
 """A cluster, a log partition, and the base offset of a segment."""
 _Digest = Callable[[int, int | None], str]
 """Gives the SHA-256 of a range of a file."""
 
 
 class KnownBytes(NamedTuple):
-    """The beginning of a new file, as the rows of `sources` of another file account for it."""
+    """The beginning of a new file whose bytes another file has: the file, and the rows of `sources` of the other."""
 
     file: IngestFile
     rows: Sequence[SourceFields]
@@ -66,14 +66,17 @@ class Division(NamedTuple):
 
 
 def divide(files: Iterable[IngestFile], known: Sequence[SourceFields]) -> Division:
-    """Divide the files of an ingest, given the rows of `sources`."""
+    """Divide the files of an ingest into those to read and those with known bytes, given the rows of `sources`."""
     seen = {(row["cluster"], row["path"], row["member"], row["log_partition"]) for row in known}
-    logs, division, heads = _logs(known), Division([], [], []), dict[_Place, list[IngestFile]]()
+    logs, division, heads = _logs(known), Division([], [], []), dict[_SegmentKey, list[IngestFile]]()
     for file in sorted(files, key=lambda file: file.segment.size):
         if file.identity in seen or not _may_be_known(file):
             division.read.append(file)
             continue
-        found, others = _longest(file, logs.get(_place(file), ())), heads.setdefault(_place(file), [])
+        found, others = (
+            _longest(file, logs.get(_segment_key(file), ())),
+            heads.setdefault(_segment_key(file), []),
+        )
         is_all = bool(found) and (not file.continues or found[-1]["range_end"] == file.segment.size)
         if not is_all and _begins_as_one_of(file, others):
             division.later.append(file)
@@ -93,13 +96,13 @@ def _may_be_known(file: IngestFile) -> bool:
     return file.kind == SegmentKind.LOG and not segment.fate and segment.base_offset is not None
 
 
-def _place(file: IngestFile) -> _Place:
+def _segment_key(file: IngestFile) -> _SegmentKey:
     return file.cluster, file.segment.log_partition, file.segment.base_offset
 
 
-def _logs(known: Iterable[SourceFields]) -> Mapping[_Place, list[list[SourceFields]]]:
-    """Return the segments in use that were read, each as its rows from the first byte on, by place."""
-    found: dict[_Place, list[list[SourceFields]]] = {}
+def _logs(known: Iterable[SourceFields]) -> Mapping[_SegmentKey, list[list[SourceFields]]]:
+    """Return the segments in use that were read, each as its rows of `sources` in the order of bytes, by _SegmentKey."""
+    found: dict[_SegmentKey, list[list[SourceFields]]] = {}
     by_source = itemgetter("cluster", "source")
     plain = (
         row
@@ -110,20 +113,20 @@ def _logs(known: Iterable[SourceFields]) -> Mapping[_Place, list[list[SourceFiel
         some = sorted(rows, key=itemgetter("range_start", "range_end", "run"))
         first = some[0]
         if first["base_offset"] is not None:
-            place = first["cluster"], first["log_partition"], first["base_offset"]
-            found.setdefault(place, []).append(some)
+            key = first["cluster"], first["log_partition"], first["base_offset"]
+            found.setdefault(key, []).append(some)
     return found
 
 
 def _longest(file: IngestFile, logs: Iterable[Sequence[SourceFields]]) -> Sequence[SourceFields]:
-    """Return the rows of that file which has most of a file's beginning; none if none has any."""
+    """Return the rows of the known file that shares the longest beginning with a new file; none where no file shares any."""
     sha256 = cache(partial(digest, file))
     found = ((_common if file.continues else _whole)(file, rows, sha256) for rows in logs)
     return max(found, key=lambda rows: rows[-1]["range_end"] if rows else 0, default=())
 
 
 def _common(file: IngestFile, rows: Sequence[SourceFields], sha256: _Digest) -> Sequence[SourceFields]:
-    """Return the rows, from the first on, whose bytes a file begins with: all of a run's, as they are stored together."""
+    """Return the first rows whose bytes a file begins with; a run's rows all or none, because they are stored together."""
     same, reached = list[SourceFields](), 0
     for row in rows:
         start, end = row["range_start"], row["range_end"]
@@ -136,7 +139,7 @@ def _common(file: IngestFile, rows: Sequence[SourceFields], sha256: _Digest) -> 
 
 
 def _whole(file: IngestFile, rows: Sequence[SourceFields], sha256: _Digest) -> Sequence[SourceFields]:
-    """Return the one row of a file with the bytes of another that is read as a whole: a compressed one, or a tar's."""
+    """Return the one row of a known file with the same bytes as a file that is read as a whole: compressed, or from a tar."""
     row = rows[0]
     is_one = len(rows) == 1 and row["range_start"] == 0 < row["range_end"]
     return rows if is_one and row["sha256"] != NO_BYTES and sha256(0, None) == row["sha256"] else ()

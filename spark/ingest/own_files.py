@@ -9,7 +9,7 @@ from spark.lake.folder import CAPTURED
 
 
 def foreign_files(files: Iterable[IngestFile], lake: str, paths: Sequence[str]) -> list[IngestFile]:
-    """Return the files, found under `paths`, that are no part of a lake; what a stream has captured is a source if it is named."""
+    """Return the files that are no part of the lake; what a stream has captured into the lake stays if `paths` name it."""
     own = (as_path if has_known_scheme(lake) else Path)(lake).resolve()
     if paths and all(as_path(path).resolve().is_relative_to(own / CAPTURED) for path in paths):
         return list(files)

@@ -217,7 +217,7 @@ def _time(stat: os.stat_result) -> datetime:
 def digest(file: IngestFile, start: int = 0, end: int | None = None) -> str:
     """Return the SHA-256 of a plain file's range, or of another file as a whole (of a Delta table: of its log).
 
-    The digest of no bytes for a file that cannot be opened, though it was found, or that cannot be read to its end.
+    Return NO_BYTES for a file that cannot be opened, or that cannot be read to its end.
     """
     path = file.segment.path
     if file.continues:
@@ -264,7 +264,7 @@ def _pieces(file: IngestFile, known: list[SourceFields]) -> list[FilePiece]:
 
 
 def rest(file: IngestFile, generation: int, start: int) -> list[FilePiece]:
-    """Return the pieces of a file from where an earlier ingest stopped."""
+    """Return the pieces of a file from `start` on, where an earlier ingest stopped."""
     is_rest = file.continues and file.segment.size > start
     pieces = _split(file, generation, start) if is_rest else []
     return [piece._replace(resumes=piece.start == start) for piece in pieces]

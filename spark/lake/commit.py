@@ -1,4 +1,4 @@
-"""Commit a run: the only module that knows how rows become part of a table.
+"""Commit the rows of a run to the tables; no other module knows how rows become part of a table.
 
 Order: log, events, copies, sources; histories, names, replays. The first commit carries, as its user metadata, all that the
 others still need; so a run that was killed in between is finished by whoever comes next, and a run that the last table has not does
@@ -52,7 +52,7 @@ class Lake(Protocol):
 
 
 class Chain(NamedTuple):
-    """Tables that one kind of job writes, in the order in which it commits: a run counts when the last one has it."""
+    """The tables that one kind of job writes, in the order of their commits: a run counts when the last table has it."""
 
     app: str
     """The application id under which Delta keeps the last run that a table has."""
@@ -64,7 +64,7 @@ REPLAY: Final = Chain("offsets-tool replay", REPLAY_TABLES)
 
 
 class ArrowLake:
-    """Tables whose files Arrow wrote; deltalake commits them. `root` is a folder that tasks and driver see alike."""
+    """Commits files that Arrow wrote, through deltalake. `root` is a folder that tasks and driver see alike."""
 
     def __init__(self, root: Path, chain: Chain = INGEST) -> None:
         self._root = root
@@ -121,7 +121,7 @@ class ArrowLake:
             )
 
     def _has(self, files: Iterable[NewFile]) -> bool:
-        """Return whether files are part of their tables."""
+        """Return whether all these files are part of their tables already."""
         paths = {t.name: {f["path"] for f in facts_of(self._open(t))} for t in self._tables}
         return all(file.path in paths[file.table] for file in files)
 
@@ -168,7 +168,7 @@ class ArrowLake:
     def _write(
         self, table: Table, properties: CommitProperties, actions: Callable[[DeltaTable], list[Action] | None]
     ) -> None:
-        """Commit the `actions` on a table as it is, unless they are None; again where another writer came first."""
+        """Commit what `actions` returns for the current table, unless it is None; try again where another writer came first."""
         for attempt in range(ATTEMPTS):
             # The object that has read the table must also commit: then the commit fails if another writer was faster.
             there = self._open(table)
@@ -195,16 +195,16 @@ class ArrowLake:
     def rewrite(
         self, table: Table, change: Callable[[list[FileFacts]], Replacing], said: str = REWRITTEN
     ) -> None:
-        """Change a table by no run: commit the files that `change` takes away and adds, given those that there are."""
+        """Change a table outside of any run: commit the removed and added files that `change` returns for the current files."""
         properties = CommitProperties(custom_metadata={"userMetadata": said})
         self._write(table, properties, lambda there: changes(change(facts_of(there))) or None)
 
     def is_whole(self) -> bool:
-        """Return whether every run that was begun was finished; False where one was given up."""
+        """Return whether every run that was begun was finished; False where a run was given up halfway."""
         return self._last_run(self._first) <= self._last_run(self._tables[-1])
 
     def count_replaced(self, replaced: Sequence[Replacement]) -> int:
-        """Return how many rows of the first table a commit would remove."""
+        """Return how many rows of the chain's first table a commit with these replacements would remove."""
         return count_replaced(self._root, self._first, facts_of(self._open(self._first)), replaced)
 
     def _last_run(self, table: Table) -> int:

@@ -73,7 +73,7 @@ def _compact(
 
 
 def _new_files(path: Path) -> list[FileFacts] | None:
-    """Return the files to be sorted: new ones, and small ones if there are new ones; None where all rows of many are to be."""
+    """Return the files to sort here: new ones, and with them small ones; None where Spark is to sort the whole table."""
     there = open_delta(path)
     files = facts_of(there)
     if parquet_files(there) is None:

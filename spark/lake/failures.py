@@ -55,10 +55,10 @@ def in_one_sentence(lake: str) -> Iterator[None]:
             raise OffsetsToolError(said) from error
         raise
     except _FOREIGN as error:
-        raise OffsetsToolError(_told(lake, error)) from error
+        raise OffsetsToolError(_sentence(lake, error)) from error
 
 
-def _told(lake: str, error: BaseException) -> str:
+def _sentence(lake: str, error: BaseException) -> str:
     said, root = str(error), as_path(lake).absolute()
     named = (Path("/", unquote(name)) for name in _NAMED.findall(said))
     if found := damage_of_lake(root, named):

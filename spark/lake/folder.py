@@ -66,7 +66,7 @@ def _file_locked(root: Path) -> Iterator[None]:
 
 @contextmanager
 def unwritten(root: Path) -> Iterator[None]:
-    """Keep jobs from writing to a lake while it is looked at, if it can be locked; UsageError while one of them is at it."""
+    """Keep jobs from writing to a lake while a reader looks at it, if it can be locked; UsageError while a job is writing."""
     try:
         opened = (root / LOCK).open()
     except OSError:
@@ -81,20 +81,20 @@ def unwritten(root: Path) -> Iterator[None]:
 
 
 def mark(marker: Path, text: str) -> None:
-    """Write a marker: it is complete or does not exist."""
+    """Write the text of a marker file, so that the file is complete or does not exist."""
     write_whole(marker, text.encode())
 
 
 def interrupted(root: Path) -> str | None:
-    """Return what a removal that was interrupted has left of a lake, and how to go on; None if none was."""
+    """Return a sentence on a removal of rows that was interrupted, and the command that finishes it; None if none was."""
     marker = root / FORGETTING
     if not marker.exists():
         return None
-    told = json.loads(marker.read_text(encoding="utf-8"))
-    source = "" if told["source"] is None else f" --source {shlex.quote(told['source'])}"
+    asked = json.loads(marker.read_text(encoding="utf-8"))
+    source = "" if asked["source"] is None else f" --source {shlex.quote(asked['source'])}"
     return (
         "offsets-spark forget was interrupted, and the lake is as it left it: run offsets-spark forget "
-        f"--lake {shlex.quote(str(root))} --cluster {shlex.quote(told['cluster'])}{source} again"
+        f"--lake {shlex.quote(str(root))} --cluster {shlex.quote(asked['cluster'])}{source} again"
     )
 
 
@@ -105,7 +105,7 @@ def _refuse_half_forgotten(root: Path, forgetting: str | None) -> None:
 
 
 def uri_of(path: str | Path) -> str:
-    """Return how Spark is told of a file or folder on disk: without a scheme it is of a cluster's own file system, such as HDFS."""
+    """Return a path on disk as a URI for Spark, which takes a path without a scheme for one in the cluster's file system."""
     return f"file://{path}"
 
 

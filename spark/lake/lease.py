@@ -40,7 +40,7 @@ class LakeInUse(UsageError):
 
 
 class Holding(NamedTuple):
-    """Who holds a lease, since when, and until when unless it is renewed; times in ISO 8601, UTC. `job` tells jobs apart."""
+    """Who holds a lease, since when, and until when unless it is renewed; times in ISO 8601, UTC. `job` identifies the job."""
 
     job: str
     holder: str
@@ -84,12 +84,12 @@ def _holder() -> str:
 
 def _take(table: Path, mine: Holding, now: datetime) -> None:
     there = open_delta(table)
-    held = _held(there)
+    held = _last_holding(there)
     if held is None or datetime.fromisoformat(held.until) <= now:
         try:
             _put(there, mine)
         except CommitFailedError:
-            held = _held(open_delta(table))
+            held = _last_holding(open_delta(table))
         else:
             return
     raise _refused(table.parent, held)
@@ -105,8 +105,8 @@ def _refused(root: Path, held: Holding | None) -> LakeInUse:
     return LakeInUse(f"{who}: wait until it is done, or {seconds} seconds where it was killed")
 
 
-def _held(there: DeltaTable) -> Holding | None:
-    """Return who held the lease last; None for one that nobody had yet."""
+def _last_holding(there: DeltaTable) -> Holding | None:
+    """Return the last holder of the lease; None where there was none yet."""
     said = there.history(1)[0].get("userMetadata")
     return Holding(**json.loads(said)) if said else None
 
@@ -123,9 +123,9 @@ def _put(there: DeltaTable, holding: Holding) -> None:
 
 
 def _prolong(table: Path, mine: Holding, by: timedelta) -> bool:
-    """Let a lease last from now on for a while longer; return False, and do nothing, where somebody else has it by now."""
+    """Extend a lease; return False, and do nothing, where another job has taken it by now."""
     there = open_delta(table)
-    held = _held(there)
+    held = _last_holding(there)
     if held is None or held.job != mine.job:
         return False
     _put(there, mine._replace(until=(datetime.now(UTC) + by).isoformat()))
@@ -133,7 +133,7 @@ def _prolong(table: Path, mine: Holding, by: timedelta) -> bool:
 
 
 def _renew(table: Path, mine: Holding, ended: threading.Event) -> None:
-    """Renew a lease until its job has ended, or somebody else has taken it."""
+    """Renew a lease at intervals until its job has ended, or another job has taken it."""
     while not ended.wait(RENEWED.total_seconds()):
         # Storage that fails for a moment may answer before the lease is over.
         with suppress(DeltaError, OffsetsToolError, OSError):

@@ -175,7 +175,7 @@ def _open(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
 
 
 class _Statistics:
-    """Delta's: rows, and per column nulls, least and greatest (whole numbers, and texts that repeat: names)."""
+    """Collects Delta's statistics of a file: rows, and by column nulls, least and greatest value of numbers and repeating texts."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.rows = 0
@@ -209,7 +209,7 @@ def _is_name(type_: pa.DataType) -> bool:
 
 
 def _values(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
-    """Return values that a column has, among them its least and its greatest; chunks have one dictionary, if they have any."""
+    """Return some values of a column that include the least and the greatest; its chunks share one dictionary, if any."""
     if not pa.types.is_dictionary(column.type):
         return column
     rows = pa.chunked_array([chunk.indices for chunk in column.chunks])

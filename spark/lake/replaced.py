@@ -24,9 +24,9 @@ _PARTITIONS: Final = 1 << 32
 
 
 class Replaced(NamedTuple):
-    """The rows of one log partition that still hold, or that ended at the offset `settled` or behind it; all of them with 0.
+    """The rows of one log partition that still hold, or that ended at or behind the offset `settled`; with 0, all its rows.
 
-    With `is_cluster`, all rows of the cluster, of any log partition or of none.
+    With `is_cluster`: all rows of the cluster.
     """
 
     cluster: str
@@ -90,16 +90,16 @@ def _are_of(rows: pa.RecordBatch, log_partition: int | None) -> pa.Array:
     )
 
 
-class ReplacedPlaces:
-    """The rows of some partitions of topics of a cluster, however many there are."""
+class ReplacedPartitions:
+    """The rows of some topics' partitions of a cluster; fast for any number of partitions."""
 
-    def __init__(self, cluster: str, places: pa.Table) -> None:
-        """Hold the partitions of a cluster whose rows are replaced; `places` has the columns `topic` and `partition`."""
+    def __init__(self, cluster: str, partitions: pa.Table) -> None:
+        """Hold the partitions of a cluster whose rows are replaced; `partitions` has the columns `topic` and `partition`."""
         self.cluster = cluster
-        self._topics = pc.unique(places.column("topic")).sort()
+        self._topics = pc.unique(partitions.column("topic")).sort()
         self._names: list[str] = self._topics.to_pylist()
         self._numbers = self._number(
-            *(places.column(name).combine_chunks() for name in ("topic", "partition"))
+            *(partitions.column(name).combine_chunks() for name in ("topic", "partition"))
         )
 
     def columns(self, table: Table) -> list[str]:
@@ -126,7 +126,7 @@ class ReplacedPlaces:
         return pc.and_(here, pc.equal(rows.column("cluster"), self.cluster))
 
     def _number(self, topics: pa.Array, partitions: pa.Array) -> pa.Array:
-        """Return topic and partition as one number, which for another topic differs from that of any place wanted."""
+        """Return for each row one number for topic and partition; an unwanted topic's is that of no wanted partition."""
         if isinstance(topics, pa.DictionaryArray):
             found = pc.index_in(topics.dictionary, self._topics).take(topics.indices)
         else:
@@ -136,10 +136,10 @@ class ReplacedPlaces:
 
 
 class ReplacedRecords:
-    """The records of one log partition below an offset, but for some: those that nothing needs any more."""
+    """The records of one log partition below an offset that nothing needs any more: all but those of `kept`."""
 
     def __init__(self, cluster: str, log_partition: int | None, end: int, kept: pa.Array) -> None:
-        """Hold the place, the offset below which records go, and as 64-bit numbers the offsets of those that stay."""
+        """Hold the log partition, the offset below which records go, and as 64-bit numbers the offsets of those that stay."""
         self.cluster = cluster
         self.log_partition = log_partition
         self.end = end
@@ -169,11 +169,11 @@ class ReplacedRecords:
         return pc.and_(pc.equal(rows.column("cluster"), self.cluster), pc.and_(is_of, goes))
 
 
-Replacement = Replaced | ReplacedPlaces | ReplacedRecords
+Replacement = Replaced | ReplacedPartitions | ReplacedRecords
 
 
 class Replacing(NamedTuple):
-    """The files that are removed, by their paths in the table's folder, and new files with the rows of them that stay."""
+    """The files to remove, by their paths in the table's folder, and new files with those of their rows that stay."""
 
     gone: list[str]
     kept: list[NewFile]
@@ -182,7 +182,7 @@ class Replacing(NamedTuple):
 def replace(
     lake: Path, table: Table, files: Sequence[FileFacts], replaced: Sequence[Replacement]
 ) -> Replacing:
-    """Find the files of a table that have replaced rows, and write the rows of them that stay to new files."""
+    """Find the files of a table that have replaced rows, write those of their rows that stay to new files, and return both."""
     gone, kept = [], list[NewFile]()
     for file in files:
         concerned = _concerned(file, replaced, table)
@@ -197,7 +197,7 @@ def replace(
 def rewritten(
     lake: Path, table: Table, files: Sequence[FileFacts], rows: Iterable[Mapping[str, Any]]
 ) -> Replacing:
-    """Write the rows of a small table, in place of all that it has."""
+    """Write `rows` as the whole content of a small table, and return its old files with the new one."""
     with TableWriter(lake, table) as writer:
         writer.write(
             record_batch(table.row, [tuple(row[name] for name in table.schema.names) for row in rows])
@@ -208,7 +208,7 @@ def rewritten(
 def count_replaced(
     lake: Path, table: Table, files: Sequence[FileFacts], replaced: Sequence[Replacement]
 ) -> int:
-    """Return how many rows of a table `replace` would remove."""
+    """Return how many rows `replace` would remove from a table."""
     return sum(_count(lake, table, file, _concerned(file, replaced, table)) for file in files)
 
 
@@ -235,7 +235,7 @@ def is_only(file: FileFacts, column: str, value: Any) -> bool:
 def _write_others(
     lake: Path, table: Table, file: FileFacts, replaced: Sequence[Replacement]
 ) -> list[NewFile]:
-    """Write the rows that stay, ended ones apart from those that hold, so that the next replay finds the latter in a small file."""
+    """Write the rows that stay, ended rows and holding rows to different files: the next replay finds the latter in a small one."""
     ended, holding = TableWriter(lake, table), TableWriter(lake, table)
     for rows in file_rows(lake / table.name / file["path"], table, table.schema.names):
         others = rows.filter(pc.invert(_are_replaced(rows, replaced, table)))

@@ -1,4 +1,4 @@
-"""Read rows of a table in batches: of a table of any size, no more than one batch is held.
+"""Read rows of a table of any size in batches; hold one batch at a time.
 
 Files that cannot have wanted rows, by Delta's statistics, are not opened. Reads file after file: data sets of Arrow read many
 row groups ahead. Does not know what rows are used for.
@@ -66,7 +66,7 @@ def group_rows(
 
 
 def _with_added(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return rows with these columns; one that may be null is null where the file was written before it was added."""
+    """Return rows with the columns of `schema`; a column that was added after the file was written is null."""
     there = set(rows.schema.names)
     if there.issuperset(schema.names):
         return rows.select(schema.names).cast(schema)

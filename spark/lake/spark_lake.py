@@ -20,7 +20,7 @@ from spark.lake.statements import create_statement
 
 
 class SparkLake:
-    """Tables that Spark appends to, wherever it can write; `root` is a path or URI in Spark's form."""
+    """Commits rows through Spark, wherever Spark can write; `root` is a path or URI in Spark's form."""
 
     def __init__(self, session: SparkSession, root: str) -> None:
         self._session = session

@@ -12,8 +12,8 @@ def create_statement(table: Table, name: str) -> str:
         for c in from_arrow_schema(table.schema)
     )
     properties = table.properties | {f"delta.constraints.{check.name}": check.sql for check in table.checks}
-    told = ", ".join(f"'{key}' = {_quoted(value)}" for key, value in properties.items())
-    more = f" TBLPROPERTIES ({told})" if told else ""
+    properties_text = ", ".join(f"'{key}' = {_quoted(value)}" for key, value in properties.items())
+    more = f" TBLPROPERTIES ({properties_text})" if properties_text else ""
     return (
         f"CREATE TABLE IF NOT EXISTS {name} ({described}) USING delta COMMENT {_quoted(table.comment)}{more}"
     )

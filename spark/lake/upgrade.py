@@ -18,7 +18,7 @@ from spark.lake.folder import locked, root_of
 
 
 class Upgraded(NamedTuple):
-    """The columns that a table lacked, and has now."""
+    """A table that was upgraded, and the columns that it lacked before."""
 
     table: str
     added: list[str]

@@ -51,9 +51,9 @@ def log_facts_of(root: Path, row: LakeRow) -> LogFacts:
 def lost_checkpoints(root: Path, replays: Mapping[LogPartition, LakeRow]) -> dict[LogPartition, str]:
     """Return the log partitions whose checkpoints cannot be read, and why; only the beginning of each file is looked at."""
     lost = {}
-    for place, row in replays.items():
+    for log_partition, row in replays.items():
         try:
             log_facts_of(root, row)
         except SourceError as error:
-            lost[place] = str(error)
+            lost[log_partition] = str(error)
     return lost

@@ -37,10 +37,10 @@ class LakeRecord(NamedTuple):
 
 
 class JoinedRows:
-    """The copies of one log partition in a lake as one log; `left_out` is whole after `events`."""
+    """The copies of one log partition in a lake, joined into one log; `left_out` is complete once `events` is exhausted."""
 
     def __init__(self, copies: Sequence[LakeCopy], log_partition: int | None) -> None:
-        """UsageError where nothing can join the copies: they are of two clusters, or do not say of which partition."""
+        """Raise UsageError where nothing can join the copies: they are of two clusters, or do not say of which partition."""
         self._facts = [copy.facts for copy in copies]
         self._refuse(log_partition)
         self._having = _having(copies)
@@ -82,7 +82,7 @@ class JoinedRows:
             yield self._by_epoch(item, copies)
 
     def _by_epoch(self, item: LakeRecord, copies: int) -> Iterator[Distinct[LakeRecord]]:
-        """Yield a record for each leader epoch that it has: of a damaged copy, what the others of it say."""
+        """Yield the record with all undamaged copies by its own epoch, and with each damaged copy by the epoch of that copy."""
         if whole := copies & self._whole:
             yield Distinct(item, item.epoch, whole)
         for number, facts in enumerate(self._facts):

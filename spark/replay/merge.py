@@ -22,7 +22,7 @@ SORTED_AT_ONCE: Final = 262_144
 
 
 class Part(NamedTuple):
-    """Rows in the order of their log offsets, of which `first` is the lowest or below it."""
+    """Rows in the order of their log offsets; `first` is a lower bound of these."""
 
     first: int
     open: Callable[[], Batches]
@@ -75,13 +75,13 @@ def _in_order(some: Sequence[pa.RecordBatch]) -> Batches:
 
 
 def _sorted(some: Sequence[pa.RecordBatch]) -> Batches:
-    """Yield the rows in ORDER, those that are equal in it as they came."""
+    """Yield the rows sorted by ORDER; equal rows keep the order in which they came."""
     rows = pa.Table.from_batches(some).unify_dictionaries().combine_chunks()
     yield from rows.take(pc.sort_indices(rows, _KEYS)).combine_chunks().to_batches()
 
 
 def sorted_parts(batches: Iterable[pa.RecordBatch], folder: Path) -> Iterator[Part]:
-    """Yield rows that are in no order as parts that are; each is kept in a file in `folder`."""
+    """Sort unordered rows, and yield them as sorted parts; each part is kept in a file in `folder`."""
     for some in _many(batches):
         path = folder / f"{len(list(folder.iterdir()))}.arrow"
         for rows in _sorted(some):
@@ -98,7 +98,7 @@ def _kept(path: Path) -> Batches:
 
 
 def _many(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    """Yield the batches in lists of SORTED_AT_ONCE rows or a batch more."""
+    """Yield lists of batches; each list has SORTED_AT_ONCE rows, or one batch more."""
     some, rows = list[pa.RecordBatch](), 0
     for batch in batches:
         if batch.num_rows:

@@ -29,13 +29,13 @@ _COLUMNS: Final = (*ORIGIN, "log_partition", "log_offset", "record_type", "topic
 
 
 class News(NamedTuple):
-    """What is new: records by log partition, and names of topics in them."""
+    """What ingests have added since a replay: new records by log partition, and names of topics in them."""
 
     new: list[New]
     names: list[Name]
 
 
-class _Told(NamedTuple):
+class _FileNews(NamedTuple):
     """The result of a task: what is new in its file (New, as JSON), and names (as JSON)."""
 
     new: String
@@ -43,17 +43,17 @@ class _Told(NamedTuple):
 
 
 def news(rows: LakeRows, since: Mapping[str, int], start: StartSpark) -> News:
-    """Return what ingests have added after the run that `since` has for a cluster; SourceError for a file that cannot be read."""
+    """Return what ingests have added to each cluster after its run in `since`; SourceError for a file that cannot be read."""
     files = rows.since(since)
     is_here = is_little(sum(file.records for file in files))
 
     def task(numbers: Batches) -> Batches:
         for number in numbers_of(numbers):
-            yield record_batch(_Told, [_told(rows, files[number], since)])
+            yield record_batch(_FileNews, [_news_of(rows, files[number], since)])
 
-    told = of_units(start, len(files), is_here=is_here).through(task, arrow_schema(_Told)).collect()
+    results = of_units(start, len(files), is_here=is_here).through(task, arrow_schema(_FileNews)).collect()
     new, names = dict[LogPartition, New](), set[Name]()
-    for found, named in told:
+    for found, named in results:
         for each in json.loads(found):
             _add(new, New(*each))
         names.update(map(tuple, json.loads(named)))
@@ -61,23 +61,23 @@ def news(rows: LakeRows, since: Mapping[str, int], start: StartSpark) -> News:
 
 
 def _add(new: dict[LogPartition, New], more: New) -> None:
-    place = more.cluster, more.log_partition
-    known = new.get(place, more._replace(records=0))
+    key = more.cluster, more.log_partition
+    known = new.get(key, more._replace(records=0))
     first = min(known.first_offset, more.first_offset)
-    new[place] = New(*place, known.records + more.records, first)
+    new[key] = New(*key, known.records + more.records, first)
 
 
-def _told(rows: LakeRows, file: TableFile, since: Mapping[str, int]) -> _Told:
+def _news_of(rows: LakeRows, file: TableFile, since: Mapping[str, int]) -> _FileNews:
     new, names = dict[LogPartition, New](), set[Name]()
-    for some in _counted(rows, file, since):
+    for some in _new_rows(rows, file, since):
         for each in _new(some):
             _add(new, each)
         names.update(_of_commits(some))
         names.update(_of_lists(some))
-    return _Told(json.dumps(list(new.values())), json.dumps(sorted(names)))
+    return _FileNews(json.dumps(list(new.values())), json.dumps(sorted(names)))
 
 
-def _counted(rows: LakeRows, file: TableFile, since: Mapping[str, int]) -> Iterator[pa.RecordBatch]:
+def _new_rows(rows: LakeRows, file: TableFile, since: Mapping[str, int]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file that count and are new; values as JSON only where there may be some that name topics."""
     greatest = file.facts.get("max.record_type")
     has_lists = greatest is not None and greatest >= min(TOPIC_LISTS)
@@ -88,7 +88,7 @@ def _counted(rows: LakeRows, file: TableFile, since: Mapping[str, int]) -> Itera
 
 
 def _are_after(rows: pa.RecordBatch, since: Mapping[str, int]) -> pa.Array:
-    """Return for each row whether it is of an ingest after the run of its cluster."""
+    """Return for each row whether its ingest came after the run that `since` has for its cluster."""
     clusters = rows.column("cluster")
     runs = pa.array([since.get(name, 0) for name in clusters.dictionary.to_pylist()], pa.int64())
     return pc.greater(rows.column("run"), runs.take(clusters.indices))
@@ -105,16 +105,16 @@ def _new(rows: pa.RecordBatch) -> Iterator[New]:
 
 def _of_commits(rows: pa.RecordBatch) -> Iterator[Name]:
     is_named = pc.not_equal(rows.column("topic_id"), uuid_text(ZERO_UUID))
-    told = pa.table(rows.filter(is_named).select(_NAMED)).group_by(list(_NAMED)).aggregate([]).to_pylist()
-    return ((row["cluster"], row["topic_id"], row["topic"]) for row in told if row["topic"] is not None)
+    results = pa.table(rows.filter(is_named).select(_NAMED)).group_by(list(_NAMED)).aggregate([]).to_pylist()
+    return ((row["cluster"], row["topic_id"], row["topic"]) for row in results if row["topic"] is not None)
 
 
 def _of_lists(rows: pa.RecordBatch) -> Iterator[Name]:
-    """Yield the names in values that list topics."""
+    """Yield the topic names and ids in values that list topics."""
     if "value_json" not in rows.schema.names:
         return
-    told = rows.filter(pc.is_in(rows.column("record_type"), _NAMING)).select(["cluster", "value_json"])
-    for cluster, text in {tuple(row.values()) for row in told.to_pylist()}:
+    results = rows.filter(pc.is_in(rows.column("record_type"), _NAMING)).select(["cluster", "value_json"])
+    for cluster, text in {tuple(row.values()) for row in results.to_pylist()}:
         if text is not None:
             yield from ((cluster, *named) for named in _listed(json.loads(text)))
 

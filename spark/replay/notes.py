@@ -1,4 +1,4 @@
-"""What there is to say of a replay, as sentences. Knows no tables."""
+"""Sentences that report on a replay to its user. Knows no tables."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ def partition_text(cluster: str, log_partition: int | None) -> str:
     return f"partition {log_partition} of cluster {cluster!r}"
 
 
-def replayed_anew(cluster: str, log_partition: int | None, why: str) -> str:
+def replayed_from_start(cluster: str, log_partition: int | None, why: str) -> str:
     """Return the note that a partition does not go on from its checkpoint."""
     return f"{partition_text(cluster, log_partition)} is replayed from its first record, since its checkpoint cannot be read: {why}"
 
@@ -29,7 +29,7 @@ def set_aside_notes(sources: Iterable[Mapping[str, Any]]) -> list[str]:
 def joined_notes(
     replays: Iterable[LakeRow], copies: Mapping[LogPartition, Sequence[LakeCopy]]
 ) -> Iterator[str]:
-    """Yield what is to be known of partitions whose copies were joined, given their rows of `replays`, and of these copies."""
+    """Yield notes on partitions whose copies were joined, given their rows of `replays`, and on these copies."""
     for row in replays:
         if not row["copies"]:
             continue

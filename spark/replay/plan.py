@@ -43,23 +43,23 @@ class Work(NamedTuple):
     """Before this log offset records are missing: they may have been taken out since the checkpoint was written."""
 
     @property
-    def place(self) -> LogPartition:
+    def key(self) -> LogPartition:
         """The cluster and the log partition that this work is about."""
         return self.cluster, self.log_partition
 
 
 def latest(replays: Iterable[LakeRow]) -> dict[LogPartition, LakeRow]:
     """Return the newest row of `replays` for each log partition that was ever replayed."""
-    return {place: row for place, row in _newest(replays).items() if row["checkpoint"]}
+    return {key: row for key, row in _newest(replays).items() if row["checkpoint"]}
 
 
 def failed(replays: Iterable[LakeRow]) -> dict[LogPartition, str]:
     """Return the log partitions whose last replay failed, and why."""
-    return {place: row["problem"] for place, row in _newest(replays).items() if row["problem"] is not None}
+    return {key: row["problem"] for key, row in _newest(replays).items() if row["problem"] is not None}
 
 
 def never_replayed(cluster: str, log_partition: int | None) -> LakeRow:
-    """Return a row of `replays` of a partition that was never replayed, without what the replay says of itself."""
+    """Return a row of `replays` for a partition without an earlier replay, but for the fields that the replay itself fills in."""
     return {
         "cluster": cluster,
         "log_partition": log_partition,
@@ -92,24 +92,24 @@ def plan(
     new: Sequence[New],
     known: Mapping[LogPartition, LakeRow],
     named: Mapping[str, Iterable[str]],
-    anew: Collection[LogPartition] = (),
+    from_start: Collection[LogPartition] = (),
 ) -> list[Work]:
     """Return the partitions to replay, those with most records first.
 
     `asked` is auto, classic or new. `known` has the rows of `replays`, `named` by cluster the topic ids whose names were learned
-    since the last replay, `anew` the partitions that cannot go on from a checkpoint: it does not read, other copies came, the
+    since the last replay, `from_start` the partitions that cannot go on from a checkpoint: it does not read, other copies came, the
     last replay failed.
     """
     forced = None if asked == "auto" else Rules(asked)
     found = {(each.cluster, each.log_partition): each for each in new}
     proved = _proved(known)
     work = []
-    for place in {*found, *known, *anew}:
-        cluster, log_partition = place
-        row, added = known.get(place), found.get(place)
+    for key in {*found, *known, *from_start}:
+        cluster, log_partition = key
+        row, added = known.get(key), found.get(key)
         records = added.records if added else 0
         rules = forced or (Rules.NEW if cluster in proved else None)
-        if row is None or place in anew or not _goes_on(row, added, asked, named.get(cluster, ())):
+        if row is None or key in from_start or not _goes_on(row, added, asked, named.get(cluster, ())):
             work.append(Work(cluster, log_partition, records, rules, None, 0, 0))
         elif added is not None:
             # A partition replayed by the new rules, or by the classic ones where both agree, may go on by the new rules.
@@ -130,10 +130,10 @@ def to_replay_again(
     if asked != "auto":
         return []
     clusters: dict[str, dict[LogPartition, RulesUsed]] = {}
-    for place, row in {**known, **done}.items():
+    for key, row in {**known, **done}.items():
         used = RulesUsed(Rules(row["rules"]), row["proving_log_offset"], row["differing_log_offset"])
-        clusters.setdefault(place[0], {})[place] = used
-    return [place for partitions in clusters.values() for place in rules.to_replay_again(partitions)]
+        clusters.setdefault(key[0], {})[key] = used
+    return [key for partitions in clusters.values() for key in rules.to_replay_again(partitions)]
 
 
 def to_name(
@@ -145,9 +145,9 @@ def to_name(
     """
     rules_asked = None if asked == "auto" else Rules(asked)
     return [
-        Work(*place, 0, rules_asked or (Rules.NEW if row["rules"] == Rules.NEW else None), None, 0, 0)
-        for place, row in now.items()
-        if set(row["unnamed_topic_ids"]).intersection(named.get(place[0], ()))
+        Work(*key, 0, rules_asked or (Rules.NEW if row["rules"] == Rules.NEW else None), None, 0, 0)
+        for key, row in now.items()
+        if set(row["unnamed_topic_ids"]).intersection(named.get(key[0], ()))
     ]
 
 

@@ -24,7 +24,7 @@ from spark.lake.replaced import Replaced
 from spark.replay.checkpoints import CHECKPOINTS, lost_checkpoints
 from spark.replay.copies import LakeCopy, copies_of, ends_before_retention
 from spark.replay.news import news
-from spark.replay.notes import joined_notes, partition_text, replayed_anew, set_aside_notes
+from spark.replay.notes import joined_notes, partition_text, replayed_from_start, set_aside_notes
 from spark.replay.plan import (
     LakeRow,
     LogPartition,
@@ -38,7 +38,14 @@ from spark.replay.plan import (
 )
 from spark.replay.rows import LakeRows
 from spark.replay.tasks import ReplayJob, WorkDone, replay_work
-from spark.replay.topic_ids import RECORD, SUBSCRIPTIONS, Named, TopicIds, damaged_places, derived_names
+from spark.replay.topic_ids import (
+    RECORD,
+    SUBSCRIPTIONS,
+    Named,
+    TopicIds,
+    damaged_log_partitions,
+    derived_names,
+)
 from spark.runtime.rows import Progress, StartSpark, is_little, of_units, untold
 
 
@@ -60,7 +67,7 @@ def replay(
     topic_ids: Named = MappingProxyType({}),
     progress: Progress = untold,
 ) -> Replayed:
-    """Replay what ingests have added to a lake since the last replay, and commit it; `progress` is told in log partitions.
+    """Replay what ingests have added to a lake since the last replay, and commit it; `progress` counts log partitions.
 
     `start` makes a session, and is called only if there is something to do. `coordinator` is auto, classic or new. `topic_ids` are
     names for ids that no record names. UsageError for a folder that is no lake. A partition that cannot be replayed is named in
@@ -103,7 +110,7 @@ class _Replay:
         """The partitions whose replay has failed, and why."""
 
     def run(self) -> Replayed:
-        """Do the whole replay, once."""
+        """Run all steps of the replay, and return what it did; call it once."""
         self._lake.create()
         if note := self._lake.finish():
             self._notes.append(note)
@@ -115,56 +122,70 @@ class _Replay:
         lost = lost_checkpoints(self._root, known)
         is_as_asked = all(row["coordinator"] == self._asked for row in known.values())
         names = TopicIds(self._lake.rows(TOPIC_NAMES))
-        self._learn_given(names, known)
+        self._learn_from_caller(names, known)
         is_new = any(row["run"] > since[row["cluster"]] for row in self._sources)
         if not is_new and is_as_asked and not (lost or before or names.added):
             return Replayed(None, [], {}, self._notes)
-        self._notes += (replayed_anew(*place, why) for place, why in lost.items())
+        self._notes += (replayed_from_start(*log_partition, why) for log_partition, why in lost.items())
         self._notes += set_aside_notes(row for row in self._sources if row["run"] > since[row["cluster"]])
         rows = LakeRows.now(self._root, self._sources)
         found = news(rows, since, self._start)
         for cluster, topic_id, topic in found.names:
             names.learn(cluster, topic_id, topic, RECORD)
-        anew = {*lost, *before, *self._joined_anew(known), *(self._ends.keys() - known.keys())}
-        work = plan(self._asked, found.new, known, names.added, anew)
+        from_start = {*lost, *before, *self._with_new_copies(known), *(self._ends.keys() - known.keys())}
+        work = plan(self._asked, found.new, known, names.added, from_start)
         if not work:
             return Replayed(None, [], {}, self._notes)
         run = self._lake.next_run()
         done = self._replay(rows, work, run, names)
-        known = {place: row for place, row in known.items() if place not in self._failed}
-        again = to_replay_again(self._asked, known, {place: each.row for place, each in done.items()})
+        known = {
+            log_partition: row for log_partition, row in known.items() if log_partition not in self._failed
+        }
+        again = to_replay_again(
+            self._asked, known, {log_partition: each.row for log_partition, each in done.items()}
+        )
         if again:
-            done |= self._replay_anew(
-                rows, [Work(*place, 0, Rules.NEW, None, 0, 0) for place in again], done, run, names
+            done |= self._replay_from_start(
+                rows,
+                [Work(*log_partition, 0, Rules.NEW, None, 0, 0) for log_partition in again],
+                done,
+                run,
+                names,
             )
-        now = {**known, **{place: each.row for place, each in done.items()}}
+        now = {**known, **{log_partition: each.row for log_partition, each in done.items()}}
         if named := self._derive_names(rows, now, names):
-            done |= self._replay_anew(rows, named, done, run, names)
+            done |= self._replay_from_start(rows, named, done, run, names)
         # What was replayed once more may have failed then.
-        done = {place: each for place, each in done.items() if place not in self._failed}
+        done = {
+            log_partition: each for log_partition, each in done.items() if log_partition not in self._failed
+        }
         if not done and self._failed == before:
             return Replayed(None, [], {}, self._notes, self._problems())
         return self._commit(run, done, names, latest(told))
 
     def _since(self, known: Mapping[LogPartition, LakeRow]) -> dict[str, int]:
-        """Return by cluster the last ingest that its replays have; 0 for a cluster that has none."""
+        """Return by cluster the last ingest that was replayed; 0 for a cluster without any replay."""
         since = dict.fromkeys((row["cluster"] for row in self._sources), 0)
         for (cluster, _), row in known.items():
             since[cluster] = max(row["ingest_run"], since.get(cluster, 0))
         return since
 
-    def _copies_of(self, places: Iterable[LogPartition]) -> dict[LogPartition, tuple[LakeCopy, ...]]:
-        return {place: self._copies[place] for place in places if place in self._copies}
+    def _copies_of(self, log_partitions: Iterable[LogPartition]) -> dict[LogPartition, tuple[LakeCopy, ...]]:
+        return {
+            log_partition: self._copies[log_partition]
+            for log_partition in log_partitions
+            if log_partition in self._copies
+        }
 
-    def _joined_anew(self, known: Mapping[LogPartition, LakeRow]) -> Iterator[LogPartition]:
-        """Yield the partitions of which other copies came since their last replay."""
-        for place, copies in self._copies.items():
-            row = known.get(place)
+    def _with_new_copies(self, known: Mapping[LogPartition, LakeRow]) -> Iterator[LogPartition]:
+        """Yield the log partitions that have gained a copy since their last replay."""
+        for log_partition, copies in self._copies.items():
+            row = known.get(log_partition)
             if row is None or max(copy.run for copy in copies) > row["ingest_run"]:
-                yield place
+                yield log_partition
 
-    def _learn_given(self, names: TopicIds, now: Mapping[LogPartition, LakeRow]) -> None:
-        """Learn the names that the caller gives, of ids that a replay has missed."""
+    def _learn_from_caller(self, names: TopicIds, now: Mapping[LogPartition, LakeRow]) -> None:
+        """Learn the names that the caller gives, for topic ids that an earlier replay could not name."""
         for (cluster, _), row in now.items():
             for topic_id in self._topic_ids.keys() & set(row["unnamed_topic_ids"]):
                 names.learn(cluster, topic_id, *self._topic_ids[topic_id])
@@ -173,20 +194,26 @@ class _Replay:
         self, rows: LakeRows, now: Mapping[LogPartition, LakeRow], names: TopicIds
     ) -> list[Work]:
         """Learn names that the caller or else subscriptions give, and return the partitions to be replayed with them."""
-        self._learn_given(names, now)
+        self._learn_from_caller(names, now)
         clusters = {
-            place[0] for place, row in now.items() if set(row["unnamed_topic_ids"]) - set(names.of(place[0]))
+            log_partition[0]
+            for log_partition, row in now.items()
+            if set(row["unnamed_topic_ids"]) - set(names.of(log_partition[0]))
         }
         if clusters:
-            damaged = damaged_places(self._sources)
-            sound = [place for place in now if place[0] in clusters and place not in damaged]
-            whole = [Work(*place, 0, None, None, 0, 0) for place in sound]
+            damaged = damaged_log_partitions(self._sources)
+            sound = [
+                log_partition
+                for log_partition in now
+                if log_partition[0] in clusters and log_partition not in damaged
+            ]
+            whole = [Work(*log_partition, 0, None, None, 0, 0) for log_partition in sound]
             begun = partial(of_units, self._start, is_here=_is_little(rows, whole))
             for named in derived_names(rows, sound, self._copies_of(sound), names, begun):
                 names.learn(*named, SUBSCRIPTIONS)
         return to_name(self._asked, now, names.added)
 
-    def _replay_anew(
+    def _replay_from_start(
         self,
         rows: LakeRows,
         work: Sequence[Work],
@@ -194,8 +221,8 @@ class _Replay:
         run: int,
         names: TopicIds,
     ) -> dict[LogPartition, _Done]:
-        """Replay partitions from their first record, and drop what this run has made of them before."""
-        self._discard([done[each.place] for each in work if each.place in done])
+        """Replay partitions from their first record, and delete the files that this run has already made for them."""
+        self._discard([done[each.key] for each in work if each.key in done])
         return self._replay(rows, work, run, names)
 
     def _replay(
@@ -205,20 +232,20 @@ class _Replay:
 
         Partitions that fail are kept in `_failed`. OffsetsToolError where the disk is why a task failed.
         """
-        shared = names.names, rows, self._copies_of(each.place for each in work), self._ends
+        shared = names.names, rows, self._copies_of(each.key for each in work), self._ends
         job = ReplayJob(tuple(work), run, self._root.as_posix(), *shared)
         units = of_units(self._start, len(work), is_here=_is_little(rows, work), progress=self._progress)
         told = units.through(replay_work(job), arrow_schema(WorkDone)).collect()
         results = [WorkDone(*row) for row in told]
         if error := next((each.error for each in results if each.is_stopping), None):
             raise OffsetsToolError(error)
-        self._failed |= {work[each.unit].place: each.error for each in results if each.error}
+        self._failed |= {work[each.unit].key: each.error for each in results if each.error}
         sound = [each for each in results if not each.lost and not each.error]
-        done = {work[each.unit].place: self._done(work[each.unit], each, run) for each in sound}
+        done = {work[each.unit].key: self._done(work[each.unit], each, run) for each in sound}
         if lost := {work[each.unit]: each.lost for each in results if each.lost}:
-            self._notes += (replayed_anew(*each.place, why) for each, why in lost.items())
-            anew = [each._replace(checkpoint=None, after_run=0, settled=0) for each in lost]
-            done |= self._replay(rows, anew, run, names)
+            self._notes += (replayed_from_start(*each.key, why) for each, why in lost.items())
+            from_start = [each._replace(checkpoint=None, after_run=0, settled=0) for each in lost]
+            done |= self._replay(rows, from_start, run, names)
         return done
 
     def _done(self, work: Work, result: WorkDone, run: int) -> _Done:
@@ -245,32 +272,37 @@ class _Replay:
     ) -> Replayed:
         files = [file for each in done.values() for file in each.files]
         rows = [each.row for each in done.values()]
-        rows += [self._failed_row(place, known.get(place, {}), run) for place in self._failed]
+        rows += [
+            self._failed_row(log_partition, known.get(log_partition, {}), run)
+            for log_partition in self._failed
+        ]
         files += self._write(TOPIC_NAMES, names.rows(run) if done else [])
         files += self._write(REPLAYS, [ReplayRow(**row) for row in rows])
-        self._lake.commit(run, files, [Replaced(*place, each.settled) for place, each in done.items()])
+        self._lake.commit(
+            run, files, [Replaced(*log_partition, each.settled) for log_partition, each in done.items()]
+        )
         self._forget_checkpoints(latest(self._lake.rows(REPLAYS)))
         counts = {table.name: sum(f.rows for f in files if f.table == table.name) for table in REPLAY.tables}
         self._notes += joined_notes((each.row for each in done.values()), self._copies)
         return Replayed(run, [dict(row) for row in rows], counts, self._notes, self._problems())
 
-    def _failed_row(self, place: LogPartition, before: LakeRow, run: int) -> LakeRow:
-        """Return the row of `replays` of a partition that failed: what holds is what held before, if anything did."""
+    def _failed_row(self, log_partition: LogPartition, before: LakeRow, run: int) -> LakeRow:
+        """Return the row of `replays` for a partition that failed: that of its last good replay, if any, with the problem."""
         return {
-            **never_replayed(*place),
+            **never_replayed(*log_partition),
             **before,
             "ingest_run": self._upto,
             "coordinator": self._asked,
             "records": 0,
-            "problem": self._failed[place],
+            "problem": self._failed[log_partition],
             "replayed_at": self._at,
             "run": run,
         }
 
     def _problems(self) -> tuple[str, ...]:
         return tuple(
-            f"{partition_text(*place)} could not be replayed: {why}"
-            for place, why in sorted(self._failed.items(), key=repr)
+            f"{partition_text(*log_partition)} could not be replayed: {why}"
+            for log_partition, why in sorted(self._failed.items(), key=repr)
         )
 
     def _write(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> list[NewFile]:

@@ -1,4 +1,4 @@
-"""Read a lake's rows for a replay from the files that ingests wrote: in tasks, each for itself, without any rows through Spark.
+"""Read a lake's rows for a replay from the files that ingests wrote: each task reads its own, and no row passes through Spark.
 
 Files that Kafka has set aside (.deleted, .cleaned, -delete ...) are no part of a log, as on the command line, nor are misplaced
 records. `events` has all of a commit that was decoded; only of other records are raw keys and values read from `log`.
@@ -90,7 +90,7 @@ class LakeRows(NamedTuple):
 
     @classmethod
     def now(cls, root: Path, sources: Sequence[Mapping[str, Any]]) -> "LakeRows":
-        """Return what the lake has now, given its rows of `sources`."""
+        """Return the files and the counting sources of a lake as it is now, given its rows of `sources`."""
         events, log = (
             [TableFile.of(root, table, facts) for facts in facts_of(open_delta(root / table.name))]
             for table in (EVENTS, LOG)
@@ -118,13 +118,13 @@ class LakeRows(NamedTuple):
             yield from merged([*commits, *others])
 
     def raw(self, work: Work, types: Iterable[int]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a log partition whose keys are of these record types, in the same order."""
+        """Yield the rows of a log partition whose keys are of these record types, in the order of offsets, then of ingests."""
         with TemporaryDirectory(prefix="offsets-tool-") as folder:
             wanted = _Reading(self, work, LOG, partial(_are_data_of, types=sorted(types)))
             yield from merged(wanted.parts(self.log, Path(folder)))
 
     def records(self, work: Work) -> Iterator[pa.RecordBatch]:
-        """Yield all records of a log partition, of each copy, with the columns RECORD_SCHEMA, in the same order."""
+        """Yield all records of a log partition, of each copy, with the columns RECORD_SCHEMA, by offset, then by ingest."""
         with TemporaryDirectory(prefix="offsets-tool-") as folder:
             all_ = _Reading(self, work, LOG, _are_all, RECORD_SCHEMA)
             yield from merged(all_.parts(self.log, Path(folder)))
@@ -145,7 +145,7 @@ class _Reading(NamedTuple):
     schema: pa.Schema = _SCHEMA
 
     def parts(self, files: Iterable[TableFile], folder: Path) -> Iterator[Part]:
-        """Yield the rows in sorted parts; `folder` is for those of files that are not sorted."""
+        """Yield the rows in sorted parts; rows of unsorted files are sorted into files in `folder`."""
         for file in files:
             if not file.may_have(self.work):
                 continue
@@ -170,13 +170,13 @@ class _Reading(NamedTuple):
         return list(groups), min(lowest, default=0), is_sorted
 
     def _uniform(self, file: TableFile, groups: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a file, in the order in which it has them; null is what the table does not have."""
+        """Yield the rows of a file in its own order; a column that the table lacks is null."""
         return (_uniform(rows, self.schema) for rows in self.wanted(file, self.schema.names, groups))
 
     def wanted(
         self, file: TableFile, columns: Sequence[str] = (), groups: Sequence[int] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a file, or of some row groups, with `columns` and those that tell what is wanted."""
+        """Yield the wanted rows of a file, or of some row groups, with `columns` and the columns that decide what is wanted."""
         asked = dict.fromkeys((*ORIGIN, *_PLACE, *_TELLING, *columns))
         there = [name for name in asked if name in self.table.schema.names]
         for rows in file_rows(file.path, self.table, there, groups):
@@ -188,25 +188,25 @@ class _Odd(NamedTuple):
     """Commits with a problem: as other records, they are replayed from their raw keys and values."""
 
     offsets: pa.Array
-    places: frozenset[tuple[str, int, int]]
+    keys: frozenset[tuple[str, int, int]]
     """Source, run and log offset of each."""
 
     @classmethod
     def of(cls, reading: _Reading, files: Iterable[TableFile]) -> "_Odd":
-        """Find them in the files of `events` that have any record with a problem."""
+        """Return the commits with a problem, found in the files of `events` that may have records with a problem."""
         found = set[tuple[str, int, int]]()
         for rows in (rows for file in files if file.may_be_odd for rows in reading.wanted(file)):
-            found.update(_places(rows))
+            found.update(_record_keys(rows))
         return cls(pa.array({log_offset for _, _, log_offset in found}, pa.int64()), frozenset(found))
 
     def are_others(self, rows: pa.RecordBatch) -> pa.Array:
-        """Return for each row of `log` whether it is no commit, or an odd one."""
+        """Return for each row of `log` whether it must be replayed from its raw bytes: no commit, or one with a problem."""
         no_commit = pc.invert(_are_data_of(rows, sorted(COMMITS)))
-        return pc.or_(no_commit, self._are_here(rows)) if self.places else no_commit
+        return pc.or_(no_commit, self._are_odd(rows)) if self.keys else no_commit
 
-    def _are_here(self, rows: pa.RecordBatch) -> pa.Array:
+    def _are_odd(self, rows: pa.RecordBatch) -> pa.Array:
         may_be = pc.is_in(rows.column("log_offset"), self.offsets)
-        found = pa.array([place in self.places for place in _places(rows.filter(may_be))], pa.bool_())
+        found = pa.array([key in self.keys for key in _record_keys(rows.filter(may_be))], pa.bool_())
         return pc.replace_with_mask(may_be, may_be, found)
 
 
@@ -271,7 +271,7 @@ def _begins(rows: pa.RecordBatch, types: Iterable[int]) -> pa.Array:
     return pc.fill_null(is_one.take(key.indices), False)
 
 
-def _places(rows: pa.RecordBatch) -> Iterator[tuple[str, int, int]]:
+def _record_keys(rows: pa.RecordBatch) -> Iterator[tuple[str, int, int]]:
     columns = (rows.column(name).to_pylist() for name in ("source", "run", "log_offset"))
     return zip(*columns, strict=True)
 

@@ -72,7 +72,7 @@ def replay_work(job: ReplayJob) -> Task:
     def task(numbers: Batches) -> Batches:
         for unit in numbers_of(numbers):
             work = job.work[unit]
-            copies = job.copies.get(work.place)
+            copies = job.copies.get(work.key)
             done = replay_rows(job, unit, job.rows.of(work)) if copies is None else _joined(job, unit, copies)
             if done:
                 yield record_batch(WorkDone, [done])
@@ -81,10 +81,10 @@ def replay_work(job: ReplayJob) -> Task:
 
 
 def replay_rows(job: ReplayJob, unit: int, batches: Batches) -> WorkDone | None:
-    """Replay the rows of one Work (row_events.COLUMNS), and return what came of it; None where it never had any."""
+    """Replay the rows of one Work (row_events.COLUMNS), and return its result; None where the partition never had any row."""
     first = next((batch for batch in batches if batch.num_rows), None)
     if first is None:
-        return _done(job, unit, iter(())) if job.work[unit].place in job.ends else None
+        return _done(job, unit, iter(())) if job.work[unit].key in job.ends else None
     return _done(job, unit, chain([first], batches))
 
 
@@ -114,7 +114,7 @@ def _written(unit: int, replay: Callable[[], tuple[list[NewFile], dict[str, Any]
 
 
 def once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield each record once, given rows in the order of offsets, then of ingests: of each offset the first."""
+    """Yield the first row of each log offset, given rows in the order of offsets, then of ingests."""
     last = -1
     for batch in batches:
         offsets = batch.column("log_offset")
@@ -135,8 +135,8 @@ def _replay(
     for batch in batches:
         records += batch.num_rows
         ended.write(replay.replay(batch))
-    left = replay.leave(job.ends.get(work.place, 0))
-    return _left(job, work, ended, left, {"records": records, **_joined_facts((), LeftOut())})
+    left = replay.leave(job.ends.get(work.key, 0))
+    return _closed(job, work, ended, left, {"records": records, **_joined_facts((), LeftOut())})
 
 
 def _replay_joined(
@@ -149,7 +149,7 @@ def _replay_joined(
         records += sum(event.absence is None for event in some)
         ended.write(replay.replay(some))
     facts = {"records": records, **_joined_facts(joined.names, joined.left_out)}
-    return _left(job, work, ended, replay.leave(job.ends.get(work.place, 0)), facts)
+    return _closed(job, work, ended, replay.leave(job.ends.get(work.key, 0)), facts)
 
 
 def _joined_facts(names: Sequence[str], out: LeftOut) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def _joined_facts(names: Sequence[str], out: LeftOut) -> dict[str, Any]:
     }
 
 
-def _left(
+def _closed(
     job: ReplayJob, work: Work, ended: "_Writers", left: ReplayEnd, facts: dict[str, Any]
 ) -> tuple[list[NewFile], dict[str, Any]]:
     held = _Writers(job, work)

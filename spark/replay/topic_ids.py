@@ -77,22 +77,24 @@ class _Observed(NamedTuple):
 
 
 def derived_names(
-    rows: LakeRows, places: Sequence[LogPartition], copies: LakeCopies, names: TopicIds, units: Units
+    rows: LakeRows, log_partitions: Sequence[LogPartition], copies: LakeCopies, names: TopicIds, units: Units
 ) -> list[tuple[str, str, str]]:
-    """Return cluster, topic id and name for ids without a name that subscriptions in some log partitions can derive.
+    """Return cluster, topic id and name for each unnamed id whose name follows from subscriptions in these log partitions.
 
     `copies` are those of log partitions whose copies are joined.
     """
 
     def task(numbers: Batches) -> Batches:
         for number in numbers_of(numbers):
-            place = places[number]
-            found = copies.get(place)
-            events = _events(rows, place) if found is None else _joined_events(rows, place, found)
-            yield _observed(place[0], events)
+            log_partition = log_partitions[number]
+            found = copies.get(log_partition)
+            events = (
+                _events(rows, log_partition) if found is None else _joined_events(rows, log_partition, found)
+            )
+            yield _observed(log_partition[0], events)
 
     by_cluster: dict[str, list[TargetTopics]] = {}
-    for cluster, snapshot in units(len(places)).through(task, arrow_schema(_Observed)).collect():
+    for cluster, snapshot in units(len(log_partitions)).through(task, arrow_schema(_Observed)).collect():
         by_cluster.setdefault(cluster, []).append(_parsed(snapshot))
     found = []
     for cluster, snapshots in by_cluster.items():
@@ -101,7 +103,7 @@ def derived_names(
     return sorted(found)
 
 
-def damaged_places(sources: Iterable[Mapping[str, Any]]) -> set[LogPartition]:
+def damaged_log_partitions(sources: Iterable[Mapping[str, Any]]) -> set[LogPartition]:
     """Return the log partitions with misplaced or unreadable records, as rows of `sources` show them."""
     return {
         (row["cluster"], row["log_partition"])
@@ -112,7 +114,7 @@ def damaged_places(sources: Iterable[Mapping[str, Any]]) -> set[LogPartition]:
 
 
 def _observed(cluster: str, events: Iterable[Event]) -> pa.RecordBatch:
-    """Return the target assignments that the events of a log partition make complete."""
+    """Return the complete target assignments in the events of a log partition, a row for each."""
     candidates = TopicCandidates()
     for event in events:
         candidates.observe(event)
@@ -120,22 +122,24 @@ def _observed(cluster: str, events: Iterable[Event]) -> pa.RecordBatch:
     return record_batch(_Observed, [_Observed(cluster, text) for text in snapshots])
 
 
-def _events(rows: LakeRows, place: LogPartition) -> Iterator[Event]:
-    """Yield those events of a log partition that tell of target assignments, in the order of their offsets, each once."""
+def _events(rows: LakeRows, log_partition: LogPartition) -> Iterator[Event]:
+    """Yield the events of a log partition about target assignments, in the order of their offsets, each once."""
     last = -1
-    for batch in rows.raw(_whole(place), OBSERVED_TYPES):
+    for batch in rows.raw(_whole(log_partition), OBSERVED_TYPES):
         for row in batch.select(_RECORD).to_pylist():
             if row["log_offset"] > last:
                 yield decode(LogRecord(source="", timestamp=0, **row))
                 last = row["log_offset"]
 
 
-def _joined_events(rows: LakeRows, place: LogPartition, copies: Sequence[LakeCopy]) -> Iterator[Event]:
-    return JoinedRows(copies, place[1]).events(rows.records(_whole(place)))
+def _joined_events(
+    rows: LakeRows, log_partition: LogPartition, copies: Sequence[LakeCopy]
+) -> Iterator[Event]:
+    return JoinedRows(copies, log_partition[1]).events(rows.records(_whole(log_partition)))
 
 
-def _whole(place: LogPartition) -> Work:
-    return Work(*place, 0, None, None, 0, 0)
+def _whole(log_partition: LogPartition) -> Work:
+    return Work(*log_partition, 0, None, None, 0, 0)
 
 
 def _text(snapshot: TargetTopics) -> str:

@@ -1,8 +1,8 @@
-"""Jars from a Maven repository: fetched once, and never asked for again; what is given is, by its SHA-256, the jar that was meant.
+"""Fetch jars from a Maven repository once, verify their SHA-256, and keep them for all later sessions.
 
 The resolver is Ivy, which Spark brings, run with settings of our own: Spark's look into the user's local Maven repository
 first, and a POM there without its jar would break the download for good. A set of jars counts as fetched when its list
-is there, and the list is written last: whatever interrupts a download, the next run begins it anew.
+is there, and the list is written last: whatever interrupts a download, the next run begins it again.
 Knows no session: who wants jars names a JarSet.
 """
 

@@ -1,4 +1,4 @@
-"""Finds the Java that Spark will start, and says in one sentence what is wrong with it.
+"""Find the Java that Spark will start, and say in one sentence what is wrong with it.
 
 The search is Spark's own (JAVA_HOME, then PATH), so that what is checked is what will run. Knows nothing of PySpark:
 `make` runs it with the standard library alone, before anything is installed.
@@ -40,7 +40,7 @@ def _chosen() -> Path:
 
 
 def _version(java: Path) -> int:
-    """Return the feature number of a Java: 17 of "17.0.15", 8 of "1.8.0_312". SetupError if it does not tell."""
+    """Return the feature number of a Java: 17 of "17.0.15", 8 of "1.8.0_312". SetupError if the output of `java` has none."""
     try:
         said = subprocess.run(
             [java, "-version"], capture_output=True, text=True, check=True, timeout=60

@@ -51,13 +51,13 @@ def send_package(session: "SparkSession") -> None:
 
 
 def _archive() -> Path | None:
-    """Return the zip file that this very package was imported from; None where it is a folder."""
+    """Return the zip file from which this package was imported; None where it was imported from a folder."""
     return next((path for path in Path(spark.__file__).parents if path.is_file()), None)
 
 
 @cache
 def _kept() -> Path:
-    """Return the package in a file that is there until this process ends."""
+    """Return the path of the package as a zip file, which is deleted when this process ends."""
     folder = TemporaryDirectory(prefix="offsets-tool-")
     atexit.register(folder.cleanup)
     content = package_bytes()

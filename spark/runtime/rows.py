@@ -1,6 +1,6 @@
 """Rows that go through tasks: in this process where there is little to do, in Spark's workers otherwise, which take long to start.
 
-A job says once what its tasks do; what comes out is the same in either place, and so is what it tells of how far it is.
+A job declares once what its tasks do; its results and its progress are the same in either place.
 Knows no tables.
 """
 
@@ -34,16 +34,16 @@ UNIT: Final = "id"
 
 
 class Rows(Protocol):
-    """Rows on their way from task to task; nothing is done before `collect`."""
+    """Rows that pass from task to task; nothing is done before `collect`."""
 
     def through(self, task: Task, schema: pa.Schema) -> "Rows":
-        """Let a task make other rows of these, with the columns of `schema`."""
+        """Return the rows that `task` makes of these, with the columns of `schema`."""
 
     def grouped(self, by: Sequence[str], order: Sequence[str]) -> "Rows":
-        """Bring all rows that are equal in the columns `by` to one task, sorted by `order`, nulls first."""
+        """Return the rows so that all that are equal in the columns `by` reach one task, sorted by `order`, nulls first."""
 
     def collect(self) -> list[tuple[Any, ...]]:
-        """Do all of it, and return the rows."""
+        """Run all tasks, and return the rows that come out of the last."""
 
 
 def is_little(records: int) -> bool:
@@ -52,18 +52,18 @@ def is_little(records: int) -> bool:
 
 
 def untold(done: int, total: int) -> None:
-    """Tell nobody how far work is."""
+    """Report no progress; the default of all jobs."""
 
 
 def of_units(start: StartSpark, units: int, *, is_here: bool, progress: Progress = untold) -> Rows:
-    """Return the numbers of some units of work, each for a task of its own; `start` is called unless they stay in this process."""
+    """Return rows with the numbers 0 to `units`, each for a task of its own; with `is_here` in this process, else in Spark."""
     if is_here:
-        return _Here(_numbers(units, progress))
+        return _InProcess(_numbers(units, progress))
     return _InSpark(start().range(0, units, 1, units), progress)
 
 
 def _numbers(units: int, progress: Progress) -> Batches:
-    """Yield the numbers of units; who takes one has done the one before."""
+    """Yield the numbers of units one by one, and report progress: a task that takes a number has done the one before."""
     for number in range(units):
         progress(number, units)
         yield pa.record_batch({UNIT: [number]})
@@ -76,15 +76,15 @@ def numbers_of(batches: Batches) -> Iterator[int]:
         yield from batch.column(UNIT).to_pylist()
 
 
-class _Here:
+class _InProcess:
     def __init__(self, batches: Batches) -> None:
         self._batches = batches
 
-    def through(self, task: Task, schema: pa.Schema) -> "_Here":
-        return _Here(task(self._batches))
+    def through(self, task: Task, schema: pa.Schema) -> "_InProcess":
+        return _InProcess(task(self._batches))
 
-    def grouped(self, by: Sequence[str], order: Sequence[str]) -> "_Here":
-        return _Here(in_order(self._batches, order))
+    def grouped(self, by: Sequence[str], order: Sequence[str]) -> "_InProcess":
+        return _InProcess(in_order(self._batches, order))
 
     def collect(self) -> list[tuple[Any, ...]]:
         return [
@@ -126,7 +126,7 @@ class _InSpark:
 
 @contextmanager
 def _watched(session: "SparkSession", progress: Progress) -> Iterator[None]:
-    """Tell how many tasks of its stages a session has done, while it works; nothing of one of Spark Connect."""
+    """Report while the block runs how many tasks of its stages the session has done; report nothing for Spark Connect."""
     if progress is untold or not hasattr(session, "_jsc"):
         yield
         return

@@ -1,4 +1,4 @@
-"""The one way to a SparkSession: on this machine, on a cluster, or of a Spark Connect server; UTC, and a quiet start.
+"""Make the SparkSession of a command: on this machine, on a cluster, or of a Spark Connect server; in UTC and without noise.
 
 What others have set (spark-submit, spark-defaults.conf, variables) holds: ours fills what they left open, and what is for this
 machine alone is set for it alone. Where a Spark Connect server is named, its session is used, and what belongs to a JVM of our
@@ -132,7 +132,7 @@ def _remote(app: str, url: str, conf: Mapping[str, str]) -> SparkSession:
 
 
 def _for_jvm(asked: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of a new session beyond those of others, given what is asked for; its JVM runs then."""
+    """Return the settings of a new session that others do not set, given what is asked for; start its JVM if none runs."""
     if is_submitted() or SparkContext._gateway is not None:
         SparkContext._ensure_initialized()
         return _in_jvm(asked)
@@ -145,7 +145,7 @@ def _for_jvm(asked: Mapping[str, str]) -> dict[str, str]:
 
 
 def _in_jvm(asked: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of a new session in a JVM that is there: spark-submit's, or that of a session which was stopped."""
+    """Return the settings of a new session in a running JVM: that of spark-submit, or of a session that was stopped."""
     named = dict(SparkConf().getAll())
     if is_submitted() and asked.get(MASTER, named[MASTER]) != named[MASTER]:
         raise UsageError(f"spark-submit has named the master {named[MASTER]}: leave out --master")
@@ -156,7 +156,7 @@ def _in_jvm(asked: Mapping[str, str]) -> dict[str, str]:
 def _filled(
     named: Mapping[str, str], asked: Mapping[str, str], delta: Mapping[str, str], own_jars: str | None = None
 ) -> dict[str, str]:
-    """Return what is asked for and, where it is not named already, ours; extensions in `delta` and jars join those of others."""
+    """Return the settings asked for, and ours where nothing else sets them; extensions in `delta` and jars join those of others."""
     master = asked.get(MASTER) or named.get(MASTER) or "local[*]"
     ours = {**_QUIET, **(_CATALOG if delta else {}), **(LOCAL if is_local(master) else {})}
     return {
@@ -169,13 +169,13 @@ def _filled(
 
 
 def _delta(named: Mapping[str, str]) -> dict[str, str]:
-    """Return the session extensions with Delta's among them; nothing where it is there: its jars are too then."""
+    """Return the setting of session extensions with Delta's added; nothing where Delta's is set already, as its jars are then."""
     theirs = [name for name in named.get(_EXTENSIONS, "").split(",") if name]
     return {} if _DELTA in theirs else {_EXTENSIONS: ",".join([*theirs, _DELTA])}
 
 
 def _start_jvm(settings: Mapping[str, str], named: Mapping[str, str]) -> None:
-    """Start the JVM that PySpark will find, with our settings beside those that others have named, and without its noise.
+    """Start the JVM that PySpark will find, with our settings and those that others have set, and without its noise.
 
     On this machine alone it uses loopback and this interpreter unless the environment says otherwise. A cluster's driver has other
     addresses, and its executors their own interpreter.

@@ -1,4 +1,4 @@
-"""What others have set of Spark before a session is made here: spark-submit, spark-defaults.conf, variables of the environment.
+"""Spark's settings from spark-submit, spark-defaults.conf and environment variables, as they are before a session is made.
 
 Our own settings give way to these. Of a JVM that is not started yet they are found where spark-submit will look for them, as some
 of ours must be known when it starts. Knows what a master is and that jars add up, and of no other setting what it means.
@@ -43,13 +43,13 @@ def settings_of_others() -> dict[str, str]:
 
 
 def joined_jars(*lists: str | None) -> dict[str, str]:
-    """Return the setting that names all jars of these lists, each once; none where no list has any."""
+    """Return the setting of Spark that names all jars of these lists, each once; no setting where all lists are empty."""
     found = dict.fromkeys(jar for each in lists if each for jar in each.split(",") if jar)
     return {JARS: ",".join(found)} if found else {}
 
 
 def is_local(master: str) -> bool:
-    """Return whether a master is threads of the driver's own JVM, and no cluster."""
+    """Return whether a master is `local`: threads of the driver's own JVM."""
     return re.fullmatch(r"local(\[.*\])?", master) is not None
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def watched_of(request: Request) -> Watched:
-    """Return the folders of a request as the data source is told to watch them."""
+    """Return the folders of a request in the form that the data source takes."""
     paths = sorted({str(as_path(path).absolute()) for path in request.paths})
     return Watched(paths, request.log_partition, request.columns, str(as_path(request.lake).absolute()))
 

@@ -23,7 +23,7 @@ _WATCHED: Final = "watched"
 
 
 class Watched(NamedTuple):
-    """The folders to watch, and how their files are found: as `find_files` is told."""
+    """The folders to watch, and the arguments of `find_files` with which their files are found."""
 
     paths: Sequence[str]
     log_partition: int | None
@@ -33,7 +33,7 @@ class Watched(NamedTuple):
 
     @property
     def option(self) -> tuple[str, str]:
-        """The option of the data source that has all of it: its name and its value."""
+        """The option of the data source that carries all these fields: its name and its value."""
         return _WATCHED, json.dumps(self)
 
 
@@ -95,7 +95,7 @@ class GrowingFolder(DataSource):
 
 
 class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Lists the folders when Spark asks; once it was told to prepare, it stays with the listing of that time."""
+    """Lists the folders each time that Spark asks, or once and for all where Spark asks for what is available now."""
 
     def __init__(self, watched: Watched) -> None:
         self._watched = watched

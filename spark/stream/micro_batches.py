@@ -46,7 +46,7 @@ class Stopped(OffsetsToolError):
 
 
 class ErrorKept:
-    """Keeps the error with which a `with` block of its own ends, which Spark would make a text of; it does not go on from there."""
+    """A context manager that keeps the error of its block and suppresses it; Spark would turn the error into a text."""
 
     error: BaseException | None = None
 
@@ -61,17 +61,17 @@ class ErrorKept:
 
 
 class MicroBatches:
-    """The function that Spark calls with each micro-batch; `tell` is told of each that is done.
+    """The function that Spark calls with each micro-batch; `report` is called with each that is done.
 
     With `is_patient` it waits for a lake that another job writes to, and a micro-batch with problems is done all the same. Without,
     these are errors (LakeInUse, OffsetsToolError), so that the next stream does the micro-batch again.
     """
 
     def __init__(
-        self, arrivals: Arrivals, jobs: Jobs, tell: Callable[[BatchDone], None], *, is_patient: bool
+        self, arrivals: Arrivals, jobs: Jobs, report: Callable[[BatchDone], None], *, is_patient: bool
     ) -> None:
         self.kept = ErrorKept()
-        self._arrivals, self._jobs, self._tell = arrivals, jobs, tell
+        self._arrivals, self._jobs, self._report = arrivals, jobs, report
         self._is_patient = is_patient
         self._ending = threading.Event()
         self._at_work = threading.Lock()
@@ -87,7 +87,7 @@ class MicroBatches:
         began = time.monotonic()
         steps = list(self._steps(self._arrivals(rows, batch)))
         done = _summed(batch, steps, round(time.monotonic() - began, 1))
-        self._tell(done)
+        self._report(done)
         if done.problems and not self._is_patient:
             raise OffsetsToolError(
                 f"{len(done.problems)} part(s) of the work could not be done, as noted above: all others were; mend these "
@@ -105,7 +105,7 @@ class MicroBatches:
             raise Stopped("the stream ends: what has arrived is brought by the next one")
 
     def _steps(self, paths: Sequence[str]) -> Iterator[JobDone]:
-        """Yield what the jobs have done; they are begun again where somebody else writes, or replaced a source, meanwhile."""
+        """Run the jobs and yield what each did; run them again if another job is writing to the lake, or a source was replaced."""
         attempts = 0
         while paths:
             try:
@@ -123,7 +123,7 @@ class MicroBatches:
 
 
 def _summed(batch: int, steps: Sequence[JobDone], seconds: float) -> BatchDone:
-    """Return what all jobs of a micro-batch did; jobs that were begun again count once, as what they had done is not done again."""
+    """Return the sum of what the jobs of a micro-batch did; a job that ran twice did nothing twice, so all its runs add up."""
     rows, ledger = Counter[str](), Counter[str]()
     runs: dict[str, int | None] = {}
     for step in steps:

@@ -82,13 +82,13 @@ def stream(
     start: Callable[[], SparkSession],
     asked: StreamRequest,
     source: StreamSource,
-    tell: Callable[[BatchDone], None],
+    report: Callable[[BatchDone], None],
     stop: threading.Event,
 ) -> None:
     """Run a stream until all that is there is brought (without `every_ms`), or, between two micro-batches, until `stop` is set.
 
-    `tell` is told of each micro-batch, in another thread. Errors are those of spark.run.run; UsageError for Spark Connect, whose
-    server does not call back into this process.
+    `report` is called with each micro-batch that is done, in another thread. Errors are those of spark.run.run; UsageError for
+    Spark Connect, whose server does not call back into this process.
     """
     if os.environ.get("SPARK_REMOTE"):
         raise _NO_CALLS
@@ -101,7 +101,7 @@ def stream(
         request = replace(asked.request, paths=paths)
         return run(request, lambda: session, asked.coordinator, topic_ids=asked.topic_ids)
 
-    batches = MicroBatches(source.arrivals, jobs, tell, is_patient=asked.every_ms is not None)
+    batches = MicroBatches(source.arrivals, jobs, report, is_patient=asked.every_ms is not None)
     writer = source.start(session).writeStream.foreachBatch(batches).option("checkpointLocation", checkpoint)
     if asked.every_ms is None:
         writer = writer.trigger(availableNow=True)

@@ -87,7 +87,7 @@ def kafka_options(bootstrap_server: str, client_config: Mapping[str, str], parti
 
 
 def topic_source(topic: CapturedTopic, asked: StreamRequest) -> StreamSource:
-    """Return the stream of a live topic."""
+    """Return the stream that captures a live topic and ingests each micro-batch."""
     name = repr((OFFSETS_TOPIC, topic.cluster))
     checkpoint = asked.checkpoint_of(name)
 
@@ -101,7 +101,7 @@ def topic_source(topic: CapturedTopic, asked: StreamRequest) -> StreamSource:
 
 
 def _id_of(checkpoint: Path) -> str:
-    """Return the id of a stream, which one that begins anew, with a new checkpoint, does not share."""
+    """Return the id of a stream by its checkpoint; a stream with a new checkpoint has another id."""
     found: str = json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"]
     return found
 

@@ -38,7 +38,7 @@ def _rows(found: Iterator[Row], columns: tuple[str, ...], shown: Sequence[Shown]
 
 
 def _without_rows(value: Any) -> Any:
-    """Return a value whose structures are dictionaries, as deep as they go."""
+    """Return a value of Spark with all its Rows, however deep, as dictionaries."""
     match value:
         case Row():
             return {name: _without_rows(inner) for name, inner in value.asDict().items()}

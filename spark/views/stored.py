@@ -1,4 +1,4 @@
-"""Open a lake's tables in a session at one moment, each with its rows of finished runs only (offsets_tool.lake.moment).
+"""Open a lake's tables in a session as of one moment, with the rows of finished runs only (offsets_tool.lake.moment).
 
 Of a lake in a folder, Spark reads nothing before it is asked for rows. Makes no views.
 """
@@ -34,7 +34,7 @@ _NO_TABLE: Final = ("PATH_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_PATH_DOES_
 
 
 class _Stored(NamedTuple):
-    """A table as it is: the distinct values of some columns, and its rows, also as of another version."""
+    """A table at its current version: gives the distinct values of some columns, and its rows, also of another version."""
 
     values: Callable[[Sequence[str]], list[ReadRow]]
     frame: Callable[[int | None], DataFrame]
@@ -50,10 +50,10 @@ def open_tables(session: SparkSession, lake: str) -> dict[Table, Frame | None]:
 
 def _frame(found: FinishedRows[_Stored]) -> DataFrame:
     rows = found.stored.frame(found.version)
-    return rows if found.runs is None else rows.where(_counted(found.runs))
+    return rows if found.runs is None else rows.where(_is_of_runs(found.runs))
 
 
-def _counted(runs: Runs) -> Column:
+def _is_of_runs(runs: Runs) -> Column:
     """Return the condition that a row is of one of these runs. It is no join, so that it skips files too."""
     return (F.col("run") <= runs.last) & ~F.col("run").isin(list(runs.given_up))
 
@@ -89,7 +89,7 @@ def _in_folder(session: SparkSession, path: Path, table: Table, there: OpenDelta
 
 
 def _by_arrow(session: SparkSession, files: Sequence[Path], table: Table) -> DataFrame:
-    """Return the rows of files in storage: tasks read them with Arrow, as Spark needs jars of its own for each kind of storage."""
+    """Return the rows of files in storage. Tasks read them with Arrow, because Spark needs other jars for each kind of storage."""
 
     def task(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number in chain.from_iterable(batch.column("id").to_pylist() for batch in numbers):
@@ -101,7 +101,7 @@ def _by_arrow(session: SparkSession, files: Sequence[Path], table: Table) -> Dat
 
 
 def _elsewhere(session: SparkSession, path: str, table: Table) -> _Stored | None:
-    """Return a table in storage that perhaps only Spark can read."""
+    """Return a table that perhaps only Spark can read, through Spark; None where it does not exist."""
     try:
         rows = _load(session, path)
         names = rows.columns  # a Connect session looks only now

@@ -47,15 +47,15 @@ class OpenLake:
 
     @property
     def names(self) -> list[str]:
-        """The names of all that may be asked for, views behind what they read."""
+        """The names of all tables and views that may be asked for; a view comes after what it reads."""
         return [*(one.name for one in self.shown), CONTENTS]
 
     def show_for(self, query: str) -> None:
-        """Make the tables and views that a query names."""
+        """Make temporary views of the tables and views that a query names."""
         self.show(names_in(query, self.names))
 
     def show(self, names: Iterable[str]) -> None:
-        """Make tables and views, and what they read; what cannot be asked yet is no view of the session then."""
+        """Make temporary views of these tables and views, and of what they read; drop those that cannot be asked yet."""
         for name in names:
             if name in self._made:
                 continue

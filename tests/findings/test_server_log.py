@@ -23,8 +23,8 @@ from offsets_tool.findings.rows import Finding
 from offsets_tool.server_log.join import joined_log
 from offsets_tool.server_log.notes import notes_on
 from offsets_tool.server_log.parse import ServerLogFile, read_server_log
+from offsets_tool.story.finding_sentences import log_offsets_of
 from offsets_tool.story.story import GroupStory
-from offsets_tool.story.told_findings import places_of
 from tests.corpora import INCIDENTS
 from tests.depth import DEEP
 from tests.rebalances.told import rebalances_told
@@ -82,7 +82,7 @@ def test_a_cause_that_a_line_states_is_certain(name: str) -> None:
         places, sources = places_and_lines(each)
         assert sources and all(source.startswith("server.log:") for source in sources)
         assert line in lines[int(sources[0].partition(":")[2]) - 1]
-        assert places_of([each], [kind]) == {int(place.rpartition(":")[2]) for place in places}
+        assert log_offsets_of([each], [kind]) == {int(place.rpartition(":")[2]) for place in places}
 
 
 @pytest.mark.parametrize("name", ["member-killed", "weekend-skipped", "quiet-night"])

@@ -5,7 +5,7 @@ from unicodedata import bidirectional
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.plots.labels import LONGEST, Labels, elided, said
+from offsets_tool.plots.labels import LONGEST, Labels, elided, shortened
 
 NAMES = st.text(max_size=50) | st.sampled_from(
     ["\u202egnp.exe", "\x1b[31m", "a" * 10**6, "a" * 10**6 + "b", "\udcff"]
@@ -33,4 +33,4 @@ def test_a_long_name_keeps_its_ends_and_a_long_sentence_its_beginning() -> None:
         elided("consumer-orders-1-7c9e0d5e-0b60-4f10-a6c5-2d3f0f1c9f1e")
         == "consumer-orders-1-7c9e…-2d3f0f1c9f1e"
     )
-    assert said("x" * 10**6) == "x" * 219 + "…"
+    assert shortened("x" * 10**6) == "x" * 219 + "…"

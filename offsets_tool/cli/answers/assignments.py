@@ -8,7 +8,7 @@ import click
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.as_of.views_groups import group_rows
-from offsets_tool.cli.absent_names import absent_then
+from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import group_option, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
 from offsets_tool.cli.opening import OpenReplay, open_replay
@@ -143,7 +143,7 @@ def assignments_command(
             write_rows(out, map(_json_row, rows) if chosen == "jsonl" else rows, chosen, table)
     for text in (
         *_unknown(replay.snapshot, wanted),
-        *absent_then(replay, wanted, "assignment", is_shown=bool(rows)),
+        *absent_at_moment(replay, wanted, "assignment", is_shown=bool(rows)),
     ):
         note(text)
     replay.finish()

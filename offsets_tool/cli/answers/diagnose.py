@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from offsets_tool.cli.absent_names import absent_then
+from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
 from offsets_tool.cli.answers.verdict_text import VerdictPage, write_jsonl, write_text
 from offsets_tool.cli.filter_options import clock_of, offset_options, parse_wanted, range_options
@@ -100,7 +100,7 @@ def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **o
                 write_jsonl(out, verdict)
             else:
                 write_text(out, page, captions, of_groups=bool(wanted.groups))
-    for text in absent_then(replay, wanted, "group", is_shown=bool(verdict.ranked)):
+    for text in absent_at_moment(replay, wanted, "group", is_shown=bool(verdict.ranked)):
         note(text)
     replay.finish()
     if strict and any(each.severity == Severity.CRITICAL for each in verdict.findings):

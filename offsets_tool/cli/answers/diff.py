@@ -8,7 +8,7 @@ import click
 
 from offsets_tool.as_of.differences import Compared, Difference, difference_rows
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.cli.absent_names import absent_then
+from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import WHEN, offset_options, parse_wanted, tz_option
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
 from offsets_tool.cli.opening import open_replays
@@ -35,7 +35,7 @@ _TEXTS: Final = {
 TABLE = PrintedTable.of(
     Column.name("GROUP", 1),
     Column.word("WHAT", 2, "subject"),
-    Column.name("OF", 3, lambda row: _place(row) or row["member_id"]),
+    Column.name("OF", 3, lambda row: _topic_partition(row) or row["member_id"]),
     Column.word("DIFFERENCE", 7),
     Column.text("FROM", 4, lambda row: _text(row, "from")),
     Column.text("TO", 5, lambda row: _text(row, "to")),
@@ -116,7 +116,7 @@ def diff_command(*, format_: str | None, output_path: str | None, strict: bool, 
 def _absent(after: EvidenceReplay, wanted: Wanted) -> Iterator[str]:
     """Yield notes on names that neither moment has."""
     if wanted.groups or wanted.topics:
-        yield from absent_then(after, wanted, "difference", is_shown=True)
+        yield from absent_at_moment(after, wanted, "difference", is_shown=True)
 
 
 def _sums(rows: Sequence[Row]) -> Iterator[str]:
@@ -133,7 +133,7 @@ def _sums(rows: Sequence[Row]) -> Iterator[str]:
     yield "; ".join(texts)
 
 
-def _place(row: Row) -> str | None:
+def _topic_partition(row: Row) -> str | None:
     return None if row["topic"] is None else f"{row['topic']}-{row['partition']}"
 
 

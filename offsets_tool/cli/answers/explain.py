@@ -4,7 +4,7 @@ from typing import Any, BinaryIO, Final
 
 import click
 
-from offsets_tool.cli.absent_names import absent_then
+from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.answers.paragraphs import Paragraphs, columns, markdown
 from offsets_tool.cli.answers.sentence_rows import sentence_row
 from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
@@ -96,7 +96,7 @@ def explain_command(*, format_: str, output_path: str | None, strict: bool, **op
             if replay.caption and format_ == "text":
                 Paragraphs(out).say(replay.caption)
             _WRITE[format_](out, told)
-    for text in absent_then(replay, wanted, "group", is_shown=bool(told)):
+    for text in absent_at_moment(replay, wanted, "group", is_shown=bool(told)):
         note(text)
     replay.finish()
 

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO, Final
 import click
 
 from offsets_tool.as_of.selection import Wanted, exact_text
-from offsets_tool.cli.absent_names import absent_then
+from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.answers.plan_text import (
     TABLE,
     plan_json,
@@ -88,7 +88,7 @@ def plan_command(*, format_: str | None, output_path: str | None, strict: bool, 
     for text in (
         *orphans(plan.moment),
         *reset_gaps([], plan.moment, wanted, replay.evidence),
-        *absent_then(replay, wanted, "committed offset", is_shown=bool(plan.rows)),
+        *absent_at_moment(replay, wanted, "committed offset", is_shown=bool(plan.rows)),
     ):
         note(text)
     replay.finish()

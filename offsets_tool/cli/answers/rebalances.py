@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from offsets_tool.cli.absent_names import absent_then
+from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
 from offsets_tool.cli.filter_options import clock_of, group_option, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
@@ -141,7 +141,7 @@ def _shown(replay: OpenReplay, asked: ReviewAsked, server_logs: Sequence[ServerL
 def _absent(replay: OpenReplay, asked: ReviewAsked) -> Iterator[str]:
     """Yield why nothing is shown: names that have no rebalances, a range that leaves all out, or a log without any."""
     evidence, has_range = replay.evidence, asked.range.is_active
-    yield from absent_then(replay, asked.wanted, "rebalance", is_shown=evidence.has_shown or has_range)
+    yield from absent_at_moment(replay, asked.wanted, "rebalance", is_shown=evidence.has_shown or has_range)
     if has_range:
         filters = replace(asked.range, groups=asked.wanted.groups, topics=asked.wanted.topics)
         yield from nothing_of(filters, evidence, (), "")

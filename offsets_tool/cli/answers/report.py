@@ -7,7 +7,7 @@ import click
 
 from offsets_tool import __version__
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.cli.absent_names import absent_then
+from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.answers.same_command import same_command
 from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
 from offsets_tool.cli.filter_options import WHEN, clock_of, offset_options, parse_wanted, range_options
@@ -26,7 +26,7 @@ from offsets_tool.review.asked import ReviewAsked
 from offsets_tool.review.plan_page import KafkaTools
 from offsets_tool.review.review import Review, ReviewGiven, review_replay
 from offsets_tool.review.way_back import PlanAsked
-from offsets_tool.story.verdict import counted
+from offsets_tool.story.verdict import severity_counts
 
 _EPILOG = """
 \b
@@ -117,7 +117,7 @@ def report_command(*, output_path: str, strict: bool, **options: Any) -> None:
             review, ReportWords(__version__, " ".join([*same_command({}), "-o FILE"]), _more())
         )
     write_whole(output_path, page)
-    for text in absent_then(replay, asked.wanted, "group", is_shown=bool(review.verdict.ranked)):
+    for text in absent_at_moment(replay, asked.wanted, "group", is_shown=bool(review.verdict.ranked)):
         note(text)
     note(_written(output_path, page, review))
     replay.finish()
@@ -168,6 +168,6 @@ def _more() -> dict[str, str]:
 
 
 def _written(path: str, page: bytes, review: Review) -> str:
-    found = counted(review.findings) if review.findings else "no finding"
+    found = severity_counts(review.findings) if review.findings else "no finding"
     told = count(len(review.groups), "group")
     return f"{path}: {len(page):,} bytes, {found}, {told} in detail, {count(len(review.timeline), 'event')}"

@@ -22,8 +22,8 @@ def size_notes(rows: Sequence[Row], partitions: Sequence[Row], *, is_whole: bool
     if is_whole and rows:
         yield _total(rows)
         yield from _few(rows)
-        yield from _held(partitions)
-    yield from _taken(rows, partitions)
+        yield from _uncleanable(partitions)
+    yield from _compacted(rows, partitions)
 
 
 def _total(rows: Sequence[Row]) -> str:
@@ -54,7 +54,7 @@ def _few(rows: Sequence[Row]) -> Iterator[str]:
         yield f"{len(named)} of {len(groups):,} groups make {together:.0%} of the bytes; talk to: {', '.join(named)}"
 
 
-def _held(partitions: Sequence[Row]) -> Iterator[str]:
+def _uncleanable(partitions: Sequence[Row]) -> Iterator[str]:
     for row in partitions:
         if row["held_bytes"]:
             producers = ", ".join(map(str, row["open_producer_ids"]))
@@ -66,15 +66,16 @@ def _held(partitions: Sequence[Row]) -> Iterator[str]:
             )
 
 
-def _taken(rows: Sequence[Row], partitions: Sequence[Row]) -> Iterator[str]:
+def _compacted(rows: Sequence[Row], partitions: Sequence[Row]) -> Iterator[str]:
     """Say what compaction has taken: of groups where copies or the partition's gaps tell, else of partitions."""
     gone = [row for row in partitions if row["gone_offsets"]]
     if not gone:
         return
-    told = [text for row in rows if (text := _of_group(row, partitions)) is not None]
-    yield from told[:_FEW]
-    if len(told) > _FEW:
-        yield f"{len(told) - _FEW} more group(s) have fewer records than they wrote: `gone_at_least` and `gone_at_most` of the rows"
+    texts = [text for row in rows if (text := _of_group(row, partitions)) is not None]
+    yield from texts[:_FEW]
+    if len(texts) > _FEW:
+        more = len(texts) - _FEW
+        yield f"{more} more group(s) have fewer records than they wrote: `gone_at_least` and `gone_at_most` of the rows"
     total = sum(row["gone_offsets"] for row in gone)
     where = listed(
         map(number_text, sorted({row["log_partition"] for row in gone}, key=lambda each: each or 0))

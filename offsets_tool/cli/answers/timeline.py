@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from offsets_tool.cli.absent_names import absent_then
+from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.answers.sentence_rows import sentence_row
 from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
 from offsets_tool.cli.filter_options import clock_of, offset_options, parse_wanted, range_options
@@ -100,12 +100,12 @@ def timeline_command(*, format_: str | None, output_path: str | None, strict: bo
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         captions = note_range(replay.evidence, asked.range, clock)
         found = LogFindings(replay, given, server_logs)
-        told = timeline_of(found, asked, is_whole=options["is_whole"])
-        rows = [sentence_row(each) for each in told]
+        sentences = timeline_of(found, asked, is_whole=options["is_whole"])
+        rows = [sentence_row(each) for each in sentences]
         with output(output_path, replay.evidence.files) as out:
             write_caption(out, chosen, captions)
             write_rows(out, rows, chosen, table)
-    for text in absent_then(replay, asked.wanted, "change", is_shown=bool(rows)):
+    for text in absent_at_moment(replay, asked.wanted, "change", is_shown=bool(rows)):
         note(text)
     replay.finish()
 

@@ -25,7 +25,7 @@ CONTRADICTED: Final = FindingKind(
 
 @log_finder(ABANDONED, CONTRADICTED)
 def find_disagreements(facts: PartitionFacts, context: LogContext) -> Iterator[Finding]:
-    """Yield a finding for what a later leader left behind, and one for what contradicts."""
+    """Yield a finding for records that a later leader abandoned, and one for copies that contradict each other."""
     where = f"the {facts.copies} copies of partition {'?' if facts.log_partition is None else facts.log_partition}"
     if facts.abandoned_at is not None:
         yield found(

@@ -21,7 +21,7 @@ MISPLACED: Final = FindingKind(
 
 @finder(MISPLACED)
 def find_misplaced(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
-    """Yield a finding for a group that is elsewhere than most groups' places say."""
+    """Yield a finding for a group in a log partition where its coordinator, by the partitions of most groups, does not look."""
     if context.partitions is None or rows.log_partition is None:
         return
     home = partition_for(rows.group, context.partitions)
@@ -37,6 +37,6 @@ def find_misplaced(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
 
 
 def _first(rows: GroupRows) -> tuple[int, ...]:
-    """Return the place of the group's first record."""
+    """Return the log offset of the group's first record, alone in a tuple."""
     began = [row.from_log_offset for some in (rows.groups, rows.offsets, rows.members) for row in some[:1]]
     return (min(began, default=0),)

@@ -1,6 +1,6 @@
 """Did members leave cleanly, or did they die and time out? Were static members replaced?
 
-What tells a timeout from a clean leave is known by rebalances.departures.
+rebalances.departures decides what is a timeout and what a clean leave.
 """
 
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def find_departures(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
                 departure = departure_of(rows, member_rows[: at + 1], context.session_timeout_ms)
                 line = _line(context, row)
                 if line is not None:
-                    yield from _as_said(rows, departure, line)
+                    yield from _by_line(rows, departure, line)
                 elif is_timed_out(rows, departure):
                     yield _timed_out(rows, departure)
 
@@ -87,13 +87,13 @@ def _why(departure: Departure) -> str:
 
 
 def _line(context: LogContext, row: MemberHistoryRow) -> ServerLine | None:
-    """Return the broker's line that says how a member went."""
+    """Return the broker's line that says how a member left; None if there is none."""
     within = TimeSpan(row.from_timestamp, row.to_timestamp)
     return context.server_log.departure(row.group, row.member_id, within)
 
 
-def _as_said(rows: GroupRows, departure: Departure, line: ServerLine) -> Iterator[Finding]:
-    """Yield what the broker's line says of a member that went: nothing if it asked to leave."""
+def _by_line(rows: GroupRows, departure: Departure, line: ServerLine) -> Iterator[Finding]:
+    """Yield a finding for a member whose removal a broker's line states; nothing if the member asked to leave."""
     if line.kind is LineKind.LEFT:
         return
     row = departure.row
@@ -103,12 +103,12 @@ def _as_said(rows: GroupRows, departure: Departure, line: ServerLine) -> Iterato
         rows,
         Places((row.to_log_offset or 0, departure.sign_offset), departure.sign_at, row.to_timestamp),
         f"Member {who} of group {named(rows.group)} was removed{at_time(row.to_timestamp)}: the broker's log says that "
-        f"{_said(departure, line)}",
+        f"{_stated_reason(departure, line)}",
         lines=(line,),
     )
 
 
-def _said(departure: Departure, line: ServerLine) -> str:
+def _stated_reason(departure: Departure, line: ServerLine) -> str:
     if line.kind is LineKind.EXPIRED:
         timeout = departure.row.session_timeout_ms
         return f"its session timed out{'' if timeout is None else f' after {span(timeout)}'}"

@@ -38,7 +38,7 @@ APART_MS: Final = 600_000
 
 
 class _Departure(NamedTuple):
-    """A member that left or was replaced, and who it was to those who know no member ids."""
+    """A member that left or was replaced, and the client or instance that it was."""
 
     row: MemberHistoryRow
     host: str
@@ -67,7 +67,7 @@ def _departure(rows: GroupRows, row: MemberHistoryRow) -> _Departure:
 
 
 def _runs(departures: Iterable[_Departure]) -> Iterator[list[_Departure]]:
-    """Yield departures that follow each other closely, often enough."""
+    """Yield runs of enough departures that follow each other closely."""
     yield from (run for run in runs(_apart(departures), _is_next) if len(run) >= TIMES)
 
 
@@ -110,7 +110,7 @@ def _flapping(rows: GroupRows, flapping: list[list[_Departure]]) -> Finding:
 
 
 def _conflict(rows: GroupRows, run: list[_Departure], server_log: ServerLog) -> Finding:
-    """Return a finding for one instance id: two that fight for it come back in turn, one that crashes comes from where it was."""
+    """Return a finding for one instance id: two clients fight for it if their hosts alternate, else one client crashes."""
     hosts = [host for host, _ in groupby(each.host for each in run)]
     is_in_turn = len(hosts) > len(set(hosts))
     lines = server_log.fenced(
@@ -131,7 +131,7 @@ def _conflict(rows: GroupRows, run: list[_Departure], server_log: ServerLog) -> 
 
 
 def _still_ran(lines: Sequence[ServerLine]) -> str:
-    """Return what the broker's lines say of members that asked for something after they were replaced: nobody was restarted."""
+    """Return a text on lines that show replaced members still at work, which rules out a restart; empty without such lines."""
     return f"; {count(len(lines), 'time')} one that still ran was refused{SAID}" if lines else ""
 
 
@@ -141,7 +141,7 @@ def _places(run: list[_Departure]) -> Places:
 
 
 def _when(run: list[_Departure]) -> str:
-    """Return within what time, since when, and on which hosts."""
+    """Return a text: within which span, since when, and on which hosts these departures were."""
     first, last = run[0].row, run[-1].row
     hosts = [each.host for each in run if each.host]
     on = f", on {listed(hosts)}" if hosts else ""

@@ -55,7 +55,7 @@ class _Stretch(NamedTuple):
 
 @finder(UNOWNED, IDLE, DOWN)
 def find_ownership(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
-    """Yield findings for what nobody owned, for who owns nothing, and for pauses of the whole group."""
+    """Yield findings for partitions without an owner, for members without partitions, and for pauses of the whole group."""
     gaps = defaultdict[tuple[_Stretch, str], list[str]](list)
     owned = _owned(rows)
     for name, stretches in owned.items():
@@ -85,7 +85,7 @@ def _owned(rows: GroupRows) -> dict[str, list[_Stretch]]:
 
 
 def _gaps(stretches: Iterable[_Stretch]) -> Iterator[_Stretch]:
-    """Yield the stretches between those, in the order of the log."""
+    """Yield the gaps between stretches, in the order of the log."""
     until: _Stretch | None = None
     for stretch in sorted(stretches, key=lambda each: each.from_offset):
         if until is not None and until.to_offset is not None and stretch.from_offset > until.to_offset:
@@ -101,7 +101,7 @@ def _ends_later(one: _Stretch, other: _Stretch) -> bool:
 
 
 def _is_asked_for(rows: GroupRows, topic: str, gap: _Stretch) -> bool:
-    """Return whether a member asked for a topic all through a gap."""
+    """Return whether some member subscribed to a topic throughout a gap."""
     return any(
         topic in row.subscription
         and row.from_log_offset <= gap.from_offset
@@ -137,7 +137,7 @@ def _unowned(
 
 
 def _is_idle(row: MemberHistoryRow, context: LogContext) -> bool:
-    """Return whether a member that is there at the end has had nothing to do for long, though it asks for topics."""
+    """Return whether a member has owned nothing for long at the end of the log, though it subscribes to topics."""
     if row.to_log_offset is not None or row.assignment or row.pending_revocation:
         return False
     lasts = _Stretch(row.from_log_offset, row.from_timestamp, None, None).lasts(context.newest_at)

@@ -27,7 +27,7 @@ _RECONCILING: Final = (GroupState.RECONCILING, GroupState.ASSIGNING)
 
 
 class _Stretch(NamedTuple):
-    """The rows of a group between two stable states, and when it was stable again; None if it is not yet."""
+    """The rows of a group between two stable states, and when it became stable again; None if it did not."""
 
     first: GroupHistoryRow
     last: GroupHistoryRow
@@ -74,7 +74,7 @@ def _slow(rows: GroupRows, stretch: _Stretch, until: int) -> Finding:
 
 
 def _holding(rows: GroupRows, stretch: _Stretch, until: int) -> list[MemberHistoryRow]:
-    """Return the members that kept what they had to give up for longest, else those that did not follow the group's epoch."""
+    """Return the members that kept partitions they had to give up, the longest first; else those behind the group's epoch."""
     begin, end = stretch.first.from_log_offset, stretch.last.to_log_offset
     there = [
         row
@@ -90,10 +90,10 @@ def _holding(rows: GroupRows, stretch: _Stretch, until: int) -> list[MemberHisto
 
 
 def _lasted(row: MemberHistoryRow, until: int) -> int:
-    """Return how long a member was as this row says, milliseconds."""
+    """Return how long the row of a member held, in milliseconds."""
     return difference(until if row.to_timestamp is None else row.to_timestamp, row.from_timestamp)
 
 
 def _is_behind(row: MemberHistoryRow, last: GroupHistoryRow) -> bool:
-    """Return whether a member is behind the group's epoch by its own fault: it does not wait for what others have to give up."""
+    """Return whether a member is behind the group's epoch by its own fault: not because others have yet to give up partitions."""
     return row.member_state not in WAITING and (row.member_epoch or 0) < (last.epoch or 0)

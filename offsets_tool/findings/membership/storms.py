@@ -61,7 +61,7 @@ def _is_next(before: _Rebalance, after: _Rebalance) -> bool:
 
 
 def _rebalances(rows: GroupRows) -> Iterator[_Rebalance]:
-    """Yield the rebalances of a group whose members wait for each other, in the order of the log; none where rows are too few."""
+    """Yield the rebalances of a group in the order of the log; none for protocols without a common wait, or with too few rows."""
     steps = rebalance_steps(rows, GroupMembers(rows)) if len(rows.groups) >= LEAST else iter(())
     for step in steps:
         # Without times (message formats before 0.10) nobody knows what followed soon.
@@ -81,7 +81,7 @@ def _storm(rows: GroupRows, run: list[_Rebalance], context: LogContext) -> Findi
         Places(tuple(each.log_offset for each in run), first.at, last.at),
         f"Group {named(rows.group)} rebalanced {count(len(run), 'time')} within {span(difference(last.at, first.at))}"
         f"{from_time(first.at)}{_causes(rows, run, context)}{_movers(rows, first.log_offset, last.log_offset)}"
-        f"{_said(reasons)}",
+        f"{_stated_reasons(reasons)}",
         severity=Severity.NOTICE if len(run) < WARNED_FROM or is_restart else Severity.WARNING,
         lines=[each.entry for each in reasons[:LINES]],
     )
@@ -98,7 +98,7 @@ def _reasons(rows: GroupRows, run: list[_Rebalance], server_log: ServerLog) -> l
     return [each for each in said if each.cause is not RebalanceCause.UNKNOWN]
 
 
-def _said(reasons: list[Reason]) -> str:
+def _stated_reasons(reasons: list[Reason]) -> str:
     """Return how often the broker's log gives which reason."""
     times = Counter(each.cause.replace("_", " ") for each in reasons).most_common()
     said = ", ".join(f"{cause} {count(number, 'time')}" for cause, number in times)
@@ -106,7 +106,7 @@ def _said(reasons: list[Reason]) -> str:
 
 
 def _each(rows: GroupRows, at: int) -> int:
-    """Return how many rebalances a member makes that is restarted, by the group's protocol."""
+    """Return how many rebalances the restart of one member causes, by the group's protocol."""
     row = rows.state_at(at)
     is_eager = row is None or row.kind != GroupKind.CLASSIC or row.protocol in EAGER
     return EACH if is_eager else EACH_TWICE
@@ -118,7 +118,7 @@ def _most_members(rows: GroupRows, first: int, last: int) -> int:
 
 
 def _causes(rows: GroupRows, run: list[_Rebalance], context: LogContext) -> str:
-    """Return how many of the rebalances had members that joined, that left, or neither, as far as the log tells."""
+    """Return a text on how many rebalances had members that joined, that left, or neither, as far as the log shows."""
     causes: Counter[str] = Counter()
     changes = [(each.step.first, each.comings) for each in rebalances_of(rows, context.session_timeout_ms)]
     for before, after in pairwise(run):
@@ -141,7 +141,7 @@ def _causes(rows: GroupRows, run: list[_Rebalance], context: LogContext) -> str:
 
 
 def _movers(rows: GroupRows, first: int, last: int) -> str:
-    """Return which client came or left most often in a stretch of the log."""
+    """Return a text on the client that joined or left most often in a stretch of the log."""
     moved: Counter[str] = Counter()
     for of_member in rows.by_member.values():
         name = of_member[0].instance_id or of_member[0].client_id or of_member[0].member_id

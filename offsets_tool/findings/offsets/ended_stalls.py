@@ -33,7 +33,7 @@ SOON: Final = 2
 
 
 class _Pause(NamedTuple):
-    """Two commits of a partition that moved it, with a long pause between them, and how far it moved at once behind that."""
+    """Two commits that moved a partition, with a long pause between, and how far the second moved it."""
 
     before: OffsetHistoryRow
     after: OffsetHistoryRow
@@ -58,7 +58,7 @@ def find_ended_stalls(rows: GroupRows, context: LogContext) -> Iterator[Finding]
 
 
 def _pauses(commits: Sequence[OffsetHistoryRow]) -> Iterator[_Pause]:
-    """Yield pauses that are long for a partition's pace, with more to read behind them than it usually reads between commits."""
+    """Yield pauses that are long for a partition's pace and after which it moved by more than usual."""
     # Most partitions never pause: little is asked of them.
     if len(commits) <= LEAST_COMMITS or commits[-1].from_timestamp - commits[0].from_timestamp < STALL_MS:
         return

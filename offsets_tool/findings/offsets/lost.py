@@ -12,7 +12,7 @@ from offsets_tool.expiry.rows import ExpiryRow
 from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found, place_text
 from offsets_tool.findings.group_rows import GroupRows
-from offsets_tool.findings.offsets.said_removals import as_said
+from offsets_tool.findings.offsets.stated_removals import with_stated_causes
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.runs import runs
 from offsets_tool.findings.sentences import SAID, at_time, count, named, of_topics, only
@@ -92,7 +92,7 @@ _CHECKS: Final = 2
 
 
 class Restart(NamedTuple):
-    """Where a group began again after a loss, summed up over partitions; offsets of the topics."""
+    """Where a group began again after its offsets were removed, summed up over partitions, in offsets of the topics."""
 
     partitions: int
     read_again: int
@@ -104,29 +104,31 @@ class Restart(NamedTuple):
 
 @finder(EXPIRED, DELETED, TOPIC_DELETED, GROUP_DELETED, LOST)
 def find_lost_offsets(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
-    """Yield a finding for each loss: what went of one topic for one cause, or with the group."""
-    lost, lines = as_said([row for row in rows.removed if row.cause not in _NOT_LOST], context.server_log)
-    for together in _losses(lost):
-        yield _loss(rows, together, [lines[row.log_offset] for row in together if row.log_offset in lines])
+    """Yield a finding for each removal of offsets together: of one topic for one cause, or with the whole group."""
+    lost, lines = with_stated_causes(
+        [row for row in rows.removed if row.cause not in _NOT_LOST], context.server_log
+    )
+    for together in _removed_together(lost):
+        yield _finding(rows, together, [lines[row.log_offset] for row in together if row.log_offset in lines])
 
 
-def _losses(lost: list[ExpiryRow]) -> Iterator[list[ExpiryRow]]:
-    """Yield what went together, by the log offset of the first."""
+def _removed_together(lost: list[ExpiryRow]) -> Iterator[list[ExpiryRow]]:
+    """Yield lists of offsets that were removed together, sorted by the log offset of each list's first."""
     by_cause = sorted(lost, key=_of_one_cause)
     losses = [
         part
         for _, some in groupby(by_cause, _of_one_cause)
-        for part in runs(sorted(some, key=_place), _is_next)
+        for part in runs(sorted(some, key=_log_offset), _is_next)
     ]
     yield from sorted(losses, key=lambda loss: loss[0].log_offset)
 
 
 def _of_one_cause(row: ExpiryRow) -> tuple[str, str]:
-    """Return what removals of one loss share: the cause, and the topic unless the whole group went."""
+    """Return what rows removed together share: the cause, and the topic unless the whole group was removed."""
     return row.cause or "", "" if row.cause == Cause.GROUP_DELETED else row.topic
 
 
-def _place(row: ExpiryRow) -> int:
+def _log_offset(row: ExpiryRow) -> int:
     return row.log_offset
 
 
@@ -137,7 +139,7 @@ def _is_next(before: ExpiryRow, row: ExpiryRow) -> bool:
     return row.removed_at - before.removed_at <= _CHECKS * row.check_interval_ms
 
 
-def _loss(rows: GroupRows, lost: list[ExpiryRow], lines: list[ServerLine]) -> Finding:
+def _finding(rows: GroupRows, lost: list[ExpiryRow], lines: list[ServerLine]) -> Finding:
     first = lost[0]
     cause = Cause(first.cause or Cause.UNKNOWN)
     restart = _restart(rows, lost)
@@ -149,7 +151,7 @@ def _loss(rows: GroupRows, lost: list[ExpiryRow], lines: list[ServerLine]) -> Fi
     return found(
         kind,
         rows,
-        Places(_places(lost, restart), first.removed_at, lost[-1].removed_at),
+        Places(_log_offsets(lost, restart), first.removed_at, lost[-1].removed_at),
         _title(rows.group, lost, causes, is_said=len(lines) == len(lost)) + _began_again(restart, first),
         confidence=confidence,
         lines=lines,
@@ -164,7 +166,7 @@ def _loss(rows: GroupRows, lost: list[ExpiryRow], lines: list[ServerLine]) -> Fi
 def _hurts(rows: GroupRows, restart: Restart | None, cause: Cause, lost: ExpiryRow) -> bool:
     """Return whether records were read again, or skipped as far as one can tell.
 
-    A client that never joins may have been there all the time, and have read what it is ahead.
+    A client that never joins the group may have read on all the time: that its offset is ahead proves no skip.
     """
     if restart is None or restart.is_read_on or cause in _MEANT:
         return False
@@ -174,14 +176,14 @@ def _hurts(rows: GroupRows, restart: Restart | None, cause: Cause, lost: ExpiryR
 
 
 def removal_reason(row: ExpiryRow) -> str:
-    """Return by what an offset was removed: "expired (retention 7d)", "perhaps they expired, or somebody deleted them"."""
+    """Return the cause of a removal in words: "expired (retention 7d)", "perhaps they expired, or somebody deleted them"."""
     return _reason(
         _causes(row, row.alternatives, Confidence(row.confidence or "ambiguous")), row.retention_ms
     )
 
 
 def _causes(row: ExpiryRow, alternatives: tuple[str, ...], confidence: Confidence) -> tuple[Cause, ...]:
-    """Return the cause, and the others that are told beside it, where several fit."""
+    """Return the cause, followed by the alternatives that a title names, where several fit."""
     cause = Cause(row.cause or Cause.UNKNOWN)
     return (cause, *map(Cause, alternatives)) if confidence is Confidence.AMBIGUOUS else (cause,)
 
@@ -204,8 +206,8 @@ def _title(group: str, lost: list[ExpiryRow], causes: tuple[Cause, ...], *, is_s
     return f"Group {named(group)} lost {what}{at_time(lost[0].removed_at)}: {reason}"
 
 
-def _places(lost: list[ExpiryRow], restart: Restart | None) -> tuple[int, ...]:
-    """Return the places of the tombstones first, then of what went, then of the first commit after it."""
+def _log_offsets(lost: list[ExpiryRow], restart: Restart | None) -> tuple[int, ...]:
+    """Return log offsets as evidence: a tombstone, the first commit afterwards, the other tombstones, the removed commits."""
     own = place_text(lost[0].log_partition, 0).removesuffix("0")
     texts = [text for row in lost for text in row.evidence if text.startswith(own)]
     before = [int(text.removeprefix(own)) for text in texts]
@@ -227,14 +229,14 @@ def _restart(rows: GroupRows, lost: list[ExpiryRow]) -> Restart | None:
         -sum(each for each in moved if each < 0),
         sum(each for each in moved if each > 0),
         min((after for _, after in pairs), key=lambda row: row.from_log_offset),
-        all(_is_of_then(rows, row, after) for row, after in pairs),
+        all(_was_member_before(rows, row, after) for row, after in pairs),
     )
 
 
-def _is_of_then(rows: GroupRows, lost: ExpiryRow, after: OffsetHistoryRow) -> bool:
-    """Return whether the owner at a commit after the loss was a member before it, and so had its position in mind.
+def _was_member_before(rows: GroupRows, lost: ExpiryRow, after: OffsetHistoryRow) -> bool:
+    """Return whether the owner at a commit after the removal was a member before it, and so knew its position.
 
-    If the group has rebalanced in between, it may have asked for the offset: then one behind the lost one was read again.
+    If the group has rebalanced in between, it may have asked for the offset: then a lower one means that records were read again.
     """
     of_member = rows.by_member.get(after.member_id or "", [])
     if not any(row.from_log_offset < lost.log_offset for row in of_member[:1]):
@@ -244,7 +246,7 @@ def _is_of_then(rows: GroupRows, lost: ExpiryRow, after: OffsetHistoryRow) -> bo
 
 
 def _number(rows: GroupRows, log_offset: int) -> tuple[int | None, int | None]:
-    """Return the group's generation, or its epoch, at a place; a member asks for offsets when it is given partitions."""
+    """Return the group's generation and epoch at a log offset: when they change, members may ask for offsets."""
     group = rows.state_at(log_offset)
     return (None, None) if group is None else (group.generation, group.assignment_epoch)
 

@@ -1,6 +1,6 @@
 """Did committed offsets move back, or by a leap ahead, and who moved them: a member, an admin, a client beside the group?
 
-Who can have made a commit is known to findings.committers; here it is told what moved, how far, and how sure that is.
+findings.committers decides who can have made a commit; here is decided what moved, how far, and how sure that is.
 """
 
 from collections.abc import Iterator
@@ -72,7 +72,7 @@ class _Move(NamedTuple):
 
 @finder(RESET, REWIND, JUMP)
 def find_moves(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
-    """Yield a finding for what was moved at one instant: by one request all of its commits have one time."""
+    """Yield a finding for all offsets that were moved by one request, whose commits have the same time."""
     moves = sorted(_moves(rows), key=lambda move: move.row.from_log_offset)
     series = [move for move in moves if move.is_series]
     if series:
@@ -118,7 +118,7 @@ def _moves(rows: GroupRows) -> Iterator[_Move]:
 
 
 def _with_series(outside: list[_Move]) -> Iterator[_Move]:
-    """Yield the commits of one partition that came from outside; those that only go on, often enough, as a series."""
+    """Yield the commits of one partition from outside the group; mark those as a series that only move on, if they are many."""
     for is_ahead, some in groupby(outside, lambda move: (move.row.delta or 0) > 0):
         run = list(some)
         is_series = is_ahead and len(run) >= SERIES
@@ -132,7 +132,7 @@ def _move(rows: GroupRows, row: OffsetHistoryRow) -> _Move:
 
 
 def _is_reset(move: _Move) -> bool:
-    """Return whether it comes from outside of a group that had members before; a transaction needs no member."""
+    """Return whether a move comes from outside of a group that had members before; commits of transactions need no member."""
     return _is_from_outside(move) and move.row.begin_cause == OffsetBeginCause.COMMIT
 
 
@@ -197,7 +197,7 @@ def _back_often(rows: GroupRows, requests: list[list[_Move]]) -> Finding:
 
 
 class _Judged(NamedTuple):
-    """What some commits are, how sure that is, and what else they can be."""
+    """The kind of finding for some commits, its confidence, and its alternatives."""
 
     kind: FindingKind
     confidence: Confidence = Confidence.CERTAIN
@@ -205,7 +205,7 @@ class _Judged(NamedTuple):
 
 
 def _judged(moves: list[_Move]) -> _Judged:
-    """Return what the commits are that one request made."""
+    """Return the judgement on the commits of one request."""
     move = moves[0]
     if _is_reset(move):
         # An admin's commit has no leader epoch (kafka-consumer-groups); a client that reads commits its own.

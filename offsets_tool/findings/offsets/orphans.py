@@ -1,4 +1,4 @@
-"""Are there offsets that nobody is answered with: of a group that was deleted and left them, or that another copy lacks?"""
+"""Are there offsets that no group is answered with: left behind by a deleted group, or missing in another copy?"""
 
 from collections.abc import Iterator
 from typing import Final

@@ -27,7 +27,7 @@ class _Change(NamedTuple):
 
 @finder(RECREATED)
 def find_recreated(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
-    """Yield a finding for each time that commits of a topic went over to another id."""
+    """Yield a finding for each time that commits of a topic changed to another topic id."""
     latest: dict[str, OffsetHistoryRow] = {}
     for row in sorted(rows.offsets, key=lambda row: row.commit_log_offset):
         before = latest.get(row.topic)

@@ -83,7 +83,7 @@ def _is_owned(rows: GroupRows, at: TopicPartition) -> bool:
 
 
 def _standing(at: TopicPartition, commits: Sequence[OffsetHistoryRow], context: LogContext) -> _Stall | None:
-    """Return how the partition stands still at the end of the log; None if it moved lately, for its pace."""
+    """Return the stall of a partition at the end of the log; None if it moved lately, measured by its pace."""
     run = next(_runs(at, commits[::-1]), None)
     if (
         run is None

@@ -68,7 +68,7 @@ class Aborted(NamedTuple):
 
     @property
     def is_taken_over(self) -> bool:
-        """Whether a producer of an epoch that only a new one gets went on."""
+        """Whether the next transaction is of an epoch that only another producer of the same transactional id gets."""
         return self.after is not None and (
             self.after.producer_epoch - self.row.producer_epoch >= RAISED_TWICE
             or self.after.producer_epoch < self.row.producer_epoch
@@ -76,7 +76,7 @@ class Aborted(NamedTuple):
 
     @property
     def is_taken_over_soon(self) -> bool:
-        """Whether that producer's commits followed the marker closely."""
+        """Whether another producer took over, and its commits followed the marker closely."""
         after = self.after
         return (
             self.is_taken_over
@@ -102,7 +102,7 @@ def find_aborted_transactions(rows: GroupRows, context: LogContext) -> Iterator[
 
 
 def _is_by_coordinator(aborted: Aborted, is_doubtful: bool) -> bool:
-    """Return whether the records speak for the coordinator, and not for the application."""
+    """Return whether, by the records, the coordinator aborted the transaction, and not the application."""
     is_abandoned = aborted.is_taken_over or aborted.silence > SILENCE_MS
     return aborted.row.is_epoch_raised and (is_abandoned or not is_doubtful)
 
@@ -119,7 +119,7 @@ def _line(server_log: ServerLog, row: TransactionRow, is_doubtful: bool) -> Serv
 
 
 def _plain(transactions: Sequence[TransactionRow]) -> set[int]:
-    """Return the places of transactions below version 2: a later marker of their producer has the producer's own epoch.
+    """Return the first log offsets of transactions below version 2: a later marker of their producer has the producer's own epoch.
 
     Producers go over to version 2 and not back: so what came before such a marker was below it too.
     """
@@ -170,9 +170,9 @@ def _by_coordinator(rows: GroupRows, aborted: Aborted, is_doubtful: bool, line: 
 
 
 def _judged(aborted: Aborted) -> tuple[FindingKind, FindingKind, Confidence]:
-    """Return what it was, what it can have been too, and how sure: what is younger than any timeout was fenced.
+    """Return the kind of an abort, an alternative, and the confidence; one younger than any timeout was fenced.
 
-    A producer that died and came back fences its own transaction: what another went on with had not surely timed out.
+    A producer that died and came back fences its own transaction, so an abort with a successor need not be a timeout.
     """
     if aborted.is_taken_over_soon and aborted.age < TIMEOUT_MS:
         likely = aborted.age < SILENCE_MS

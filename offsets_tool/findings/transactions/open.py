@@ -68,7 +68,7 @@ def _open(rows: GroupRows, row: TransactionRow, newest_at: int | None) -> Findin
 
 
 def _held_back(rows: GroupRows, row: TransactionRow) -> str:
-    """Return how much of the log no compaction and no committed read gets past."""
+    """Return a text on how many offsets lie behind the first record, past which neither compaction nor committed reads get."""
     if rows.end is None or rows.end - row.last_log_offset <= 1:
         return ""
     return f", and {count(rows.end - row.first_log_offset, 'offset')} of the log behind its first record"

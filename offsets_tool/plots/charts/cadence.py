@@ -1,6 +1,6 @@
-"""When and how often commits were written: a heat map with a lane for each group or partition, and all of them together above.
+"""A heat map of commits over time, with a lane for each group or partition, and one for all of them above.
 
-Bins of time have one length. A bin without commits is zero and says so: it is no gap in what is known.
+Bins of time have one length. A bin without commits is drawn as zero, not as a gap.
 """
 
 from bisect import bisect_right
@@ -65,7 +65,7 @@ def group_cadence_picture(scene: GroupScene) -> Picture | None:
 def heat_map(
     times: Mapping[str, Sequence[int]], axis: TimeAxis, thing: str
 ) -> tuple[list[AnyPanel], DataSets]:
-    """Return the panels of a heat map, and their data: all times above, and those of the lanes that have the most."""
+    """Return the panels of a heat map and their data: one panel for all times, below it the lanes with the most times."""
     bins = axis.bins(_BINS)
     begins = [begin for begin, _ in bins]
     busiest = set(sorted(times, key=lambda lane: -len(times[lane]))[:MOST_LANES])
@@ -134,7 +134,7 @@ def _cells(lanes: Sequence[str], thing: str, axis: TimeAxis, most: int) -> alt.L
 
 
 def cadence_sentence(times: Mapping[str, Sequence[int]], axis: TimeAxis, thing: str) -> str:
-    """Return what a heat map shows in words: how many commits, the busiest bin, how long the longest silence was."""
+    """Return the sentence below a heat map: how many commits, the busiest bin, the longest silence."""
     every = sorted(at for some in times.values() for at in some)
     bins = axis.bins(_BINS)
     counts = _counts(every, [begin for begin, _ in bins])
@@ -153,7 +153,7 @@ def cadence_sentence(times: Mapping[str, Sequence[int]], axis: TimeAxis, thing: 
 
 
 def topic_cadence_picture(times: Mapping[str, Sequence[int]]) -> Picture | None:
-    """Return the picture of when groups committed, from the times of their commits by the groups' labels; None without any."""
+    """Return the picture of when groups committed; `times` has the times of commits by the group's label. None without any."""
     axis = axis_of(at for some in times.values() for at in some)
     if axis is None:
         return None

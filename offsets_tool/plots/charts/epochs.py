@@ -1,4 +1,4 @@
-"""How members follow their group's epochs (KIP-848 and its kin): group epoch, target, the last of the members, and who is behind.
+"""The picture of epochs (KIP-848 and its kin): of the group, of its target assignment, of its slowest member, and who is behind.
 
 A member is behind while its epoch is below that of the target assignment.
 """
@@ -74,7 +74,7 @@ def _of_members(scene: GroupScene) -> Iterator[MemberHistoryRow]:
 
 
 def _late(scene: GroupScene, axis: TimeAxis) -> Iterator[LaneBar]:
-    """Yield from when to when a member was behind the target assignment, and by how many epochs."""
+    """Yield a bar for each time in which a member was behind the target assignment; its value says by how many epochs."""
     members = GroupMembers(scene.rows)
     targets = [row for row in scene.groups if row.assignment_epoch is not None]
     began = [row.from_log_offset for row in targets]
@@ -115,7 +115,7 @@ def _epochs(scene: GroupScene, axis: TimeAxis) -> Iterator[dict[str, Any]]:
 
 
 def _last_of(rows: Iterable[MemberHistoryRow], axis: TimeAxis) -> Iterator[LinePoint]:
-    """Yield the lowest epoch of all members, each time that it changes."""
+    """Yield a point each time that the lowest epoch among all members changes."""
     held: dict[str, int] = {}
     lowest: int | None = None
     changes: list[tuple[int, int, str, int | None]] = []

@@ -1,4 +1,4 @@
-"""How a group was over time: its state, its generation or epoch, and how many members it had, one panel below the other."""
+"""The picture of a group over time: its state, its generation or epoch, and its number of members, a panel for each."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -70,7 +70,7 @@ def _state_bars(rows: Sequence[GroupHistoryRow], axis: TimeAxis) -> list[LaneBar
 
 
 def _steps(rows: Sequence[GroupHistoryRow], field: str, axis: TimeAxis) -> list[dict[str, Any]]:
-    """Return a number of a group over time as data, with a step down to nothing where the group is not there."""
+    """Return a numeric field of a group over time as data for a step line, with a null where the group does not exist."""
     points: list[LinePoint] = []
     for row in rows:
         value = getattr(row, field)

@@ -58,13 +58,13 @@ def lag_picture(scene: GroupScene) -> Picture | None:
 
 
 def _peak(rows: Sequence[LagRow]) -> tuple[int, int]:
-    """Return the highest lag, and when it was first."""
+    """Return the highest lag of these rows, and a number that sorts the earliest such time first."""
     highest = max(rows, key=lambda row: row.lag or 0)
     return highest.lag or 0, highest.timestamp
 
 
 def _line(rows: Sequence[LagRow], label: str, axis: TimeAxis) -> Iterator[dict[str, Any]]:
-    """Yield a partition's line, in pieces `s` where nothing is known for longer than between its other points."""
+    """Yield the points of a partition's line; `s` numbers its pieces, which are apart where a gap is longer than usual."""
     silence = silence_of([row.timestamp for row in rows], axis.length)
     points = thinned([LinePoint(axis.clip(row.timestamp), row.lag or 0) for row in rows], _MOST_POINTS)
     piece = 0
@@ -76,7 +76,7 @@ def _line(rows: Sequence[LagRow], label: str, axis: TimeAxis) -> Iterator[dict[s
 def shares(
     by_place: _ByPlace, worst: Mapping[TopicPartition, str], rest: str, axis: TimeAxis
 ) -> list[dict[str, Any]]:
-    """Return by bin of time the highest lag of each of the worst partitions, and the sum of those of all others."""
+    """Return for each bin of time the highest lag of each of the worst partitions, and the sum over all others."""
     bins = axis.bins(_BINS)
     sums: dict[str, list[int]] = {label: [0] * len(bins) for label in (*worst.values(), rest)}
     for place, rows in by_place.items():

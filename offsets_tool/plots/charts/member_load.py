@@ -29,9 +29,9 @@ from offsets_tool.wire.times import is_time
 
 
 def member_load_picture(scene: GroupScene) -> Picture | None:
-    """Return the picture of what members held; None where the group had no members in the window."""
+    """Return the picture of how many partitions members held; None where the group had no members in the window."""
     axis = scene.axis
-    held = {} if axis is None else _held(scene, axis)
+    held = {} if axis is None else _partition_counts(scene, axis)
     if axis is None or not held:
         return None
     lanes = _lanes(held)
@@ -55,8 +55,8 @@ def member_load_picture(scene: GroupScene) -> Picture | None:
     )
 
 
-def _held(scene: GroupScene, axis: TimeAxis) -> dict[str, list[LaneBar]]:
-    """Return by the name of each member how many partitions it held, from when to when."""
+def _partition_counts(scene: GroupScene, axis: TimeAxis) -> dict[str, list[LaneBar]]:
+    """Return by member label its bars, whose values are how many partitions the member held."""
     members = GroupMembers(scene.rows)
     found: dict[str, list[LaneBar]] = {}
     for row in scene.rows.members:
@@ -69,7 +69,7 @@ def _held(scene: GroupScene, axis: TimeAxis) -> dict[str, list[LaneBar]]:
 
 
 def _lanes(held: Mapping[str, Sequence[LaneBar]]) -> dict[str, Sequence[LaneBar]]:
-    """Return by label what a lane shows: each member alone if they are few, else those that always held as many as one."""
+    """Return by label the bars of each lane: one lane for each member, or where they are many for members with equal bars."""
     if len(held) <= MOST_LANES:
         return dict(held)
     alike: dict[tuple[tuple[int, int, str | int], ...], list[str]] = {}

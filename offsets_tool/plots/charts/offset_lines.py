@@ -1,4 +1,4 @@
-"""The picture of committed offsets over time: a panel for each of a few partitions; of many, all together and the oddest apart."""
+"""The picture of committed offsets over time: a panel for each partition, or of many, one for all and some for the oddest."""
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
@@ -53,13 +53,13 @@ def offset_picture(scene: GroupScene) -> Picture | None:
 
 
 def oddest(tracks: Sequence[Track]) -> list[Track]:
-    """Return the partitions that are shown apart of many: those that lost their offset or went back, the farthest first."""
+    """Return the partitions that get panels of their own among many: those that lost their offset or went back, the worst first."""
     odd = [track for track in tracks if track.backs or track.losses]
     return sorted(odd, key=lambda track: (-track.worst_back, -len(track.losses), track.place))[:APART]
 
 
 def together_data(tracks: Sequence[Track], axis: TimeAxis) -> list[dict[str, Any]]:
-    """Return how far partitions were since the first offset of each, at the end of each bin: the least, the middle, the most."""
+    """Return for each bin of time how far partitions had moved since their first offset: least, median and most."""
     steps = [_Steps(track) for track in tracks]
     rows: list[dict[str, Any]] = []
     for begin, end in axis.bins(_BINS):
@@ -81,7 +81,7 @@ def together_data(tracks: Sequence[Track], axis: TimeAxis) -> list[dict[str, Any
 
 
 class _Steps:
-    """A partition's offsets, asked for at one time after another."""
+    """A partition's offsets, to be asked for at ascending times."""
 
     def __init__(self, track: Track) -> None:
         self._times = [point.at for point in track.points]
@@ -89,7 +89,7 @@ class _Steps:
         self._first = next(offset for offset in self._offsets if offset is not None)
 
     def moved(self, at: int) -> int | None:
-        """Return how far it was from its first offset at a time; None while it had none."""
+        """Return how far the partition had moved from its first offset at a time; None while it had no offset."""
         number = bisect_right(self._times, at) - 1
         offset = self._offsets[number] if number >= 0 else None
         return None if offset is None else offset - self._first
@@ -114,7 +114,7 @@ def _together(number: int, axis: TimeAxis, *, has_axis: bool) -> alt.LayerChart:
 
 
 def panel_data(track: Track, number: int) -> DataSets:
-    """Return the data sets of one partition's panel: its line, what held in silences, steps back, losses."""
+    """Return the data sets of one partition's panel: its line, offsets held in silences, steps back, and removals."""
     holds = list(track.holds())
     sets = {
         "line": list(_line(track)),
@@ -182,7 +182,7 @@ def _panel(track: Track, number: int, panels: int, axis: TimeAxis) -> alt.LayerC
 
 
 def _odd_layers(number: int, common: dict[str, Any], data: Collection[str]) -> Iterator[alt.Chart]:
-    """Yield what shows steps back and losses of a panel."""
+    """Yield the charts that mark steps back and removals in a panel."""
     if f"back{number}" in data:
         tooltip = [
             _TIME,

@@ -66,7 +66,7 @@ def partition_owners_picture(scene: GroupScene) -> Picture | None:
 
 
 def _owned(scene: GroupScene) -> dict[tuple[str, int], _Owned]:
-    """Return by topic (or subtopology) and partition who owned it in the window."""
+    """Return by topic (or subtopology) and partition its owners in the window."""
     axis = scene.axis
     if axis is None:
         return {}
@@ -115,7 +115,7 @@ def _lane_label(places: Sequence[tuple[str, int]], scene: GroupScene) -> str:
 def _owner_sets(
     bars: Sequence[LaneBar], lanes: Sequence[str], owners: Sequence[str], axis: TimeAxis
 ) -> DataSets:
-    """Return the bars, with the number of the owner for its name, and the names of owners by number."""
+    """Return two data sets: bars, in which a number stands for the owner, and the names of owners by number."""
     numbers = {owner: number for number, owner in enumerate(owners)}
     rows = [
         row | {"v": numbers[str(bar.value)]} | fitting(str(bar.value), bar, axis)

@@ -23,7 +23,7 @@ LOSSES: Final = (
 
 
 class TrackPoint(NamedTuple):
-    """A committed offset from a time on; None from when on there was none."""
+    """A committed offset, and from when on it held; the offset is None where it was removed."""
 
     at: int
     offset: int | None
@@ -35,7 +35,7 @@ class TrackPoint(NamedTuple):
 
     @property
     def back(self) -> int:
-        """How far it went back, in offsets; 0 if it did not."""
+        """How many offsets this commit went back; 0 if it did not."""
         return 0 if self.before is None or self.offset is None else self.before - self.offset
 
 
@@ -56,21 +56,21 @@ class Track:
 
     @property
     def backs(self) -> list[TrackPoint]:
-        """The commits that went back, in the window."""
+        """The commits in the window that went back."""
         return [point for point in self.points if point.back]
 
     @property
     def losses(self) -> list[TrackPoint]:
-        """Where the offset was lost, in the window."""
+        """The times in the window at which the offset was removed."""
         return [point for point in self.points if point.offset is None]
 
     @property
     def worst_back(self) -> int:
-        """How far it went back at once, in offsets; 0 if it did not."""
+        """The largest step back, in offsets; 0 if there was none."""
         return max((point.back for point in self.points), default=0)
 
     def segments(self) -> Iterator[list[TrackPoint]]:
-        """Yield the points between silences and losses; a silence is as long as the commits around do not explain."""
+        """Yield the points in runs that silences and removals separate; a silence is much longer than the usual pause."""
         silence = self._silence()
         run: list[TrackPoint] = []
         for point in self.points:
@@ -83,7 +83,7 @@ class Track:
             yield run
 
     def holds(self) -> Iterator[tuple[int, int, int]]:
-        """Yield from when to when the offset held without a commit in a silence, and which it was."""
+        """Yield begin, end and offset of each silence: a long time in which the offset held without a commit."""
         silence = self._silence()
         for point, after in pairwise((*self.points, TrackPoint(self.end, None))):
             if point.offset is not None and after.at > point.at:
@@ -97,7 +97,7 @@ class Track:
 
 
 def tracks_of(scene: GroupScene) -> list[Track]:
-    """Return the wanted partitions' committed offsets in the window, by topic and partition."""
+    """Return the tracks of the wanted partitions in the window, sorted by topic and partition."""
     by_place: dict[TopicPartition, list[OffsetHistoryRow]] = {}
     for row in scene.offsets:
         by_place.setdefault(TopicPartition(row.topic, row.partition), []).append(row)

@@ -1,6 +1,6 @@
-"""Transactions that committed a group's offsets, as spans from the first record to the marker, by producer; those open go on.
+"""The picture of transactions that committed a group's offsets: spans from first record to marker, in a lane for each producer.
 
-Where they are many, spans are those that are open or took the longest; how many ended when is counted of all of them below.
+Of many, only the open and the longest are drawn as spans; a panel below counts all by time and outcome.
 """
 
 from bisect import bisect_right
@@ -48,7 +48,7 @@ def transaction_picture(scene: GroupScene) -> Picture | None:
     is_many = len(data["spans"]) < len(rows)
     panels.append(_spans(lanes, axis, has_axis=not is_many))
     if is_many:
-        data["counts"] = counted(rows, axis)
+        data["counts"] = counts_by_time(rows, axis)
         panels.append(_counts(axis, max(row["b"] for row in data["counts"])))
     return Picture(
         "transactions",
@@ -63,7 +63,7 @@ def _end(row: TransactionRow, axis: TimeAxis) -> int:
 
 
 def _shown(rows: Sequence[TransactionRow], axis: TimeAxis) -> list[TransactionRow]:
-    """Return the spans that are drawn, in the order of the log: those that are open before others, and the longest first."""
+    """Return the transactions that are drawn as spans, in the order of the log; open and long ones are chosen first."""
     if len(rows) <= MOST_SPANS:
         return list(rows)
     open_rows = [row for row in rows if row.outcome == "open"]
@@ -92,8 +92,8 @@ def _span(row: TransactionRow, axis: TimeAxis) -> dict[str, Any]:
     }
 
 
-def counted(rows: Sequence[TransactionRow], axis: TimeAxis) -> list[dict[str, Any]]:
-    """Return how many transactions began in each bin of time, by outcome, stacked from `a` to `b`; none is zero."""
+def counts_by_time(rows: Sequence[TransactionRow], axis: TimeAxis) -> list[dict[str, Any]]:
+    """Return data for stacked bars: how many transactions of each outcome began in each bin of time, from `a` to `b`."""
     bins = axis.bins(_BINS)
     begins = [begin for begin, _ in bins]
     counts = Counter(

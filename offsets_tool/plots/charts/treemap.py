@@ -1,4 +1,4 @@
-"""Whose bytes a topic is made of: a rectangle for each group, as large as its share; the smallest together in one.
+"""The picture of a topic's bytes: a rectangle for each group, as large as its share; the smallest groups share one.
 
 Squarified: Bruls, Huizing, van Wijk, "Squarified Treemaps", 2000.
 """
@@ -38,7 +38,7 @@ class Rectangle(NamedTuple):
 
 
 def squarified(values: Sequence[float], width: float, height: float) -> list[Rectangle]:
-    """Return a rectangle for each of some positive values, as nearly square as one after another allows: best if they fall."""
+    """Return a nearly square rectangle for each of some positive values; squarest if they come in descending order."""
     scale = width * height / sum(values) if values else 0
     areas = [value * scale for value in values]
     found: list[Rectangle] = []
@@ -55,13 +55,13 @@ def squarified(values: Sequence[float], width: float, height: float) -> list[Rec
 
 
 def _worst(row: Sequence[float], side: float) -> float:
-    """Return how far from a square the worst rectangle of a row along a side is; 1 is a square."""
+    """Return the aspect ratio of the least square rectangle of a row along a side; 1 is a square."""
     total = sum(row)
     return max(side**2 * max(row) / total**2, total**2 / (side**2 * min(row)))
 
 
 def _laid(row: Sequence[float], left: Rectangle) -> tuple[list[Rectangle], Rectangle]:
-    """Return the rectangles of a row along the shorter side, and what is left beside it."""
+    """Return the rectangles of a row along the shorter side of `left`, and the rectangle that remains."""
     is_wide = left.x2 - left.x >= left.y2 - left.y
     side = left.y2 - left.y if is_wide else left.x2 - left.x
     thick = sum(row) / side
@@ -78,7 +78,7 @@ def _laid(row: Sequence[float], left: Rectangle) -> tuple[list[Rectangle], Recta
 
 
 class _Sized(NamedTuple):
-    """What one rectangle stands for."""
+    """A group, or several small ones, with the bytes that its rectangle stands for."""
 
     label: str
     kind: str
@@ -106,7 +106,7 @@ def size_picture(rows: Iterable[Row]) -> Picture | None:
 
 
 def _sized(rows: Iterable[Row]) -> Iterable[_Sized]:
-    """Yield what has bytes: of a group in several copies or log partitions, all of it together."""
+    """Yield each group with bytes once: bytes of several copies or log partitions are added up."""
     labels, found = Labels(), dict[tuple[str | None, str], list[int]]()
     for row in rows:
         sums = found.setdefault((row["group"], row["part"]), [0, 0, 0])
@@ -120,7 +120,7 @@ def _sized(rows: Iterable[Row]) -> Iterable[_Sized]:
 
 
 def size_text(size: int) -> str:
-    """Return bytes in the unit that leaves them three digits, as in 1.23 MB; thousands, not 1,024."""
+    """Return a size with three digits and a decimal unit: "1.23 MB", where a MB is 1,000,000 bytes."""
     value, unit = float(size), 0
     while value >= 999.5 and unit < len(_UNITS) - 1:
         value, unit = value / 1000, unit + 1

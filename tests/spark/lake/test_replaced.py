@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from offsets_tool.lake.tables import LAG
 from spark.lake.parquet import NewFile, TableWriter
-from spark.lake.replaced import ReplacedPlaces, Replacing, count_replaced, replace
+from spark.lake.replaced import ReplacedPartitions, Replacing, count_replaced, replace
 from spark.lake.scan import FileFacts
 
 LONG = "t" * 40
@@ -70,7 +70,7 @@ def test_partitions_of_topics_give_way(
     there = [facts(write(lake, rows), are_known=are_known) for rows in written]
     columns = {"topic": [t for t, _ in gone], "partition": [p for _, p in gone]}
     types = pa.schema([("topic", pa.string()), ("partition", pa.int32())])
-    replaced = [ReplacedPlaces("a", pa.table(columns, types))]
+    replaced = [ReplacedPartitions("a", pa.table(columns, types))]
     stays = [[row for row in rows if row[0] != "a" or row[1:] not in gone] for rows in written]
     assert count_replaced(lake, LAG, there, replaced) == sum(map(len, written)) - sum(map(len, stays))
     done: Replacing = replace(lake, LAG, there, replaced)

@@ -24,8 +24,8 @@ _NEW_PLACES = """
 import sys
 from pathlib import Path
 import pyarrow as pa
-from spark.derived.lag_news import new_places
-places = new_places(Path(sys.argv[1]), "c", 0, 0)
+from spark.derived.lag_news import new_partitions
+places = new_partitions(Path(sys.argv[1]), "c", 0, 0)
 print(places.num_rows, pa.default_memory_pool().max_memory())
 """
 

@@ -78,14 +78,14 @@ def test_a_partition_is_told_from_its_first_record(
 
 def test_a_name_or_other_rules_are_enough_without_new_records() -> None:
     there = known(row(1, unnamed_topic_ids=["id"]), row(2), row(1, cluster="d", unnamed_topic_ids=["id"]))
-    assert [each.place for each in plan("auto", [], there, {"c": {"id": "name"}})] == [("c", 1)]
+    assert [each.key for each in plan("auto", [], there, {"c": {"id": "name"}})] == [("c", 1)]
     assert len(plan("new", [], there, {})) == 3
 
 
 def test_what_a_partition_proved_is_so_for_all_of_its_cluster() -> None:
     there = known(row(1, rules="new", proving_log_offset=3), row(2), row(2, cluster="d"))
     new = [New("c", 2, 5, 100), New("c", 3, 4, 0), New("d", 2, 3, 100)]
-    assert [(each.place, each.rules, each.checkpoint) for each in plan("auto", new, there, {})] == [
+    assert [(each.key, each.rules, each.checkpoint) for each in plan("auto", new, there, {})] == [
         (("c", 2), Rules.NEW, "c-2"),
         (("c", 3), Rules.NEW, None),
         (("d", 2), None, "d-2"),

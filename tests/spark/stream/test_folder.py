@@ -54,23 +54,27 @@ def asked(folder: Path, lake: Path, every_ms: int | None = 100) -> tuple[StreamR
 
 
 def follow(
-    session: SparkSession, folder: Path, lake: Path, tell: Callable[[BatchDone], None], stop: threading.Event
+    session: SparkSession,
+    folder: Path,
+    lake: Path,
+    report: Callable[[BatchDone], None],
+    stop: threading.Event,
 ) -> None:
     how, request = asked(folder, lake)
-    stream(lambda: session, how, folder_source(watched_of(request), "c"), tell, stop)
+    stream(lambda: session, how, folder_source(watched_of(request), "c"), report, stop)
 
 
 def grow_until_done(
     growing: Growth, stop: threading.Event, done: list[BatchDone]
 ) -> Callable[[BatchDone], None]:
-    def tell(batch: BatchDone) -> None:
+    def report(batch: BatchDone) -> None:
         done.append(batch)
         try:
             next(growing)
         except StopIteration:
             stop.set()
 
-    return tell
+    return report
 
 
 def content(lake: Path) -> dict[str, list[Row]]:
@@ -103,11 +107,11 @@ def test_what_grows_is_in_the_lake_once(
     folder, lake, stop, done = tmp_path / "in", tmp_path / "lake", threading.Event(), list[BatchDone]()
     growing = growth(folder, seed=step, steps=3)
     next(growing)
-    tell = grow_until_done(growing, stop, done)
+    report = grow_until_done(growing, stop, done)
     with killed(step, before=before), pytest.raises(Killed):
-        follow(session, folder, lake, tell, stop)
+        follow(session, folder, lake, report, stop)
     assert not done
-    follow(session, folder, lake, tell, stop)
+    follow(session, folder, lake, report, stop)
     assert [each.batch for each in done] == [0, 1, 2]
     assert content(lake) == at_once(folder, tmp_path / "at once")
     ledger = rows(lake, "sources")

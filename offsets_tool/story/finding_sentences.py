@@ -1,4 +1,4 @@
-"""Findings as sentences of a story: the title, and in words how sure it is and what else it can have been.
+"""Findings as sentences of a story: the title, how sure the finding is, and what else it can have been.
 
 Titles and remedies are the findings' own; nothing is worded again here.
 """
@@ -31,7 +31,7 @@ def finding_text(finding: Finding) -> str:
 
 
 def finding_sentence(finding: Finding, times: Mapping[int, int]) -> Sentence:
-    """Return a finding at the place where it is found; `times` has those of records by their log offset, as far as known."""
+    """Return a finding as the sentence of its first record; `times` has the known times of records by their log offset."""
     at = times.get(finding.log_offset, finding.from_at)
     is_span = at is not None and finding.to_at is not None and finding.to_at > at
     return Sentence(
@@ -49,7 +49,7 @@ def finding_sentence(finding: Finding, times: Mapping[int, int]) -> Sentence:
     )
 
 
-def places_of(findings: Iterable[Finding], kinds: Iterable[str]) -> set[int]:
+def log_offsets_of(findings: Iterable[Finding], kinds: Iterable[str]) -> set[int]:
     """Return the log offsets that findings of these kinds name."""
     wanted = frozenset(kinds)
     return {

@@ -1,6 +1,6 @@
-"""What brokers' own logs say of removals: a line of the time, and of the group, partition or topic, states the cause.
+"""Take the causes of removals from brokers' own logs: from lines that agree in time and in group, partition or topic.
 
-A cause that records leave open is certain then. What no line tells stays as records explain it.
+A cause that records leave open becomes certain. Without a line, a removal keeps the causes that records suggest.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _EXPIRED: Final = (Cause.RETENTION, Cause.EXPIRE_TIMESTAMP, Cause.UNSUBSCRIBED_T
 """Causes of expiry: the line that the broker writes does not say which."""
 
 
-def as_said(
+def with_stated_causes(
     removed: Sequence[ExpiryRow], server_log: ServerLog
 ) -> tuple[list[ExpiryRow], dict[int, ServerLine]]:
     """Return removals with the causes that lines state, and these lines by the log offset of the removal."""
@@ -32,10 +32,14 @@ def as_said(
 
 
 def _line(row: ExpiryRow, server_log: ServerLog) -> ServerLine | None:
-    """Return the line that states why an offset was removed; none where an older broker says the same of deleted topics."""
+    """Return the line that states why an offset was removed; None where an older broker's line may mean a deleted topic too."""
     of = TopicPartition(row.topic, row.partition)
     line = server_log.removal(row.group, of, row.log_partition, row.removed_at)
-    if line is None or line.kind is not LineKind.OFFSETS_EXPIRED or server_log.tells_deleted_topics(line):
+    if (
+        line is None
+        or line.kind is not LineKind.OFFSETS_EXPIRED
+        or server_log.has_line_for_deleted_topics(line)
+    ):
         return line
     return None if Cause.TOPIC_DELETED in (row.cause, *row.alternatives) else line
 
