@@ -83,8 +83,8 @@ def copies_of(
     """
     states = _states(rows, list(sources))
     return {
-        log_partition: tuple(map(_lake_copy, sorted(found, key=attrgetter("name", "run"))))
-        for log_partition, found in states.items()
+        key: tuple(map(_lake_copy, sorted(found, key=attrgetter("name", "run"))))
+        for key, found in states.items()
         if not _is_one_log(found)
     }
 
@@ -95,8 +95,8 @@ def last_ingests(sources: Iterable[LakeRow]) -> dict[LogPartition, int]:
     for row in sources:
         if counts(row["kind"], row["fate"]) and row["records"] > row["misplaced_records"]:
             for number, _ in _last_offsets(row):
-                log_partition = row["cluster"], number
-                found[log_partition] = max(row["run"], found.get(log_partition, 0))
+                key = row["cluster"], number
+                found[key] = max(row["run"], found.get(key, 0))
     return found
 
 
@@ -107,13 +107,11 @@ def ends_before_retention(sources: Iterable[LakeRow]) -> dict[LogPartition, int]
     for row in sources:
         if counts(row["kind"], row["fate"]):
             for number, last in _last_offsets(row):
-                log_partition = row["cluster"], number
-                ends[log_partition] = max(
-                    _BEFORE_ALL if last is None else last, ends.get(log_partition, _BEFORE_ALL)
-                )
+                key = row["cluster"], number
+                ends[key] = max(_BEFORE_ALL if last is None else last, ends.get(key, _BEFORE_ALL))
                 if row["dropped_records"]:
-                    gone.add(log_partition)
-    return {log_partition: ends[log_partition] + 1 for log_partition in gone}
+                    gone.add(key)
+    return {key: ends[key] + 1 for key in gone}
 
 
 def _last_offsets(row: LakeRow) -> list[tuple[int | None, int | None]]:
@@ -130,9 +128,9 @@ def missing_offsets(
 
     `rows` are those of `copies`; `sources` those of `sources`.
     """
-    for log_partition, states in _states(rows, list(sources)).items():
+    for key, states in _states(rows, list(sources)).items():
         for state in {state.name: state for state in states if not state.is_archive}.values():
-            yield log_partition, state.name, missing_files(_files(state.parts), state.checkpoints.cleaned_to)
+            yield key, state.name, missing_files(_files(state.parts), state.checkpoints.cleaned_to)
 
 
 def _states(rows: Iterable[LakeRow], sources: Sequence[LakeRow]) -> dict[LogPartition, list[_State]]:
@@ -155,10 +153,7 @@ def _states(rows: Iterable[LakeRow], sources: Sequence[LakeRow]) -> dict[LogPart
         of_place = found.setdefault((row["cluster"], row["log_partition"]), {})
         if there:
             _add(of_place.setdefault(row["copy"], []), _state(row, there, stored))
-    return {
-        log_partition: [state for states in named.values() for state in states]
-        for log_partition, named in found.items()
-    }
+    return {key: [state for states in named.values() for state in states] for key, named in found.items()}
 
 
 def _add(states: list[_State], state: _State) -> None:

@@ -38,14 +38,7 @@ from spark.replay.plan import (
 )
 from spark.replay.rows import LakeRows
 from spark.replay.tasks import ReplayJob, WorkDone, replay_work
-from spark.replay.topic_ids import (
-    RECORD,
-    SUBSCRIPTIONS,
-    Named,
-    TopicIds,
-    damaged_log_partitions,
-    derived_names,
-)
+from spark.replay.topic_ids import RECORD, SUBSCRIPTIONS, Named, TopicIds, damaged_partitions, derived_names
 from spark.runtime.rows import Progress, StartSpark, is_little, of_units, untold
 
 
@@ -126,7 +119,7 @@ class _Replay:
         is_new = any(row["run"] > since[row["cluster"]] for row in self._sources)
         if not is_new and is_as_asked and not (lost or before or names.added):
             return Replayed(None, [], {}, self._notes)
-        self._notes += (replayed_from_start(*log_partition, why) for log_partition, why in lost.items())
+        self._notes += (replayed_from_start(*key, why) for key, why in lost.items())
         self._notes += set_aside_notes(row for row in self._sources if row["run"] > since[row["cluster"]])
         rows = LakeRows.now(self._root, self._sources)
         found = news(rows, since, self._start)
@@ -138,27 +131,17 @@ class _Replay:
             return Replayed(None, [], {}, self._notes)
         run = self._lake.next_run()
         done = self._replay(rows, work, run, names)
-        known = {
-            log_partition: row for log_partition, row in known.items() if log_partition not in self._failed
-        }
-        again = to_replay_again(
-            self._asked, known, {log_partition: each.row for log_partition, each in done.items()}
-        )
+        known = {key: row for key, row in known.items() if key not in self._failed}
+        again = to_replay_again(self._asked, known, {key: each.row for key, each in done.items()})
         if again:
             done |= self._replay_from_start(
-                rows,
-                [Work(*log_partition, 0, Rules.NEW, None, 0, 0) for log_partition in again],
-                done,
-                run,
-                names,
+                rows, [Work(*key, 0, Rules.NEW, None, 0, 0) for key in again], done, run, names
             )
-        now = {**known, **{log_partition: each.row for log_partition, each in done.items()}}
+        now = {**known, **{key: each.row for key, each in done.items()}}
         if named := self._derive_names(rows, now, names):
             done |= self._replay_from_start(rows, named, done, run, names)
         # What was replayed once more may have failed then.
-        done = {
-            log_partition: each for log_partition, each in done.items() if log_partition not in self._failed
-        }
+        done = {key: each for key, each in done.items() if key not in self._failed}
         if not done and self._failed == before:
             return Replayed(None, [], {}, self._notes, self._problems())
         return self._commit(run, done, names, latest(told))
@@ -170,19 +153,15 @@ class _Replay:
             since[cluster] = max(row["ingest_run"], since.get(cluster, 0))
         return since
 
-    def _copies_of(self, log_partitions: Iterable[LogPartition]) -> dict[LogPartition, tuple[LakeCopy, ...]]:
-        return {
-            log_partition: self._copies[log_partition]
-            for log_partition in log_partitions
-            if log_partition in self._copies
-        }
+    def _copies_of(self, keys: Iterable[LogPartition]) -> dict[LogPartition, tuple[LakeCopy, ...]]:
+        return {key: self._copies[key] for key in keys if key in self._copies}
 
     def _with_new_copies(self, known: Mapping[LogPartition, LakeRow]) -> Iterator[LogPartition]:
         """Yield the log partitions that have gained a copy since their last replay."""
-        for log_partition, copies in self._copies.items():
-            row = known.get(log_partition)
+        for key, copies in self._copies.items():
+            row = known.get(key)
             if row is None or max(copy.run for copy in copies) > row["ingest_run"]:
-                yield log_partition
+                yield key
 
     def _learn_from_caller(self, names: TopicIds, now: Mapping[LogPartition, LakeRow]) -> None:
         """Learn the names that the caller gives, for topic ids that an earlier replay could not name."""
@@ -196,18 +175,12 @@ class _Replay:
         """Learn names that the caller or else subscriptions give, and return the partitions to be replayed with them."""
         self._learn_from_caller(names, now)
         clusters = {
-            log_partition[0]
-            for log_partition, row in now.items()
-            if set(row["unnamed_topic_ids"]) - set(names.of(log_partition[0]))
+            key[0] for key, row in now.items() if set(row["unnamed_topic_ids"]) - set(names.of(key[0]))
         }
         if clusters:
-            damaged = damaged_log_partitions(self._sources)
-            sound = [
-                log_partition
-                for log_partition in now
-                if log_partition[0] in clusters and log_partition not in damaged
-            ]
-            whole = [Work(*log_partition, 0, None, None, 0, 0) for log_partition in sound]
+            damaged = damaged_partitions(self._sources)
+            sound = [key for key in now if key[0] in clusters and key not in damaged]
+            whole = [Work(*key, 0, None, None, 0, 0) for key in sound]
             begun = partial(of_units, self._start, is_here=_is_little(rows, whole))
             for named in derived_names(rows, sound, self._copies_of(sound), names, begun):
                 names.learn(*named, SUBSCRIPTIONS)
@@ -272,37 +245,32 @@ class _Replay:
     ) -> Replayed:
         files = [file for each in done.values() for file in each.files]
         rows = [each.row for each in done.values()]
-        rows += [
-            self._failed_row(log_partition, known.get(log_partition, {}), run)
-            for log_partition in self._failed
-        ]
+        rows += [self._failed_row(key, known.get(key, {}), run) for key in self._failed]
         files += self._write(TOPIC_NAMES, names.rows(run) if done else [])
         files += self._write(REPLAYS, [ReplayRow(**row) for row in rows])
-        self._lake.commit(
-            run, files, [Replaced(*log_partition, each.settled) for log_partition, each in done.items()]
-        )
+        self._lake.commit(run, files, [Replaced(*key, each.settled) for key, each in done.items()])
         self._forget_checkpoints(latest(self._lake.rows(REPLAYS)))
         counts = {table.name: sum(f.rows for f in files if f.table == table.name) for table in REPLAY.tables}
         self._notes += joined_notes((each.row for each in done.values()), self._copies)
         return Replayed(run, [dict(row) for row in rows], counts, self._notes, self._problems())
 
-    def _failed_row(self, log_partition: LogPartition, before: LakeRow, run: int) -> LakeRow:
+    def _failed_row(self, key: LogPartition, before: LakeRow, run: int) -> LakeRow:
         """Return the row of `replays` for a partition that failed: that of its last good replay, if any, with the problem."""
         return {
-            **never_replayed(*log_partition),
+            **never_replayed(*key),
             **before,
             "ingest_run": self._upto,
             "coordinator": self._asked,
             "records": 0,
-            "problem": self._failed[log_partition],
+            "problem": self._failed[key],
             "replayed_at": self._at,
             "run": run,
         }
 
     def _problems(self) -> tuple[str, ...]:
         return tuple(
-            f"{partition_text(*log_partition)} could not be replayed: {why}"
-            for log_partition, why in sorted(self._failed.items(), key=repr)
+            f"{partition_text(*key)} could not be replayed: {why}"
+            for key, why in sorted(self._failed.items(), key=repr)
         )
 
     def _write(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> list[NewFile]:

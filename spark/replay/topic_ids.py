@@ -103,7 +103,7 @@ def derived_names(
     return sorted(found)
 
 
-def damaged_log_partitions(sources: Iterable[Mapping[str, Any]]) -> set[LogPartition]:
+def damaged_partitions(sources: Iterable[Mapping[str, Any]]) -> set[LogPartition]:
     """Return the log partitions with misplaced or unreadable records, as rows of `sources` show them."""
     return {
         (row["cluster"], row["log_partition"])
