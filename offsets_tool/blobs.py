@@ -93,7 +93,7 @@ def consumer_subscription(data: bytes) -> embedded.ConsumerProtocolSubscription 
 
 
 def subscription_user_data(protocol: str, data: bytes) -> Message | None:
-    """Decode what an assignor added to a consumer's subscription; None if there is nothing, or nothing that reads.
+    """Decode the user data that an assignor added to a consumer's subscription; None if there is none, or none that reads.
 
     `protocol` is the assignor's name, `data` the whole subscription.
     """
@@ -115,7 +115,7 @@ def _classic_member(group: GroupMetadataValue, member: MemberMetadata, path: str
 
 
 def _read(path: str, format_: str, data: bytes, reader: Reader) -> Blob:
-    """Read a whole blob with a reader; bytes left over, and bytes that do not read, are its `problem`."""
+    """Return a blob that `reader` has decoded; its `problem` names bytes that are left over or cannot be read."""
     try:
         version, message = reader(data)
     except DecodeError as error:
@@ -200,7 +200,7 @@ def _consumer(path: str, protocol: str, data: bytes, cls: type) -> Iterator[Blob
 
 
 def _nothing(data: bytes) -> tuple[None, None]:
-    """Read nothing of opaque bytes, whose format nobody knows."""
+    """Return no format and no message, for bytes whose format is not known."""
     return None, None
 
 

@@ -47,7 +47,7 @@ _REMEDY: Final = "replay the log from its start without it, and save it again"
 
 
 class Observers(NamedTuple):
-    """What was derived from the same records beside the state: history, removals, facts of the log, transactions."""
+    """What observes the same records as the coordinator and is saved with it: history, removals, log facts, transactions."""
 
     history: History
     removals: RemovalLog
@@ -173,7 +173,7 @@ def _packed_history(saved: HistoryState) -> Packed:
 
 
 def _is_ahead(saved: HistoryState) -> bool:
-    """Return whether the coordinator has changes of groups or members that History has not taken in yet."""
+    """Return whether the coordinator has changes of groups or members that History has not handled yet."""
     return any(isinstance(change.subject, GroupOf | MemberOf) for change in saved.batch)
 
 

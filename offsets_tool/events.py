@@ -115,7 +115,7 @@ def decode(
 
 
 def decode_absence(absence: Absence) -> Event:
-    """Return the event that an absence stands for: the deletion of its key, right before the place by which the key was gone."""
+    """Return the event that an absence stands for: the deletion of its key, right before the offset `absent_by`."""
     record = LogRecord(
         source=absence.copy,
         log_partition=absence.log_partition,

@@ -1,6 +1,6 @@
-"""One row of each small table of the lake: copies, names, how far a replay came, ends, what other rows rest on.
+"""The rows of the lake's small tables: copies, topic names, replays, end samples, and the input of derived rows.
 
-Declared as those of records and files are (table_rows); rows of histories, lag and expiry stand beside their rules.
+They are declared as rows of records and files are (table_rows); rows of histories, lag and expiry are declared beside their rules.
 """
 
 from datetime import datetime

@@ -76,9 +76,9 @@ def _counts_to_name(fitting: tuple[int, ...], groups: int) -> tuple[tuple[int, .
 
 
 def likely_counts(fitting: tuple[int, ...], groups: int) -> tuple[int, ...]:
-    """Return those numbers that divide no greater one: where that fits, they fit too, and say nothing by it.
+    """Return the fitting numbers that divide no greater fitting number: where that one fits, its divisors fit too.
 
-    Few `groups` may fit the greater one by chance: of theirs, all.
+    Where there are few `groups`, which may fit the greater number by chance, return all.
     """
     if groups < _TELLING:
         return fitting
@@ -86,7 +86,7 @@ def likely_counts(fitting: tuple[int, ...], groups: int) -> tuple[int, ...]:
 
 
 def infer_partitions(places: Iterable[tuple[str, int]], highest: int = 0) -> tuple[int, ...]:
-    """Return each number of partitions, in order, under which every group lives in the log partition where it was seen.
+    """Return each number of partitions, in order, under which every group belongs to the log partition where it was found.
 
     `places` are groups with their log partitions, of which a thousand are looked at; `highest` is the highest log partition that
     was seen at all. Nothing fits where files lie under a number that is not theirs, or the topic was given more partitions.

@@ -74,7 +74,7 @@ class Header(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogRecord:
-    """One record where it stood in the log, key and value undecoded.
+    """One record with its position in the log, key and value undecoded.
 
     `source` is the file, archive or cluster it was read from. `batch` is None where the source keeps no batch headers
     (archives); then the facts below it that are not known are None.
@@ -107,10 +107,10 @@ class LogRecord:
 
 
 class Absence(NamedTuple):
-    """A key that a copy no longer has, though it covers the place where another copy still has a value of it.
+    """A key that a copy no longer has, though it covers the offset at which another copy still has a value of the key.
 
-    The cleaner takes a value away only for a newer record of its key. So the key was deleted, or written anew and then deleted,
-    after `last_offset` and before `absent_by`; what did it is in no copy any more.
+    The cleaner removes a value only for a newer record of its key. So the key was deleted, or written again and then deleted,
+    after `last_offset` and before `absent_by`; no copy has the record that did it.
     """
 
     log_partition: int | None
@@ -130,7 +130,7 @@ class Absence(NamedTuple):
 
 
 class Misplacement(NamedTuple):
-    """Why a batch, or a record of it, cannot stand where it says."""
+    """Why a batch, or a record of it, cannot have the offset that it says."""
 
     reason: str
     goes_back: bool
@@ -170,7 +170,7 @@ class Unreadable(NamedTuple):
 class BatchRead(NamedTuple):
     """One batch and all its records; `records` is empty and `unreadable` says why when the content cannot be read.
 
-    `misplaced` says why it, or the first such record of it, cannot stand where it says; each such record says so too.
+    `misplaced` says why the batch, or its first such record, cannot have the offset that it says; such records say so too.
     """
 
     batch: Batch

@@ -1,6 +1,6 @@
 """What a piece of evidence is and covers: record kinds and versions, gaps, compaction, epochs, beside the ledger's sums.
 
-Counts what it is shown, batch by batch and event by event; reads nothing and judges nothing.
+It counts the batches and events that it is called with; it reads nothing and judges nothing.
 """
 
 from collections import Counter

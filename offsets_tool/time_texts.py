@@ -1,6 +1,6 @@
 """Times and spans of time as text, as they are shown: ISO 8601 in UTC, and spans in their two largest units.
 
-How texts that people write are read is known by evidence.times and moment_texts.
+The other way, from texts that people write, is in evidence.times and moment_texts.
 """
 
 from datetime import UTC, datetime

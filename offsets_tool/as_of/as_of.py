@@ -63,7 +63,7 @@ class Cut:
         """Timestamp of the record that made the cut; None if no time is asked for, or the log does not go beyond it."""
 
     def holds(self, event: Event) -> bool:
-        """Return whether the event counts; give events in the order of their offsets."""
+        """Return whether an event lies before the moment; call this for all events in the order of their offsets."""
         timestamp = timestamp_of(event)
         if self._is_past(event.record.log_offset, timestamp):
             if self.time is not None and timestamp is not None and timestamp <= self.time:
@@ -92,7 +92,7 @@ class Cut:
 def timestamp_of(event: Event) -> int | None:
     """Return the record's time in epoch milliseconds; None where it has none.
 
-    Magic 0 has no timestamps: a commit's own time stands in, and records without one count as their neighbours do.
+    Magic 0 has no timestamps: a commit's own time replaces it there, and a record without one is as old as those around it.
     """
     timestamp = event.record.timestamp
     if timestamp != NO_TIMESTAMP:

@@ -35,7 +35,7 @@ class Coverage:
         self._own: set[str] = set()
 
     def observe(self, event: Event) -> None:
-        """Take in an event that counts."""
+        """Observe an event that lies before the moment."""
         self._reach(event.record.log_offset)
         self.next_offset = max(self.next_offset, event.record.log_offset + 1)
         if self.remembers:
@@ -43,7 +43,7 @@ class Coverage:
             self.observe_group_record(event)
 
     def observe_run(self, first: int, last: int, missing: int, proven_from: int) -> None:
-        """Take in events that count, from offset `first` to `last`, without looking at each.
+        """Observe all events from offset `first` to `last`, which lie before the moment, without looking at each.
 
         `missing` offsets between them have no record, the last of these right before `proven_from`. The caller adds their raw
         keys to `keys`, and gives records of groups to `observe_group_record`.
@@ -60,7 +60,7 @@ class Coverage:
             self._own.add(event.group)
 
     def observe_later(self, event: Event, end: int) -> None:
-        """Take in an event behind the moment, whose end offset is `end`."""
+        """Observe an event behind the moment, whose end offset is `end`."""
         if not self._after:
             self._after = True
             self._reach(min(end, event.record.log_offset))

@@ -30,7 +30,7 @@ class Compared(StrEnum):
 
 
 class Difference(StrEnum):
-    """How the second moment differs from the first."""
+    """How a subject differs between the first moment and the second."""
 
     APPEARED = "appeared"
     GONE = "gone"
@@ -40,7 +40,7 @@ class Difference(StrEnum):
 
 
 class _Subject(NamedTuple):
-    """What is compared; its order is that of the rows."""
+    """The subject that is compared at both moments; rows are in the order of their subjects."""
 
     group: str
     log_partition: int
@@ -92,7 +92,7 @@ def difference_rows(before: Snapshot, after: Snapshot, wanted: Wanted | None = N
 
 
 def _unproven_groups(snapshot: Snapshot) -> set[tuple[str, int]]:
-    """Return the groups of which a moment proves nothing, each with its log partition: nor are their members known."""
+    """Return the groups of which the snapshot proves nothing, not even their members, each with its log partition."""
     return {
         (subject.group, _number(p.log_partition))
         for p in snapshot

@@ -72,7 +72,7 @@ class NameFilter:
         return tuple(text for text in self.texts if not any(self.means(text, name) for name in found))
 
     def means(self, text: str, name: str) -> bool:
-        """Return whether this one of the texts matches the name."""
+        """Return whether `text`, one of the filter's texts, matches the name."""
         pattern = self._patterns.get(text)
         return name in _possible_names(text) or (
             pattern is not None and bool(pattern.match(visible(shown(name))))
@@ -102,7 +102,7 @@ class Wanted(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether more groups may be meant than are named."""
+        """Whether groups are asked for by a pattern, or not at all, so that more than the named ones may match."""
         return not self.groups or any(map(is_pattern, self.groups.texts))
 
     def has_group(self, group: str) -> bool:

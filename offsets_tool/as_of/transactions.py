@@ -1,7 +1,7 @@
-"""Transactions in the log, a row each: who, from where to where, how it ended, what is pending; and what open ones block.
+"""Transactions in the log, a row each: producer, first and last record, outcome, pending commits; and what open ones block.
 
 Whether an open transaction hangs (its coordinator has forgotten it) is not in this log; `age_ms` is the evidence for it. A marker
-whose producer left no data here has a row too: it wrote none, or compaction has removed it all.
+without data of its producer has a row too: the producer wrote none here, or compaction has removed it all.
 """
 
 from collections.abc import Iterator

@@ -60,7 +60,7 @@ def _attributes(group: Group | None) -> Row:
 
 
 def _details(p: PartitionSnapshot, group: Group | None) -> Row:
-    """Return fields beyond the common columns, such as the time of a classic group's state or a streams group's topology epoch."""
+    """Return the fields of a group beyond the common columns, such as a streams group's topology epoch; empty without a group."""
     topology = group.topology.data if group and group.topology else None
     return {
         "offsets": len(p.state.offsets.get(group.group, ())) if group else None,

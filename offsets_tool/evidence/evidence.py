@@ -159,7 +159,7 @@ class Evidence:
                 yield from self.shown(item)
 
     def items(self, source: Source, *, verify: bool = True) -> Iterator[Item]:
-        """Yield what a source holds, counted. Decode each item with `decoded`, or the ledger does not add up.
+        """Yield the batches and unreadable ranges of a source; decode each with `decoded`, or the ledger does not add up.
 
         `verify` False also reads batches whose CRC is wrong.
         """
@@ -170,7 +170,7 @@ class Evidence:
         self._close(self._ledger)
 
     def counted(self, source: Source) -> Iterator[Event]:
-        """Yield the events of a source, counted; sources may be read side by side."""
+        """Yield the events of a source and count them in its ledger; several sources may be read at the same time."""
         ledger = self._ledger_of(source)
         for item in source.read(ledger, True):
             self._count(item)
@@ -179,7 +179,7 @@ class Evidence:
         self._close(ledger)
 
     def through(self, source: Source, read: "Callable[..., Iterator[Read]]") -> Iterator[memoryview | Item]:
-        """Yield what a segment holds by the fast lane, counted: text, and items, as `items` has them, in place of the rest."""
+        """Read a segment by the fast lane and count it; yield the text that `read` printed, and the items left to the caller."""
         assert source.segment is not None
         self._ledger = self._ledger_of(source)
         for item in source.or_lost(read(source.segment, self._ledger, limits=source.limits), self._ledger):
@@ -194,7 +194,7 @@ class Evidence:
         self._close(self._ledger)
 
     def rows(self, source: Source, reader: "RowReader", *, is_counted: bool = True) -> "Iterator[RowsRead]":
-        """Yield what a segment holds as rows of Arrow; not counted where it is read once more."""
+        """Yield the records of a segment as rows of Arrow; `is_counted` is False where it is read once more."""
         from offsets_tool.columns.origin import Origin  # noqa: PLC0415 - with Arrow, where it pays
         from offsets_tool.columns.reading import RowsRead  # noqa: PLC0415
 
@@ -214,7 +214,7 @@ class Evidence:
                 self._unread(unreadable)
 
     def decoded(self, item: Item) -> Iterator[Event]:
-        """Yield the events of an item, counted."""
+        """Yield the events of an item, and count them in the ledger of the source that `items` reads."""
         for record in records_of(item):
             yield self._event(record, self._ledger)
 
@@ -225,7 +225,7 @@ class Evidence:
         return event
 
     def shown(self, item: Item) -> Iterator[Event]:
-        """Yield those events of an item that the filters let through; all are counted."""
+        """Yield the events of an item that the filters let through; the ledger counts the others too."""
         for event in filter(self.filters.matches, self.decoded(item)):
             self.has_shown = True
             yield event
@@ -244,7 +244,7 @@ class Evidence:
         return ledger
 
     def _close(self, ledger: Ledger) -> None:
-        """Keep the ledger of a source that was read; name batches that cannot stand where they say: they belong to no state."""
+        """Keep the ledger of a source that was read, and note its misplaced batches, which no replay uses."""
         self.ledgers.append(entry := ledger.entry())
         for found in entry.misplaced_ranges:
             self._misplaced += 1

@@ -1,6 +1,6 @@
-"""What the reading of evidence tells whoever asked, while it lasts: notes of one sentence, and how far it has come.
+"""Listeners hear of the reading of evidence while it lasts: notes of one sentence, and progress.
 
-The caller gives the listener and decides what becomes of both. Nothing here prints.
+The caller passes a listener and decides what becomes of both. Nothing here prints.
 """
 
 from typing import Protocol
@@ -10,29 +10,29 @@ class Listener(Protocol):
     """Hears notes and progress while evidence is read."""
 
     def note(self, text: str) -> None:
-        """Take one sentence for the person who asked."""
+        """Hear a note: one sentence for the person who asked."""
 
     def begin(self, size: int) -> None:
-        """Take the number of bytes that there are to read."""
+        """Hear that reading begins, of `size` bytes in all."""
 
     def advance(self, size: int) -> None:
-        """Take the number of bytes that were read since."""
+        """Hear that `size` more bytes were read."""
 
     def end(self) -> None:
-        """Learn that all is read; may come more than once."""
+        """Hear that everything is read; this may come more than once."""
 
 
 class Silent:
     """A listener for programs: the notes stay in `Evidence.notes`, and nobody waits for progress."""
 
     def note(self, text: str) -> None:
-        """Let the sentence pass."""
+        """Ignore the note."""
 
     def begin(self, size: int) -> None:
-        """Let the number pass."""
+        """Ignore the progress."""
 
     def advance(self, size: int) -> None:
-        """Let the number pass."""
+        """Ignore the progress."""
 
     def end(self) -> None:
-        """Let it pass."""
+        """Ignore the end."""

@@ -94,13 +94,13 @@ class Requests:
         return self._release is None or self._release >= since
 
     def _may_be_group(self, removal: TopicRemoval) -> bool:
-        """Return whether DeleteGroups can have: it removes all offsets of a group, with its record if there is one."""
+        """Return whether a DeleteGroups request can have made a removal: it removes all offsets of a group, and its record."""
         if not self._has(DELETE_GROUPS_FROM) or removal.left:
             return False
         return removal.group_deleted_at is not None or not (removal.is_new or _has_record(removal.group))
 
     def _may_be_offsets(self, removal: TopicRemoval) -> bool:
-        """Return whether OffsetDelete can have: the group has no members, or its consumers do not read the topic."""
+        """Return whether an OffsetDelete request can have made a removal: its group had no members that read the topic."""
         if not self._has(OFFSET_DELETE_FROM) or (removal.is_new and removal.group_deleted_at is not None):
             return False
         if removal.group is None or not removal.group.members:
@@ -111,7 +111,10 @@ class Requests:
         return of_consumers and not removal.is_read
 
     def _may_be_topic(self, removal: TopicRemoval) -> bool:
-        """Return whether the topic's deletion can have: it leaves no group an offset of it, and new coordinators keep groups."""
+        """Return whether the deletion of the topic can have made a removal.
+
+        It leaves no group an offset of the topic, and the new coordinator deletes no group with it.
+        """
         if not self._has(TOPIC_DELETION_FROM) or removal.is_left:
             return False
         if removal.is_new and removal.group_deleted_at is not None:

@@ -38,7 +38,11 @@ class TopicRemoval(NamedTuple):
 
 
 class LogEnd(NamedTuple):
-    """Facts known at the end of a log that hold for its removals: by default who wrote them, and from where on it is complete."""
+    """Facts known at the end of a log that hold for its removals.
+
+    `is_new`: the new coordinator wrote them, unless a removal says otherwise; `proven_from`: the offset from which on the log has
+    all records.
+    """
 
     is_new: bool
     proven_from: int

@@ -1,4 +1,4 @@
-"""Changes of one log partition as rows that hold from one record of the log to another, and who owned which partition when.
+"""Histories of one log partition: rows that hold from one record to another, and rows of who owned which partition when.
 
 Knows no sources, and no rules of expiry.
 """

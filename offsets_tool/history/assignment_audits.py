@@ -1,4 +1,4 @@
-"""Each assignment of a group held against its assignor: followed from change to change, a row for each generation or epoch.
+"""Audits of a group's assignments by the rules of its assignor, made change by change: a row for each generation or epoch.
 
 A classic group's record has all that its leader knew but the number of partitions. A target assignment of a consumer group is
 looked at when its epoch is written, together with the target before it; where the log has lost records, nothing is decided.
@@ -62,7 +62,7 @@ class AssignmentAuditRow(NamedTuple):
 
 
 class _Looked(NamedTuple):
-    """What an audit comes to, with what it looked at."""
+    """The audit of an assignment, with the assignor and the recorded assignment that it compared."""
 
     assignor: str | None
     recorded: Recorded
@@ -108,7 +108,7 @@ class AssignmentAudits:
         """By group, partitions that were assigned before."""
 
     def follow(self, change: Change) -> AssignmentAuditRow | None:
-        """Take in a change of a group or a member; return the audit of the assignment that it completes, if it does."""
+        """Observe a change of a group or member; return the audit of the assignment that it completes, None if of none."""
         subject = change.subject
         if change.is_anomaly or not isinstance(subject, GroupOf | MemberOf):
             return None
@@ -186,7 +186,7 @@ class AssignmentAudits:
         return _Looked(assignor, recorded, found)
 
     def _before(self, group: str) -> dict[str, frozenset[Partition]]:
-        """Return the target assignment before this one; a static member that came back has that of the member it replaced."""
+        """Return a group's previous target assignment, by member id; a static member that came back has its predecessor's."""
         targets = self._targets.get(group, _NO_TARGETS)
         members = self._state.members.get(group, {})
         instances = {member_id: client_of(member).instance_id for member_id, member in members.items()}
@@ -203,7 +203,7 @@ class AssignmentAudits:
 
 
 def _is_first(last: _Last, now: _Last) -> bool:
-    """Return whether an assignment is what a conversion made of the last: its number goes on where that of the group was."""
+    """Return whether an assignment was made by the group's conversion from another kind: its number shows that."""
     return now.kind is GroupKind.CLASSIC or now.number == last.number
 
 
@@ -251,7 +251,7 @@ def _audit_by_counts(
 
 
 def _asked_for(recorded: Recorded, counts: Mapping[str, int]) -> Subscriptions:
-    """Return the members with the topics that they ask for: an assignor is told of no others."""
+    """Return what an assignor is called with: the members, and partition counts of only the topics that they ask for."""
     given = Subscriptions(recorded.members, counts)
     return given._replace(counts={topic: counts[topic] for topic in given.topics})
 

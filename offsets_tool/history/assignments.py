@@ -1,7 +1,7 @@
-"""Who owned which partition, from when to when: rows of members' histories taken apart, and put together again by partition.
+"""Who owned which partition from when to when: rows of member_history, split and joined again by partition.
 
-A row goes on through generations and epochs as long as the member keeps the partition, and what it has still to give up it holds.
-Knows no replay: it is given the rows of a history, and the view `assignments` of a lake makes the same of the same rows.
+A row goes on through generations and epochs as long as the member keeps the partition; it keeps what it was asked to give up until
+it does. Knows no replay: it takes rows of a history. The view `assignments` of a lake makes the same rows of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -91,7 +91,7 @@ def assignment_rows(members: Sequence[MemberHistoryRow]) -> list[AssignmentRow]:
 
 
 def _end_of(member: MemberHistoryRow) -> _Write | None:
-    """Return with which write a row ended: Kafka takes what a member holds, and then the member, at one time."""
+    """Return the write (batch or time) with which a row ended: Kafka removes a member's assignment and the member in one write."""
     if member.to_timestamp is None or member.to_timestamp < 0:
         return None
     return member.group, member.log_partition, member.member_id, member.to_timestamp

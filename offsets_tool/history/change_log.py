@@ -1,7 +1,7 @@
-"""History as a list of happenings: what happened, to whom, what was before and what is after.
+"""History as a list of happenings, each with its subject and the subject's fields before and after.
 
-A batch at a time, so that a conversion is one happening and not a deletion and a creation, and a generation says who came and
-went. Decides nothing that the rows do not say already.
+It looks at a whole batch, so that a conversion is one happening, not a deletion and a creation, and a generation names the members
+that came and went. It adds nothing to what the rows say.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -104,7 +104,7 @@ def _by_subject(row_changes: Iterable[RowChange]) -> Iterator[_SubjectChange]:
 
 
 def _ended(before: LastingRow | None, row_change: RowChange) -> LastingRow | None:
-    """Return the row that held before a record, ended as the record's last change left its subject."""
+    """Return the row of a subject before a record, with the cause by which the record's last change ended it."""
     if before is None or row_change.before is None or row_change.after is not None:
         return before
     return before._replace(end_cause=row_change.before.end_cause)

@@ -44,7 +44,7 @@ def is_one_write(last: Change, batch_offset: int, timestamp: int) -> bool:
 
 
 class BatchOutcome:
-    """What the changes of one batch come to: groups deleted, written and converted, members written and replaced."""
+    """The outcome of all changes of one batch: groups deleted, written and converted, members written and replaced."""
 
     def __init__(self, batch: Sequence[Change]) -> None:
         self._gone: dict[str, Change] = {}

@@ -95,7 +95,7 @@ class History:
         return self._after_gap
 
     def observe_run(self, first: int, end: int, after_gap: int | None) -> None:
-        """Take in many records at once, as `observe_record` does one, before their changes.
+        """Observe many records at once, as `observe_record` does one, before their changes.
 
         `first` is their first offset, `end` the one after the last, `after_gap` the first offset behind a missing record between
         them.
@@ -109,47 +109,47 @@ class History:
         return self._owners.of(group, at, topic_id)
 
     def take_row(self, offset: OffsetOf) -> OffsetHistoryRow:
-        """Remove and return the row that holds for a committed offset, for the caller to go on with; KeyError without one."""
+        """Remove and return the open row of a committed offset, which the caller continues and puts back; KeyError without one."""
         row = self._open.pop(offset)
         assert isinstance(row, OffsetHistoryRow)
         return row
 
     def put_row(self, subject: OffsetOf | PendingOf, row: OffsetHistoryRow) -> None:
-        """Go on with the row of a commit from what the caller has made of it; call `flush` before."""
+        """Put an open row of a commit, effective or pending, back as the caller has continued it; call `flush` before."""
         self._open[subject] = row
 
     def is_next_of_write(self, batch_offset: int, timestamp: int) -> bool:
-        """Return whether a record of this batch and time was written at once with the changes that were taken in last."""
+        """Return whether Kafka wrote a record of this batch and time together with the changes that were observed last."""
         return bool(self._batch) and is_one_write(self._batch[-1], batch_offset, timestamp)
 
     def as_known(self, owner: Owner, commit: CommittedOffset) -> Owner:
-        """Return the owner of a commit as far as it is known: behind a missing record, it is unknown who was not an owner."""
+        """Return the owner of a commit; `is_known` is False where nobody owned it behind a missing record, which may name one."""
         if owner.member_id is None and self._after_gap is not None and commit.log_offset >= self._after_gap:
             return owner._replace(is_known=False)
         return owner
 
     def saved_state(self) -> HistoryState:
-        """Return what this History knows now; save it at once, since it shares what goes on changing."""
+        """Return the state of this history to save it; save it at once, because later changes are made to the same objects."""
         owners = self._owners.state
         return HistoryState(self._open, self._batch, self._made, self._next_offset, self._after_gap, owners)
 
     @property
     def settled(self) -> int:
-        """The log offset from which on rows that ended may still change, because their batch may go on."""
+        """The log offset below which rows that ended are final; the batch of later ends may go on and change these rows."""
         return self._batch[0].log_offset if self._batch else self._next_offset
 
     def observe_record(self, log_offset: int) -> None:
-        """Take in a record before its changes; behind a missing record, it is unknown who was not an owner.
+        """Observe a record before its changes; behind a missing record, the absence of an owner is not known.
 
-        Who never calls this says that the log is whole from offset 0 on. Owners that are found are right even so, because the
-        cleaner removes the oldest record of a key first.
+        Without this call, the log counts as complete from offset 0 on. Owners that are found are right in either case, because
+        the cleaner removes the oldest record of a key first.
         """
         if log_offset != self._next_offset and self._after_gap is None:
             self._after_gap = log_offset
         self._next_offset = log_offset + 1
 
     def observe_change(self, change: Change) -> tuple[HistoryRow, ...]:
-        """Take in a change; return the rows that ended with the batch before it."""
+        """Observe a change; return the rows that ended with the batch before it."""
         return _ended(self.row_changes(change))
 
     def flush(self) -> tuple[HistoryRow, ...]:
@@ -161,7 +161,7 @@ class History:
         return iter(self._open.values())
 
     def row_changes(self, change: Change) -> tuple[RowChange, ...]:
-        """Take in a change as `observe_change` does; return what each change of the batch before it ended and began."""
+        """Observe a change as `observe_change` does; return the rows that each change of the batch before it ended and began."""
         done: tuple[RowChange, ...] = ()
         if self._batch and not is_one_write(self._batch[-1], change.batch_offset, change.timestamp):
             done = self.flush_row_changes()

@@ -74,7 +74,7 @@ class TransactionLog:
         return list(self._complete)
 
     def observe(self, event: Event, changes: Sequence[Change]) -> None:
-        """Take in an event and its changes."""
+        """Observe an event and its changes; keep the rows of the transaction that it ends."""
         self._complete += ended_transactions(event, changes)
 
     def take_settled(self, before: int) -> list[TransactionRow]:

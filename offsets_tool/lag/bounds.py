@@ -25,7 +25,7 @@ class Bounds:
         self._commits: dict[TopicPartition, dict[int | None, list[CommitAt]]] = {}
 
     def add(self, log_partition: int | None, partition: TopicPartition, commit: CommitAt) -> None:
-        """Add a commit; those of one log partition come in their order. None stands for no log partition in particular."""
+        """Add a commit; commits of one log partition come in their order. `log_partition` None: of no particular log partition."""
         kept = self._commits.setdefault(partition, {}).setdefault(log_partition, [])
         last = kept[-1] if kept else None
         if (

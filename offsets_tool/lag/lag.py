@@ -1,7 +1,7 @@
 """Lag of a committed offset at a moment: how many offsets were between it and the end, at least and at most.
 
-Offsets, not records: transaction markers and what compaction took count too, as in Kafka's own tools. Never negative: what a commit
-is beyond the end stands apart. Source: LAG of kafka-consumer-groups, ListOffsets for both isolation levels.
+Offsets, not records: transaction markers and compacted records count too, as in Kafka's own tools. Never negative: how far a commit
+is beyond the end is a number of its own. Source: LAG of kafka-consumer-groups, ListOffsets for both isolation levels.
 """
 
 from enum import StrEnum
@@ -79,7 +79,7 @@ class EndsAtMoment(NamedTuple):
 
 
 def ends_at_moment(committed: CommitAt | None, ends: Ends, at: int) -> EndsAtMoment:
-    """Return the end of a partition at a moment (epoch milliseconds) and whether it is of the topic that was committed for.
+    """Return the end of a partition at a moment (epoch ms), and whether its topic was created anew since the commit.
 
     `committed` is the effective commit at that moment; None for a group that has committed nothing.
     """

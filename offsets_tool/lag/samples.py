@@ -1,6 +1,6 @@
-"""An end offset as somebody saw it: EndSample, what its fields are called in tables, and what commits say about the end.
+"""Samples of end offsets: EndSample, the names of its fields in tables, and the samples that follow from commits.
 
-An end that was not seen is None, never a guess. Times are epoch milliseconds. Knows no files.
+An end that was not observed is None, never a guess. Times are epoch milliseconds. Knows no files.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -107,8 +107,9 @@ def _offset(value: Json) -> int | None:
 
 
 def number(value: Json, highest: int) -> int:
-    """Return an integer between minus `highest` and `highest` from a cell of a table or a metric; ValueError with a sentence for
-    others.
+    """Return the integer in a cell of a table or a metric, between minus `highest` and `highest`.
+
+    ValueError, with a sentence, for any other value.
     """
     if isinstance(value, str) and len(value) > _LONGEST_NUMBER:
         raise ValueError(f"{value[:_LONGEST_NUMBER]}... is too long for a number")

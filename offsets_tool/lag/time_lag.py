@@ -1,7 +1,8 @@
 """Time lag: how long ago the record at the committed offset was written, which is the oldest that the group has not read.
 
-By interpolation over samples of the end, or from the record itself where its log is there. Outside of what was sampled there are
-bounds and, where the end grew, an estimate of low confidence; never an infinity, never NaN. 0 when nothing is left to read.
+It is interpolated between samples of the end, or read from the record itself where its log is present. Outside of the samples it
+has bounds and, where the end grew, an estimate of low confidence; it is never infinite or NaN. It is 0 when nothing is left to
+read.
 """
 
 from bisect import bisect_right

@@ -1,6 +1,6 @@
-"""What may be asked of a lake: its tables and views, what one row of each is, and which table must be made first.
+"""The tables and views that a query of a lake may name, what one row of each is, and which table must be made first.
 
-Knows no engine: who answers makes of it what its queries name.
+Knows no engine: spark.views and offsets_tool.sql create the tables and views that a query names.
 """
 
 import re

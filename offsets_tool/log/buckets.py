@@ -1,6 +1,6 @@
-"""Buckets and containers of object storage, by Arrow's file systems: made once, with what the environment says of credentials.
+"""Buckets and containers of object storage as Arrow's file systems, each made once, with the environment's credentials.
 
-Knows no more of a place than the scheme, the bucket and the key that its text has.
+Knows of a URI only its scheme, its bucket and its key.
 """
 
 import os
@@ -24,11 +24,11 @@ class Bucket(NamedTuple):
     base: str
 
     def name(self, path: PurePath) -> str:
-        """Return what the file system calls a place."""
+        """Return the name of a path in the bucket's file system."""
         return "/".join(filter(None, (self.base, *path.parts[2:])))
 
     def below(self, path: PurePath, *, is_deep: bool) -> "list[FileInfo]":
-        """Return what is in a folder, or (`is_deep`) in the folders in it too; nothing of a folder that is not there."""
+        """Return the entries of a folder, with `is_deep` those of all folders below it too; none if there is no such folder."""
         from pyarrow import fs  # noqa: PLC0415
 
         asked = fs.FileSelector(self.name(path), recursive=is_deep, allow_not_found=True)
@@ -38,13 +38,13 @@ class Bucket(NamedTuple):
 
 
 def bucket_of(path: PurePath) -> Bucket:
-    """Return the bucket of a place; errors as `refusals_of` has them."""
+    """Return the bucket of a path in storage; a SourceError or SetupError, as `refusals_of` raises, if it cannot be opened."""
     with refusals_of(path):
         return _bucket(path.parts[0].removesuffix(":"), path.parts[1])
 
 
 def s3_endpoint() -> str | None:
-    """Return the address of storage that speaks as S3 does, where the environment names one."""
+    """Return the address of S3-compatible storage that the environment names; None if it names none."""
     return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
 
 

@@ -1,8 +1,8 @@
 """Finds the segments of `__consumer_offsets` in any mix of files, folders and tars, on disk or in storage, in a fixed order.
 
-Every copy stays apart: two brokers' files of one partition are two segments with two sources. Other topics' partitions are
-never read. What cannot be looked into, of what was found beside other things (a broken tar, a closed
-folder), is a Segment that says why; of what was given itself, a SourceError. Knows nothing about what the files hold.
+Copies are not mixed: two brokers' files of one partition are two segments with two sources. Other topics' partitions are never
+read. A broken tar or closed folder that was found in a folder is a Segment that says why; one that the user named is a
+SourceError. Knows nothing about what the files hold.
 """
 
 import os
@@ -109,7 +109,7 @@ def _find_file(path: Path) -> Iterator[Segment]:
 
 
 def _followed_beside(segment: Segment, folder: Path, directory: PartitionDirectory) -> Segment:
-    """Return a file that was given itself, with what its partition's folder says of it."""
+    """Return a segment that the user named, with the next segment's offset, if its partition's folder can be listed."""
     try:
         beside = list(_segments_of(folder, directory, None))
     except SourceError:

@@ -25,7 +25,7 @@ def all_there(start: int, end: int) -> Sequence[Hole]:
 
 
 def reason_of(holes: Sequence[Hole]) -> str:
-    """Say what is missing in a range, from its holes: at least one."""
+    """Return a sentence on what is missing in a range, given its holes, of which there is at least one."""
     first = holes[0]
     others = f", and {len(holes) - 1} more such ranges" if len(holes) > 1 else ""
     return f"{first.reason} (bytes {first.start} to {first.end}){others}"

@@ -1,6 +1,6 @@
-"""What came in and where it went, per file: nothing is lost without a row.
+"""The ledger: accounts for every byte and record of each file that is read.
 
-Counts what the readers and the decoder report; reads nothing itself. An entry adds up when every byte is in a batch or in
+It counts what the readers and the decoder report; it reads nothing itself. An entry adds up when every byte is in a batch or in
 an unreadable range, and every record was decoded, kept raw with a reason, or is a control record.
 """
 
@@ -23,7 +23,7 @@ class Outcome(StrEnum):
 
 
 class MisplacedRange(NamedTuple):
-    """Batches next to each other in a file that cannot stand where they say, or with such records.
+    """Neighbouring batches of a file that are misplaced, or have misplaced records: their offsets cannot be right.
 
     `records` are the misplaced ones; the offsets are what the headers say; `reason` is that of the first.
     """
@@ -87,7 +87,7 @@ class LedgerEntry:
 
     @property
     def misplaced(self) -> MisplacedRange | None:
-        """The sums of all misplaced ranges, at the place of the first; None without any."""
+        """The sums of all misplaced ranges, with the position of the first; None without any."""
         return reduce(MisplacedRange.joined, self.misplaced_ranges) if self.misplaced_ranges else None
 
     @property
@@ -115,7 +115,7 @@ class _Range:
 
 
 class BatchRun(NamedTuple):
-    """Batches that follow each other, all of them where they say, summed up.
+    """The sums of batches that follow each other and are not misplaced.
 
     `offsets` and `timestamps`: least and greatest, if there are any.
     """
@@ -212,7 +212,7 @@ class Ledger:
         return found
 
     def _observe_batch(self, read: BatchRead) -> None:
-        """Note a batch's offsets; those of misplaced records are none of the file's."""
+        """Observe the offsets of a batch and its records; misplaced ones are counted, and are no offsets of the file."""
         batch = read.batch
         if read.misplaced is None:
             self._offsets.observe(batch.base_offset)

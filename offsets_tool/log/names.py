@@ -65,7 +65,7 @@ class Packing(StrEnum):
 
 
 class PartitionDirectory(NamedTuple):
-    """`fate` is delete, future or stray for a directory that Kafka renamed so, else empty."""
+    """The topic and partition in a directory's name; `fate` is delete, future or stray if Kafka renamed it so, else empty."""
 
     topic: str
     partition: int
@@ -73,7 +73,7 @@ class PartitionDirectory(NamedTuple):
 
 
 class SegmentName(NamedTuple):
-    """`base_offset` is None when the name is not one of Kafka's 20 digits."""
+    """The parts of a file's name; `base_offset` is None when the name does not begin with Kafka's 20 digits."""
 
     base_offset: int | None
     kind: SegmentKind

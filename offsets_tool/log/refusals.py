@@ -1,6 +1,6 @@
-"""What object storage says when it refuses or fails, as one sentence with a remedy; no key, token or request id is in it.
+"""Translates errors of object storage into one sentence with a remedy, without any key, token or request id.
 
-Goes by the words of Arrow's file systems for S3, Google's and Azure's storage, which have no types for it. Opens nothing.
+It goes by the words of Arrow's file systems for S3, Google's and Azure's storage, whose errors have no types. Opens nothing.
 """
 
 import re
@@ -21,7 +21,7 @@ _ENDPOINTS: Final = {"s3": " and AWS_ENDPOINT_URL", "gs": "", "abfs": ""}
 
 
 class _Refusal(NamedTuple):
-    """Words of an error, what they mean, and whether that is about this one place: then what is beside it can be read."""
+    """The words of an error, their meaning, and whether it is about one path only, so that other paths can be read."""
 
     words: re.Pattern[str]
     meaning: str
@@ -87,39 +87,39 @@ _REFUSALS: Final = (
 _CODE: Final = re.compile(r"AWS Error (\w+)|HTTP status (\d{3})")
 
 
-def refusal(place: str, error: Exception) -> OffsetsToolError:
-    """Return what an error of storage means: a SourceError where it is about this place alone, else a SetupError."""
-    said = str(error)
-    if (known := meant_refusal(place, said)) is not None:
+def refusal(path: str, error: Exception) -> OffsetsToolError:
+    """Return an error of storage as one of ours: a SourceError if it is about this path only, else a SetupError."""
+    words = str(error)
+    if (known := meant_refusal(path, words)) is not None:
         return known
-    code = _CODE.search(said)
+    code = _CODE.search(words)
     shown = next(filter(None, code.groups())) if code else type(error).__name__
-    return SetupError(f"{place}: the storage failed ({shown}); run the same command again")
+    return SetupError(f"{path}: the storage failed ({shown}); run the same command again")
 
 
-def meant_refusal(place: str, said: str) -> OffsetsToolError | None:
-    """Return the error that the words of an error stand for; None if nobody knows them."""
-    scheme = place.partition(":")[0]
+def meant_refusal(path: str, words: str) -> OffsetsToolError | None:
+    """Return the error that the words of another program's error mean: a SourceError or SetupError; None for unknown words."""
+    scheme = path.partition(":")[0]
     for each in _REFUSALS:
-        if each.words.search(said):
+        if each.words.search(words):
             reason = each.meaning.format(
                 credentials=CREDENTIALS.get(scheme, "them"), endpoint=_ENDPOINTS.get(scheme, "")
             )
-            return SourceError(place, reason) if each.is_of_path else SetupError(f"{place}: {reason}")
+            return SourceError(path, reason) if each.is_of_path else SetupError(f"{path}: {reason}")
     return None
 
 
 @contextmanager
-def refusals_of(place: PurePath) -> Iterator[None]:
-    """Turn what storage raises inside of a `with` block into an error that says it; a missing key stays a FileNotFoundError.
+def refusals_of(path: PurePath) -> Iterator[None]:
+    """Turn errors of storage inside of a `with` block into SourceErrors and SetupErrors, but for a FileNotFoundError.
 
-    What a place on disk raises stays as it is.
+    Errors of a path on disk stay as they are.
     """
     try:
         yield
     except FileNotFoundError:
         raise
     except (OSError, ValueError, NotImplementedError) as error:
-        if "://" not in str(place):
+        if "://" not in str(path):
             raise
-        raise refusal(str(place), error) from None
+        raise refusal(str(path), error) from None

@@ -113,7 +113,7 @@ def batches_with(
 
 
 def _has_any(batch: Batch, ordered: Sequence[int]) -> bool:
-    """Return whether a batch may have one of the offsets; what an old wrapper has only its content tells."""
+    """Return whether a batch may have one of the offsets; of a wrapper of magic 0 or 1, only the content would say more."""
     if batch.magic < 2 and batch.codec is not Codec.NONE:
         return True
     at = bisect_left(ordered, batch.base_offset)
@@ -140,9 +140,9 @@ def or_lost(items: Iterator[T], segment: Segment, ledger: Ledger) -> Iterator[T 
 
 
 class SegmentReading:
-    """One pass over a file or a range of it, for whoever reads its batches: the bytes, and where the range begins and ends.
+    """One pass over a file or a range of it: the bytes, and where the range begins and ends.
 
-    Before bytes are looked at they are fetched; the walker does that itself. A whole file is hashed for the ledger meanwhile.
+    The reader fetches bytes before it looks at them; the walker does that itself. A whole file is hashed for the ledger meanwhile.
     Parameters are those of `read_segment`.
     """
 

@@ -1,8 +1,8 @@
-"""Places in object storage (s3://, gs://, abfs://) beside those on disk: what they are, what they hold, their bytes by range.
+"""Paths in object storage (s3://, gs://, abfs://) that are used like paths on disk: kinds, listings, bytes by range.
 
-A StoredPath is a Path whose text is its URI, so whoever is handed one needs to know nothing more. Credentials and endpoints are
-found as Arrow's file systems find them, and never come by a URI: one that has any is refused, and never shown. On disk nothing of
-this is used, nor Arrow loaded. Knows nothing about logs and lakes.
+A StoredPath is a Path whose text is its URI, so callers need to know nothing more. Credentials and endpoints are found as Arrow's
+file systems find them, and never in a URI: one that has any is refused, and never shown. For paths on disk nothing of this is
+used, and Arrow is not loaded. Knows nothing about logs and lakes.
 """
 
 import os
@@ -39,7 +39,7 @@ _UNSAYABLE: Final = (
 
 
 class StoredPath(PosixPath):
-    """A place in object storage, as a Path: `s3://bucket/key`. It has neither links nor a folder that it is relative to."""
+    """The URI of an object or folder in object storage as a Path, such as `s3://bucket/key`; never relative, never a link."""
 
     __slots__ = ()
 
@@ -76,7 +76,7 @@ class StoredPath(PosixPath):
         return self.read_bytes().decode(encoding or "utf-8", errors or "strict")
 
     def write_bytes(self, data: Any) -> int:
-        """Put an object, which is complete or not there."""
+        """Write an object as a whole; return its size. If writing fails, there is no object."""
         bucket = bucket_of(self)
         with refusals_of(self), bucket.system.open_output_stream(bucket.name(self), compression=None) as file:
             file.write(data)
@@ -87,7 +87,7 @@ class StoredPath(PosixPath):
             bucket_of(self).system.delete_file(bucket_of(self).name(self))
 
     def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
-        """Return kind, size and time. FileNotFoundError if nothing is here; errors as `refusals_of` has them."""
+        """Return kind, size and time. FileNotFoundError if nothing has this path; other errors as `refusals_of` raises them."""
         return stored_at(self).stat()
 
     def exists(self, *, follow_symlinks: bool = True) -> bool:
@@ -101,7 +101,7 @@ class StoredPath(PosixPath):
 
 
 class StoredEntry(NamedTuple):
-    """What is at a place: a file (an object) with its size and time, or a folder (a prefix of keys)."""
+    """What a path in storage leads to: a file (an object) with its size and time, or a folder (a prefix of keys)."""
 
     path: StoredPath
     is_folder: bool
@@ -156,7 +156,7 @@ def has_known_scheme(path: str) -> bool:
 
 
 def real_path(path: str | os.PathLike[str]) -> str:
-    """Return the one name of a place: on disk its path without links, else its URI."""
+    """Return the name by which equal paths are equal: on disk the path without links, in storage the URI."""
     there = as_path(path)
     return str(there) if isinstance(there, StoredPath) else os.path.realpath(there)
 
@@ -167,14 +167,14 @@ def folder_around(folder: Path) -> Path:
 
 
 def stored_at(path: StoredPath) -> StoredEntry:
-    """Return what is at a place; FileNotFoundError if nothing is."""
+    """Return what a path in storage leads to; FileNotFoundError if it leads to nothing."""
     if (found := look_for(path)) is None:
         raise FileNotFoundError(2, "No such file or directory", str(path))
     return found
 
 
 def look_for(path: StoredPath) -> StoredEntry | None:
-    """Return what is at a place, None if nothing is. SourceError if there is no such bucket, or it may not be looked at."""
+    """Return what a path in storage leads to, None for nothing. SourceError if there is no such bucket, or no permission."""
     for top, tree in (_LISTINGS.get() or {}).items():
         if path == top:
             return StoredEntry(path, is_folder=True)
@@ -207,7 +207,7 @@ _LISTINGS: Final[ContextVar[dict[StoredPath, _Tree] | None]] = ContextVar("listi
 
 @contextmanager
 def one_listing() -> Iterator[None]:
-    """List what is asked for inside of a `with` block once, with all that is below it, and answer from that."""
+    """Inside of a `with` block, list each folder in storage once, with all folders below it, and answer from that listing."""
     around = _LISTINGS.get()
     token = _LISTINGS.set({} if around is None else around)
     try:
@@ -217,7 +217,7 @@ def one_listing() -> Iterator[None]:
 
 
 def stored_in(folder: StoredPath) -> list[StoredEntry]:
-    """Return what is in a folder, in the order of the names. SourceError if it cannot be listed."""
+    """Return the entries of a folder in storage, in the order of their names. SourceError if it cannot be listed."""
     listings = _LISTINGS.get()
     for top, tree in (listings or {}).items():
         if folder.is_relative_to(top):

@@ -1,6 +1,6 @@
-"""The bytes of an object in storage: a range at a time, or as a file of Python's that reads ahead.
+"""The bytes of an object in storage, read by range, or through a Python file object that reads ahead.
 
-Opens nothing on disk but what it is asked for, and knows nothing about what objects hold.
+Knows nothing about what objects hold.
 """
 
 import io
@@ -20,10 +20,10 @@ _READ_AHEAD: Final = 2 << 20
 
 
 class StoredBytes:
-    """An object opened for reading by range, by any number of threads; its `version` tells it from what replaces it."""
+    """An object opened for reading by range, by any number of threads; its `version` changes when the object is replaced."""
 
     def __init__(self, path: StoredPath) -> None:
-        """Open it. FileNotFoundError if it is not there; errors as `refusals_of` has them."""
+        """Open the object at a path. FileNotFoundError if there is none; other errors as `refusals_of` raises them."""
         bucket = bucket_of(path)
         self.path: Final = path
         with refusals_of(path):
@@ -72,5 +72,5 @@ def open_binary(path: Path) -> io.BufferedReader:
 
 
 def for_arrow(path: Path) -> Path | io.RawIOBase:
-    """Return what Arrow reads a file by: its path on disk; an object as an open file, whose errors are those of `refusals_of`."""
+    """Return what Arrow can read a file from: its path on disk, or an open file for an object, with errors of `refusals_of`."""
     return _Reader(path) if isinstance(path, StoredPath) else path

@@ -1,4 +1,4 @@
-"""The partition directories of every topic, with their topic ids: names for what the log gives ids, and logs to tell lag by.
+"""Finds the partition directories of every topic, with their topic ids: they name topic ids, and their logs say where ends are.
 
 Directories are found by name and content, and not read. Knows nothing about segments of `__consumer_offsets`.
 """

@@ -1,6 +1,6 @@
-"""What lies among the evidence and is not read, with the reason: nothing is passed over without a word.
+"""Finds the files below the evidence's paths that are not read, with the reason, so that none is skipped without a word.
 
-Kafka's own files beside a log are not named, other topics' directories and files that have nothing of a log are counted, folder by
+Files that Kafka keeps beside a log are not named; other topics' directories, and files that have nothing of a log, are counted by
 folder. Knows nothing about what files hold.
 """
 
@@ -38,7 +38,7 @@ _REPLACED: Final = "a later member of the tar has the same name; unpack it by ha
 
 
 class UnreadFile(NamedTuple):
-    """A file, folder or member of a tar that is not read; or a folder, and what is counted in it."""
+    """A file, folder or member of a tar that is not read; or a folder, with the number of files that are not read in it."""
 
     source: str
     reason: str
@@ -53,9 +53,7 @@ ReadFiles = Collection[tuple[str, str]]
 
 @one_listing()
 def find_unread(paths: Iterable[str], read: ReadFiles) -> list[UnreadFile]:
-    """Return what lies under the paths and is not in `read`; for folders that cannot be listed nothing, as they are named as
-    unreadable.
-    """
+    """Return the files under the paths that are not in `read`; none of a folder that cannot be listed, which is unreadable."""
     found: dict[tuple[str, str | bool], UnreadFile] = {}
     for path in paths:
         given = look_at(path)
@@ -104,7 +102,7 @@ def _is_accounted_for(entry: Entry, read: ReadFiles) -> bool:
 
 
 def _of_file(entry: Entry, read: ReadFiles) -> Iterator[UnreadFile]:
-    """Yield a file that is not read, if its name or folder suggests a log, or what is not read of a tar."""
+    """Yield a file that is not read, if its name or folder suggests a log; of a tar, its members that are not read."""
     if entry.kind is PathKind.FILE and tar_name(entry.path.name):
         yield from _in_tar(entry.path, read)
     elif _may_be_a_log(entry.path):

@@ -1,7 +1,7 @@
 """The changes of a group as steps: from the record that began each to the one after which the group was settled.
 
-A rebalance of KIP-848 is one step from the new epoch until all members have reached it. Who came and went is with each; why it
-came to be is known by causes.
+A rebalance of KIP-848 is one step from the new epoch until all members have reached it. Each step has the members that came and
+went; rebalances.causes finds out why it happened.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -20,7 +20,7 @@ class GroupMetadataKey:
 
 @part
 class MemberMetadata:
-    """A member: who it is, what it subscribed to and what it was assigned (both in its protocol's own bytes)."""
+    """A member of a classic group: its identity, its subscription and its assignment (both in its protocol's own bytes)."""
 
     member_id: String
     group_instance_id: String | None = since("3+", default=None)

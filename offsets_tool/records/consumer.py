@@ -79,7 +79,7 @@ class ClassicProtocol:
 
 @part
 class ClassicMemberMetadata:
-    """What is kept of a member that speaks the classic protocol inside a consumer group."""
+    """Data that a consumer group keeps of a member that speaks the classic protocol."""
 
     session_timeout_ms: Int32
     supported_protocols: tuple[ClassicProtocol, ...]

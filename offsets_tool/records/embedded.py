@@ -33,7 +33,7 @@ class TopicPartitionNames:
 
 @message(versions="0-3")
 class ConsumerProtocolSubscription:
-    """What a consumer asks for: topics, what it owns already, its generation and rack."""
+    """A consumer's subscription: the topics it asks for, the partitions it owns already, its generation and rack."""
 
     topics: tuple[String, ...]
     user_data: Bytes | None = since(default=None)
@@ -44,7 +44,7 @@ class ConsumerProtocolSubscription:
 
 @message(versions="0-3")
 class ConsumerProtocolAssignment:
-    """What the group leader gave a consumer."""
+    """The partitions that the group leader assigned to a consumer."""
 
     assigned_partitions: tuple[TopicPartitionNames, ...]
     user_data: Bytes | None
@@ -55,7 +55,7 @@ class ConsumerProtocolAssignment:
 
 @message(versions="0-1")
 class StickyUserData:
-    """What a member of a `sticky` group owned, and in which generation (2.3+)."""
+    """The partitions that a member of a `sticky` group owned, and in which generation (2.3+)."""
 
     previous_assignment: tuple[TopicPartitionNames, ...]
     generation: Int32 = since("1+", default=-1)
@@ -63,7 +63,7 @@ class StickyUserData:
 
 @message()
 class CooperativeStickyUserData:
-    """The generation in which a member of a `cooperative-sticky` group owned what it owns."""
+    """The generation in which a member of a `cooperative-sticky` group got the partitions that it owns."""
 
     generation: Int32
 

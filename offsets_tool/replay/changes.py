@@ -69,7 +69,7 @@ class GroupState(StrEnum):
 
 
 class Group(NamedTuple):
-    """A group without its members, of which it has the number; fields that its kind does not have are None.
+    """A group, with the number of its members but without them; fields that its kind does not have are None.
 
     `epoch` is the group epoch and `assignment_epoch` that of the target assignment; a classic group has a generation instead.
     """
@@ -115,7 +115,7 @@ class Member(NamedTuple):
 
     @property
     def is_member(self) -> bool:
-        """Whether the coordinator counts it among the members; a target assignment alone does not make a member."""
+        """Whether the coordinator counts this as a member of the group; a target assignment alone does not make one."""
         return self.metadata is not None or self.current is not None or self.has_left
 
 
@@ -236,7 +236,7 @@ class Change(NamedTuple):
 
     @property
     def is_anomaly(self) -> bool:
-        """Whether it tells of something that Kafka's code rules out, and changes nothing."""
+        """Whether the change records something that Kafka's code rules out; such a change leaves the state as it is."""
         return self.kind is _ANOMALY
 
 

@@ -1,7 +1,7 @@
 """The coordinator of one log partition: `replay` takes an event, returns its changes, and updates the state.
 
 Every sequence of events replays: what Kafka's code would refuse becomes a Change of kind `anomaly`, and replay goes on. What each
-record type does is in the modules of its family; this one has their table, and decides when the rules turn from classic to new.
+record type does is in the modules of its family; this one has their table, and decides when the classic rules end.
 Source: GroupMetadataManager (to 3.9), GroupCoordinatorShard (4.x).
 """
 

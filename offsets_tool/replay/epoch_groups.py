@@ -159,7 +159,7 @@ class Replays:
             )
 
     def member(self, step: Step, key: Any, event: Event) -> None:
-        """Replay the record of who a member is and what it asks for; a tombstone removes the member."""
+        """Replay the record of a member's identity and subscription; a tombstone removes the member."""
         if event.value is None:
             self._delete_member(step, key)
         else:
@@ -229,7 +229,7 @@ class Replays:
         update_group(step, self._family, group._replace(expressions=tuple(sorted(expressions.items()))))
 
     def part(self, field: str) -> ReplayRecord:
-        """Return what replays a record about the whole group that is kept as it is, in this field of Group."""
+        """Return the handler of a record about the whole group, which keeps the record's value in this field of Group."""
 
         def replay(step: Step, key: Any, event: Event) -> None:
             known = existing_group(step, self._family, key.group_id)

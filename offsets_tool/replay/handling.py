@@ -1,7 +1,7 @@
-"""How a record type is replayed, and what of the state that reads: both stated together.
+"""Handlers of record types: each is declared with the function that replays a record and with the state that it reads.
 
-Replay one event at a time needs only the first. Replay of many at a time needs the second too, to know which commits must be in
-the state before. Knows no record type.
+Replay of one event at a time needs only the function. Replay by column also needs the state it reads, to move these commits into
+State before it calls the function. Knows no record type.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from offsets_tool.replay.step import Step
 
 
 class Reach(NamedTuple):
-    """What replaying an event reads of one group, beside the group itself, and whether it can delete the group.
+    """The state that the replay of an event reads of one group, besides the group itself; and whether it can delete the group.
 
     `offsets` are the committed offsets that it reads or changes; `asks_for_any` says that it also asks whether there is any,
     `asks_for_all` that it reads every one.
@@ -33,7 +33,7 @@ class Reach(NamedTuple):
 
 
 class Replaces(Enum):
-    """What a value makes no difference any more to what comes after, once the value is replayed."""
+    """Which earlier values make no difference to later records once a newer value is replayed."""
 
     NOTHING = 0
     GROUP = 1
@@ -50,7 +50,7 @@ ReplayRecord = Callable[[Step, Any, Event], None]
 
 
 class Handling(NamedTuple):
-    """How records of one role are replayed, what that reads of the state, and which earlier values a value replaces."""
+    """The handler of records of one role: how it replays them, what state it reads, and which earlier values a value replaces."""
 
     replay: ReplayRecord
     reach: Callable[[Event], Reach]

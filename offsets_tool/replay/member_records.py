@@ -85,7 +85,7 @@ def subscribed_regex(member: Member) -> str | None:
 
 
 def owned(member: Member, protocol_type: str | None) -> Iterator[Owned]:
-    """Yield what a member holds, including what it has still to give up: it reads and commits that until then."""
+    """Yield what a member owns, including partitions that it was asked to give up: it reads and commits them until it does."""
     return _one_by_one(chain(assigned_by_topic(member, protocol_type), to_give_up_by_topic(member)))
 
 
@@ -102,7 +102,7 @@ def assigned_by_topic(member: Member, protocol_type: str | None) -> Iterable[Own
 
 
 def to_give_up(member: Member) -> Iterator[Owned]:
-    """Yield what a member still holds and has been asked to give up."""
+    """Yield what a member still owns and has been asked to give up."""
     return _one_by_one(to_give_up_by_topic(member))
 
 

@@ -1,8 +1,9 @@
 """Replay of committed offsets: records of commits, and the markers that end transactions.
 
-A plain commit is effective at once. A transactional one is when its producer's COMMIT marker comes, unless a newer commit (by the
-commits' own log offsets) is effective by then. A tombstone removes the committed offset; the rules differ where commits are
-pending. Source: GroupMetadataManager.doLoadGroupsAndOffsets (classic), OffsetMetadataManager.replay (new); KAFKA-14505.
+A plain commit is effective at once. A transactional commit becomes effective with its producer's COMMIT marker, unless a newer
+commit (by the commits' own log offsets) is effective by then. A tombstone removes the committed offset; the rules differ where
+commits are pending. Source: GroupMetadataManager.doLoadGroupsAndOffsets (classic), OffsetMetadataManager.replay (new);
+KAFKA-14505.
 """
 
 from collections.abc import Iterator
@@ -174,7 +175,7 @@ def _remove_unused_simple_group(step: Step, group: str) -> None:
 
 
 def replay_absence(step: Step, event: Event) -> None:
-    """Take away a committed offset of which a copy no longer has the key, or a pending commit whose transaction has ended."""
+    """Remove the committed offset whose key a copy no longer has, or the pending commit whose transaction has ended."""
     assert event.key is not None
     key, producer = event.key.data, event.record.producer_id
     offset = OffsetOf(key.group, key.topic, key.partition)
@@ -187,7 +188,7 @@ def replay_absence(step: Step, event: Event) -> None:
 
 
 def remove_unused_group(step: Step, group: str) -> None:
-    """Delete a simple group of which an absence took the last offset: its own tombstone, if there was one, is gone too."""
+    """Delete a simple group whose last offset an absence removed: the log no longer has the group's own tombstone."""
     known = step.state.groups.get(group)
     if known is not None and known.kind is GroupKind.SIMPLE and not holds_offsets(step, group):
         step.delete(GroupOf(group))

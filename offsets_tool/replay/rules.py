@@ -24,7 +24,7 @@ FIRST_JOIN: Final[Mapping[str, object]] = {"protocol_type": "", "generation": 0}
 
 
 class Rules(StrEnum):
-    """How a coordinator replays.
+    """The rules by which a coordinator replays its log.
 
     `classic` is GroupMetadataManager.doLoadGroupsAndOffsets, `new` is GroupCoordinatorShard.replay.
     """

@@ -1,4 +1,4 @@
-"""The state that a coordinator holds at one position of its log, and how a value is put into it. Knows none of Kafka's rules.
+"""The state that a coordinator holds after some record of its log, and how a value is put into it. Knows none of Kafka's rules.
 
 Only present values are held: a deleted group leaves nothing behind. `State.subjects` yields the whole state.
 """
@@ -66,7 +66,7 @@ class State:
             _put(self.transactions, subject.producer_id, value)
 
     def answers(self, group: str) -> bool:
-        """Return whether the coordinator answers for a group: only then are the group's offsets that it keeps effective.
+        """Return whether the coordinator answers requests about a group; if not, none of the group's offsets is effective.
 
         The new coordinator keeps the offsets of a deleted group (OffsetMetadataManager) and answers nobody with them.
         """

@@ -31,7 +31,7 @@ class Step:
 
     @property
     def is_new(self) -> bool:
-        """Whether the new coordinator's rules hold."""
+        """Whether the event is replayed by the new coordinator's rules."""
         return self.rules is Rules.NEW
 
     def set(

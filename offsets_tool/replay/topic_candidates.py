@@ -2,7 +2,7 @@
 
 When a group's target assignment of its present epoch is complete, each id in it is a topic that its member subscribes to at that
 moment, and no two ids are one topic. What follows is certain unless records of the partition are missing (unreadable, misplaced):
-compaction removes a record only with all that it replaced. Names that records say are not its business. Source:
+compaction removes a record only with all that it replaced. Names that records state are left to topic_names. Source:
 GroupMetadataManager.updateTargetAssignment, TargetAssignmentBuilder (KIP-848); share groups alike (KIP-932).
 """
 

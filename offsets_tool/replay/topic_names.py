@@ -28,7 +28,7 @@ class Contradicted(NamedTuple):
 
 
 class TopicNames:
-    """The names of topic ids, learned from events; others are asked for or derived."""
+    """The names of topic ids, learned from events; for other ids, given by the user, found in data directories or derived."""
 
     def __init__(
         self,
@@ -51,13 +51,13 @@ class TopicNames:
         """Ids that were asked for and have no name, as text."""
 
     def learn(self, event: Event) -> None:
-        """Learn the topic names that an event has, and what it says of subscriptions."""
+        """Learn the topic names in an event, and the subscriptions from which other names follow."""
         if event.key is not None:
             value = event.value.data if event.value else None
             self.learn_value(event.record.log_partition, event.record.log_offset, event.key, value)
 
     def learn_value(self, log_partition: int | None, log_offset: int, key: Key, value: Any) -> None:
-        """Learn from the value of a key at a place of the log, as `learn` does from an event; None is no value."""
+        """Learn names from a record, as `learn` does from an event, given its key, its value (None: a tombstone) and its offset."""
         self.candidates.observe_value(log_partition, log_offset, key, value, self._names)
         self._derived = None
         if value is None:
@@ -98,7 +98,7 @@ class TopicNames:
         return text
 
     def contradicted(self) -> Iterator[Contradicted]:
-        """Yield what the user has said of ids to which the records learned by now give another name."""
+        """Yield the names given by the user that differ from those that records have."""
         derived = derive_names(self.candidates.snapshots(), self._names) if self._said else {}
         for text, said in self._said.items():
             topic_id = parse_uuid(text)

@@ -1,4 +1,4 @@
-"""A cursor over bytes: the only code that counts them. Small verbs, each reading one primitive at the present position.
+"""A cursor over bytes: each method reads one primitive at the present position and advances it. No other code counts bytes.
 
 Every refusal is a DecodeError at the byte where it happened, with Kafka's own words beside ours (ByteBufferAccessor, ByteUtils).
 """

@@ -1,6 +1,6 @@
-"""What was made of bytes that repeat: kept by these bytes, as long as all of them together are no more than a bound.
+"""A cache of values by the bytes that they were made of, which holds no more than a bound of such bytes.
 
-Knows nothing of what is made.
+Knows nothing of the values.
 """
 
 from collections.abc import Hashable
@@ -10,7 +10,7 @@ Made = TypeVar("Made")
 
 
 class Kept(Generic[Made]):
-    """What was made of bytes, for whoever is asked for the same again; what nobody asks for is forgotten.
+    """A cache of values by the bytes that they were made of; it forgets values that were not asked for lately.
 
     >>> kept = Kept(bound=1 << 20)
     >>> kept.put((int, b"42"), 42, size=2)
@@ -19,7 +19,7 @@ class Kept(Generic[Made]):
     """
 
     def __init__(self, bound: int) -> None:
-        """Keep what was made of at most `bound` bytes."""
+        """Start empty; keep values that were made of at most `bound` bytes in all."""
         self._half = bound // 2
         self._young: dict[Hashable, tuple[Made, int]] = {}
         self._old: dict[Hashable, tuple[Made, int]] = {}
@@ -27,7 +27,7 @@ class Kept(Generic[Made]):
         """Bytes of the young ones; when they are half of all, they become the old ones, which are forgotten."""
 
     def get(self, key: Hashable) -> Made | None:
-        """Return what was made of a key's bytes; None if it is not kept."""
+        """Return the value of a key, which holds the bytes it was made of; None if it is not kept."""
         found = self._young.get(key)
         if found is None:
             found = self._old.get(key)
@@ -37,7 +37,7 @@ class Kept(Generic[Made]):
         return found[0]
 
     def put(self, key: Hashable, made: Made, size: int) -> None:
-        """Keep what was made of a key's bytes; `size` is their number."""
+        """Keep the value that was made of a key's bytes; `size` is their number."""
         if self._size + size > self._half:
             self._old, self._young, self._size = self._young, {}, 0
         if size <= self._half:

@@ -1,7 +1,7 @@
-"""The vocabulary of declarations: a message or a part of one is a class that reads like Kafka's own message table.
+"""The vocabulary of declarations: a message, or a structure in one, is a class that reads like Kafka's own message table.
 
-A field is `name: Type`, in Kafka's order, with Kafka's name in snake case. `since(...)` says what else there is to say:
-versions, tag, default, and the release that introduced it. Everything else (codec, JSON, Arrow types) is derived.
+A field is `name: Type`, in Kafka's order, with Kafka's name in snake case. `since(...)` states its versions, tag and default, and
+the release that introduced it. Everything else (codec, JSON, Arrow types) is derived.
 Declarations hold no behaviour; the decorated classes are frozen, slotted, keyword-only dataclasses.
 """
 
@@ -105,7 +105,7 @@ class FieldSpec(NamedTuple):
 
 
 class Schema(NamedTuple):
-    """One declared message or part."""
+    """A declared message, or a structure inside of one: its fields, and the versions that it has."""
 
     name: str
     fields: tuple[FieldSpec, ...]

@@ -1,7 +1,6 @@
 """What a number of milliseconds can be: a time of the calendar, or one that no clock reaches.
 
-Kafka takes any 64-bit number from a client for a time. What is later than such a number is found here; how far apart two of them
-are, in wire.longs.
+Kafka takes any 64-bit number from a client for a time. This module adds spans to such times; wire.longs subtracts two of them.
 """
 
 from typing import Annotated, Final

@@ -28,7 +28,7 @@ from offsets_tool.wire.writing import struct_writer
 
 
 class Decoded(NamedTuple):
-    """A message, the position after its last byte, and what was odd about it though Kafka reads it."""
+    """A decoded message, the position after its last byte, and notes on what is odd about it though Kafka reads it."""
 
     message: Message
     end: int
@@ -62,7 +62,7 @@ def struct_reader(cls: type, version: int, flexible: bool) -> ReadValue:
 
 @cache
 def _message_reader(cls: type, version: int) -> ReadValue:
-    """Return the reader of a whole message: as that of its class, except that what repeats at the ends of messages is read once."""
+    """Return the reader of a whole message, which reads a field list that ends many messages alike only once."""
     flexible = version in schema_of(cls).flexible
     head = _head(untagged(schema_of(cls), version))
     if not head:
@@ -79,7 +79,7 @@ _ENDS: Final[Kept[tuple[FieldValue, int]]] = Kept(8 << 20)
 
 
 def _kept_reader(cls: type, version: int, read: ReadValue) -> ReadValue:
-    """Return a reader that reads the same bytes once; they are all that is left of a message."""
+    """Return a reader of the rest of a message that decodes equal bytes once and returns the kept value after that."""
 
     def read_kept(cursor: Cursor) -> FieldValue:
         start = cursor.position
@@ -109,7 +109,7 @@ def _head(fields: Sequence[FieldSpec]) -> int | None:
 
 
 def _fields_reader(cls: type, version: int, flexible: bool, first: int, end: int | None = None) -> ReadValue:
-    """Return the reader of a class's fields from one place to another, as a dictionary; without an `end`, of its tags too."""
+    """Return a reader that yields the class's fields from index `first` up to `end` as a dictionary; without `end`, tags too."""
     schema = schema_of(cls)
     plain = [(f, field_reader(f, version, flexible)) for f in untagged(schema, version)[first:end]]
     has_tags = flexible and end is None

@@ -1,4 +1,4 @@
-"""From a declaration to its writer: the other half of log/batches/walk.py, which knows the same rules for versions, nulls and tags.
+"""From a declaration to its writer: the other half of wire/walk.py, which knows the same rules for versions, nulls and tags.
 
 A writer is a tree of small closures, built once for each (class, version). It writes what Kafka's generated classes write:
 tags that differ from their default, in ascending order.

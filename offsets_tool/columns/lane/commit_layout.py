@@ -68,8 +68,8 @@ TOPIC_ID_TAG: Final = next(f.tag for f in tagged(_SCHEMA, FLEXIBLE_VERSION) if f
 
 
 def fixed_position(name: str) -> int:
-    """Return the place that a field has in all versions; TypeError if it has several."""
+    """Return the position in a value, in bytes, that a field has in all versions; TypeError if it has several."""
     places = {(each.before | each.after).get(name, NONE) for each in (*PLAIN, FLEXIBLE)}
     if len(places) != 1:
-        raise TypeError(f"{_SCHEMA.name}.{name} has not one place in all versions")
+        raise TypeError(f"{_SCHEMA.name}.{name} has not one position in all versions")
     return places.pop()

@@ -1,6 +1,6 @@
-"""What histories hold of committed offsets, between the tables and History: as ReplayStore for State.
+"""Moves open rows of committed offsets between the tables of a replay by column and History, as ReplayStore does for State.
 
-Owners are asked once for each committed offset and change of its group. Decides nothing.
+History is asked for an owner once for each committed offset and change of its group. Decides nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -55,7 +55,7 @@ class OwnerNumbers:
         return self._count - 1
 
     def answer(self, number: int, owner: Owner) -> None:
-        """Take the owner that was asked for by a number."""
+        """Give an owner the number with which compiled code asked for it."""
         place = self._places.setdefault(owner, len(self.owners))
         if place == len(self.owners):
             self.owners.append(owner)
@@ -90,7 +90,7 @@ class OwnerNumbers:
 
 
 class HistoryStore(LifetimeStore):
-    """A LifetimeStore that also knows since when commits hold, and whose they are."""
+    """A LifetimeStore that also has the open rows of offset_history: since when each commit holds, and who owned its partition."""
 
     def __init__(
         self, log_partition: int | None, state: State, history: History, removals: RemovalTracker
@@ -104,7 +104,7 @@ class HistoryStore(LifetimeStore):
         """Rows of committed offsets, by number, that were given and not yet taken again."""
 
     def find_owners(self) -> None:
-        """Answer what compiled code has asked, by the groups as they are now."""
+        """Find the owners that compiled code has asked for, by the present state of the groups."""
         run = self.tables.run
         asks = self.tables.asks[: run[RunCell.ASK_COUNT]]
         for number, topic_id, owner in asks[:, [AskCell.SUBJECT, AskCell.TOPIC_ID, AskCell.OWNER]].tolist():

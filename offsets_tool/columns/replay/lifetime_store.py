@@ -1,4 +1,4 @@
-"""How long offsets have lived, between the tables and RemovalTracker with its Lifetimes: as ReplayStore for State.
+"""Moves lifetimes of offsets between the tables of a replay by column and a RemovalTracker, as ReplayStore does for State.
 
 Decides nothing.
 """
@@ -44,7 +44,7 @@ class LifetimeStore(ReplayStore):
         self._materialize_lifetimes(numbers, held)
 
     def materialize_lifetimes(self, groups: Iterable[str]) -> None:
-        """Give Lifetimes what is held here of groups, and go on holding it: what a removal left is all that its group has."""
+        """Copy the lifetimes of all offsets of some groups to Lifetimes: a complete removal says which of them it left."""
         for name in groups:
             group = self.subjects.groups.number(name)
             numbers = self.offsets_in_tables(group) if group is not None else None

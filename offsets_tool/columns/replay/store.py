@@ -1,6 +1,6 @@
-"""What a replay by column holds, between its tables and State: given to State before somebody looks at it, loaded again after that.
+"""Moves what a replay by column holds between its tables and State: to State before a handler looks at it, back after that.
 
-A committed offset is known by one of them at a time (StoredIn); so is a transaction. Knows no record; decides nothing.
+A committed offset is stored in one of them at a time (StoredIn), and so is a transaction. Knows no record; decides nothing.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -56,7 +56,7 @@ class ReplayStore:
     """The committed offsets, transactions and groups of one log partition."""
 
     def __init__(self, state: State, *, has_history: bool = False) -> None:
-        """Start with what State knows."""
+        """Start with all offsets, transactions and groups in `state`; `has_history` says whether ended rows are kept."""
         self.state = state
         self.subjects = Subjects()
         self.topic_ids = TopicIdNumbers()
@@ -66,7 +66,7 @@ class ReplayStore:
         """How many lines are in use."""
 
     def begin(self, rows: pa.RecordBatch, kinds: Array) -> Array:
-        """Take rows: return their table, to which compiled code now points."""
+        """Begin to replay rows of some `kinds`; return their table, to which compiled code now points."""
         table = row_table(rows, kinds, self.subjects, self.topic_ids)
         self._add_lines(rows.num_rows)
         run = self.tables.run
@@ -76,7 +76,7 @@ class ReplayStore:
         return table
 
     def end(self, table: Array) -> None:
-        """Keep what the rows that were taken last leave."""
+        """End the rows that `begin` took: keep the metadata of commits that still hold, as `table` has their subjects."""
         if not self.texts.has_some():
             return
         subjects = np.unique(table[RowCell.SUBJECT])
@@ -103,7 +103,7 @@ class ReplayStore:
         self._groups, self._offsets, self._producers = groups, offsets, subjects.producers
 
     def look_up_group(self, group: int) -> None:
-        """Note whether State has a group."""
+        """Write to a group's line whether State has the group."""
         line = self.tables.groups[group]
         known = self.state.groups.get(self.subjects.groups.texts[group])
         if known is None:
@@ -112,7 +112,7 @@ class ReplayStore:
             line[GroupCell.PRESENT] = Present.SIMPLE if known.kind is GroupKind.SIMPLE else Present.OTHER
 
     def look_up_producer(self, producer: int) -> None:
-        """Note whether State knows a transaction of a producer."""
+        """Write to a producer's line whether State has a transaction of the producer."""
         producer_id = self.subjects.producer(producer)
         is_known = producer_id in self.state.transactions or producer_id in self.state.pending
         line = self.tables.producers[producer]
@@ -121,7 +121,7 @@ class ReplayStore:
             self.tables.run[RunCell.OUTSIDE] += 1 if is_known else -1
 
     def materialize(self) -> None:
-        """Give State everything."""
+        """Move everything from the tables to State."""
         for group in np.flatnonzero(self.tables.groups[:, GroupCell.IS_NEW]).tolist():
             self.materialize_simple_group(group)
         open_ = self.tables.producers[: self._producers, ProducerCell.OPEN] == StoredIn.HERE
@@ -132,7 +132,7 @@ class ReplayStore:
         )
 
     def materialize_simple_group(self, group: int) -> None:
-        """Give State the simple group that a commit made."""
+        """Make a Group in State of the simple group that a commit made, if the tables have it."""
         line = self.tables.groups[group]
         if line[GroupCell.IS_NEW]:
             line[GroupCell.IS_NEW] = 0
@@ -140,11 +140,11 @@ class ReplayStore:
             self.state.groups[name] = simple_group(name, int(line[GroupCell.FIRST]))
 
     def materialize_offsets(self, group: int) -> None:
-        """Give State all committed offsets of a group."""
+        """Move all committed offsets of a group, given by its number, to State."""
         self.materialize_some(self.offsets_of(group))
 
     def materialize_some(self, numbers: Sequence[int]) -> None:
-        """Give State committed offsets of one group, and leave them to it."""
+        """Move committed offsets of one group, given by their numbers, to State, where they stay until they are loaded."""
         found = np.array(numbers, np.int64)
         held = self.tables.offsets[found, OffsetCell.STORED_IN]
         if (held == StoredIn.OUTSIDE).all():
@@ -154,19 +154,19 @@ class ReplayStore:
             self._leave_outside(number)
 
     def materialize_one(self, group: int) -> None:
-        """Give State one more committed offset of a group, if one is held."""
+        """Move one committed offset of a group to State, if the tables have one."""
         held = self.offsets_in_tables(group)
         if len(held):
             self.materialize_some(held[:1].tolist())
 
     def offsets_in_tables(self, group: int) -> Array:
-        """Return the numbers of a group's committed offsets that are held here."""
+        """Return the numbers of a group's committed offsets that are in the tables."""
         numbers: Array = np.array(self.offsets_of(group), np.int64)
         held: Array = numbers[self.tables.offsets[numbers, OffsetCell.STORED_IN] == StoredIn.HERE]
         return held
 
     def materialize_pending(self, group: int) -> None:
-        """Give State the transactions that have pending commits of a group."""
+        """Move the transactions that have pending commits of a group to State."""
         if not self.tables.groups[group, GroupCell.PENDING]:
             return
         numbers = np.array(self.offsets_of(group), np.int64)
@@ -183,7 +183,7 @@ class ReplayStore:
             self.materialize_transaction(producer)
 
     def materialize_transaction(self, producer: int) -> None:
-        """Give State a producer's open transaction, and leave it to State."""
+        """Move a producer's open transaction, given by the producer's number, to State."""
         line = self.tables.producers[producer]
         if line[ProducerCell.OPEN] != StoredIn.HERE:
             return
@@ -196,7 +196,7 @@ class ReplayStore:
         self.look_up_producer(producer)
 
     def transaction(self, producer: int) -> Transaction:
-        """Return a producer's open transaction, which is held here."""
+        """Return a producer's open transaction, which the tables have."""
         line = self.tables.producers[producer]
         epoch, first, first_at, last, last_at, commits = line[ProducerCell.EPOCH : ProducerCell.HEAD].tolist()
         groups = dict.fromkeys(self.subjects.offsets[number].group for _, number in self._slots_of(producer))
@@ -211,7 +211,7 @@ class ReplayStore:
             slot = int(self.tables.slots[slot, SlotCell.NEXT])
 
     def materialize_pending_commit(self, producer_id: int, offset: OffsetOf, slot: int) -> None:
-        """Give State one pending commit."""
+        """Put one pending commit of a producer, the one in line `slot`, into State."""
         commit = self._commit(self.tables.slots[slot, _COMMIT_FACTS].tolist())
         self.state.pending.setdefault(producer_id, {})[offset] = PendingCommit(commit)
 
@@ -225,7 +225,7 @@ class ReplayStore:
         return {self.subjects.group_of[number] for _, number in self._slots_of(producer)}
 
     def load_group(self, group: int) -> None:
-        """Take what State knows of a group's committed offsets."""
+        """Move the committed offsets of a group from State to the tables."""
         numbers = np.array(self.offsets_of(group), np.int64)
         outside = numbers[self.tables.offsets[numbers, OffsetCell.STORED_IN] == StoredIn.OUTSIDE]
         for number in outside.tolist():
@@ -236,7 +236,7 @@ class ReplayStore:
         self.tables.groups[group, GroupCell.IS_OUTSIDE] = 0
 
     def take(self, number: int, line: Array) -> bool:
-        """Write what State knows of an offset to its line, and take it from State; return whether there is anything."""
+        """Move a committed offset from State to its `line`; return whether State had it."""
         offset = self.subjects.offsets[number]
         there = self.state.offsets.get(offset.group, {})
         commit = there.pop(_topic_partition(offset), None)
@@ -256,7 +256,7 @@ class ReplayStore:
         return True
 
     def put(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
-        """Give State these offsets."""
+        """Put the commits of offsets, given by their numbers, into State."""
         for number, commit in zip(numbers, commits, strict=True):
             offset = self.subjects.offsets[number]
             self.state.offsets.setdefault(offset.group, {})[_topic_partition(offset)] = commit
@@ -275,7 +275,7 @@ class ReplayStore:
         self.tables.groups[groups, GroupCell.IS_OUTSIDE] = 1
 
     def commits(self, numbers: Array) -> Iterator[CommittedOffset]:
-        """Yield the commits of offsets that are held here."""
+        """Yield the commits of offsets that the tables have, given by their numbers."""
         return map(self._commit, self.tables.offsets[numbers[:, None], _COMMIT_FACTS].tolist())
 
     def _commit(self, facts: list[int]) -> CommittedOffset:

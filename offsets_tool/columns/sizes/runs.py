@@ -53,7 +53,7 @@ class ChunkRuns:
     """The records of a chunk, from which runs are made; `sizes` are their shares of their batches."""
 
     def __init__(self, chunk: Chunk, keys: Array) -> None:
-        """`keys` are the numbers of the records' keys in a tally."""
+        """Compute the records' shares of their batches; `keys` are the numbers of the records' keys in a tally."""
         self.batch_of = chunk.records[RecordField.BATCH]
         self._batches = chunk.batches
         self._records = chunk.records

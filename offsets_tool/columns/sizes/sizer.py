@@ -127,7 +127,7 @@ class _Steps:
         return int(batches[BatchField.SIZE][batches[BatchField.COUNT] == 0].sum())
 
     def in_order(self) -> Iterator[_Step]:
-        """Yield batches of producers, runs of transactions and markers, in no order."""
+        """Yield the steps of batches of producers, of runs of transactions and of markers; the caller sorts them."""
         yield from self._batch_steps()
         if self._is_transactional.any():
             yield from self._run_steps()
@@ -135,7 +135,7 @@ class _Steps:
             yield from self._marker_steps()
 
     def _batch_steps(self) -> Iterator[_Step]:
-        """Yield the batches of producers, and the last: of others nothing is to be known but their records."""
+        """Yield a step for each batch of a producer and for the chunk's last batch; of other batches only the records count."""
         batches = self._chunk.batches
         of_producers = (batches[BatchField.PRODUCER_ID] >= 0) & ~self._is_control
         of_producers[np.flatnonzero(~self._is_control)[-1:]] = True

@@ -203,7 +203,7 @@ def _bytes(value: object, field: str, raw_text: bool) -> bytes | None:
 
 
 def _raw(text: str, field: str) -> bytes:
-    """Return the bytes of a string in which kcat -J put them as they are, one character a byte."""
+    """Return the bytes of a string of kcat -J, in which each character stands for one byte; DecodeError for other characters."""
     try:
         return text.encode("latin-1")
     except UnicodeEncodeError as error:

@@ -58,7 +58,7 @@ def open_delta(table: str | Path, version: int | None = None) -> OpenDelta:
 
 
 def delta_options(table: str | Path) -> dict[str, str] | None:
-    """Return what deltalake must be told of storage beside what it finds by itself, as credentials; None for a table on disk."""
+    """Return the options of storage, such as credentials, that deltalake does not find by itself; None for a table on disk."""
     there = as_path(table)
     if not isinstance(there, StoredPath) or not isinstance(
         system := bucket_of(there).system, fs.S3FileSystem
@@ -70,7 +70,7 @@ def delta_options(table: str | Path) -> dict[str, str] | None:
 
 
 def parquet_files(opened: OpenDelta) -> list[str] | None:
-    """Return a table's data files, as paths or URIs; None where they alone do not give its rows: deletion vectors, partitions."""
+    """Return a table's data files, as paths or URIs; None where its rows are not just theirs (deletion vectors, partitions)."""
     if not has_plain_files(opened) or opened.metadata().partition_columns:
         return None
     # Of a folder they are paths, which deltalake writes as they stand in a URL.
@@ -93,7 +93,7 @@ def dataset_of(table: str | Path, opened: OpenDelta) -> "ds.Dataset":
 
 
 def has_plain_files(opened: OpenDelta) -> bool:
-    """Return whether a table's rows are all rows of its files: False where only deltalake's engine, or Spark, knows which count."""
+    """Return whether a table's rows are all rows of its files; if not, only deltalake's engine or Spark can read it."""
     return not _ONLY_ITS_OWN.intersection(opened.protocol().reader_features or ())
 
 
@@ -114,9 +114,9 @@ def delta_rows(
 
 
 def delta_batches(table: Path, opened: OpenDelta, columns: Sequence[str]) -> Iterator[pa.RecordBatch | str]:
-    """Yield the rows of a table that another program wrote, in batches; a text in the place of rows says why they cannot be read.
+    """Yield the rows of a table that another program wrote, in batches; for rows that cannot be read, a text that says why.
 
-    A file that is damaged hides no other.
+    Rows of other files are yielded even if one file is damaged.
     """
     if not has_plain_files(opened):
         yield from _queried(table, opened, columns)

@@ -1,7 +1,7 @@
 """Looks for what is damaged in a Delta table's folder, once a reader has failed: which file it is, and what is wrong with it.
 
-Readers say what they stumbled over, and seldom where. Reads the log, then the data files that it names, and stops at the first that
-is not as it must be. Takes nothing for granted but Delta's file names; decides nothing about remedies.
+Readers say what failed and seldom where. This module reads the log, then the data files that the log names, and stops at the first
+damaged one. It relies only on Delta's file names, and decides nothing about remedies.
 """
 
 import json
@@ -50,7 +50,7 @@ def damage_of_data(table: Path, files: Iterable[tuple[str, int]]) -> Damage | No
 
 
 def damage_of_sizes(table: Path, files: Iterable[tuple[str, int]]) -> Damage | None:
-    """Return the first of the table's files that is missing or not as long as its log says. It opens none."""
+    """Return the first of the table's files that is missing or not as long as its log says. Opens no file."""
     for name, size in files:
         if reason := _why_not_whole(table / name, size):
             return Damage(table / name, reason)
@@ -58,7 +58,7 @@ def damage_of_sizes(table: Path, files: Iterable[tuple[str, int]]) -> Damage | N
 
 
 def has_commit(table: Path) -> bool:
-    """Return whether a table has a commit, by names alone: whether its log reads is not asked."""
+    """Return whether a table has a commit, by the names of its log files; none of them is opened."""
     return next((table / DELTA_LOG).glob("*.json"), None) is not None
 
 

@@ -2,7 +2,7 @@
 
 A file that was itself given is an archive if it holds rows at all. A JSON file of a folder, only if it has a column for offset, key
 and value too, and a key that is text (of bytes) in its first lines: settings, reports and what `decode` wrote there are foreign,
-and ignored like any other file. What cannot be looked into is listed, for its reader to say why. Knows not what rows mean.
+and ignored like any other file. A file that cannot be opened is listed, and its reader will say why. Knows nothing of rows.
 """
 
 import re
@@ -92,7 +92,7 @@ def _hidden(name: str) -> bool:
 
 
 def _in_folder(entry: Entry, chosen: Mapping[str, str]) -> Iterator[ArchiveFile]:
-    """Yield a file of a folder if its name is one of an archive's: not every file is opened to see what it is."""
+    """Yield an entry of a folder if it is an archive; only files with an archive's name are opened."""
     path = entry.path
     if _hidden(path.name) or entry.kind is PathKind.OTHER:
         return

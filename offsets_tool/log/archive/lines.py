@@ -36,7 +36,7 @@ _TORN: Final = (OSError, EOFError, zlib.error, lzma.LZMAError, MemoryError)
 
 
 class RowRead(NamedTuple):
-    """One row, and where it stood: the bytes of its line in the decompressed file; in a table its number, and no bytes.
+    """One row and its position: the bytes of its line in the decompressed file, or its row number in a table.
 
     `row` is None for bytes of JSON lines that hold no row of their own: blank lines, brackets, a line that several rows shared.
     """
@@ -117,7 +117,7 @@ def names_of(rows: Iterable[Row]) -> dict[str, ColumnPath]:
 
 
 def _first_lines(stream: BufferedIOBase) -> Iterator[bytes]:
-    """Yield the first lines of a file, as many as are probed; stop at what is binary, or is JSON laid out over many lines."""
+    """Yield the first lines of a file, as many as are probed; stop at binary data, and at JSON that spans many lines."""
     read = 0
     for number in range(_PROBED_LINES):
         line = stream.readline(LONGEST_LINE)

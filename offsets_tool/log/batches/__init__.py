@@ -1,4 +1,4 @@
-"""Bytes of batches to LogRecords: headers, checksums, compression, every magic; and what of them cannot be right.
+"""Bytes of batches to LogRecords: headers, checksums, compression, every magic; and batches that are misplaced.
 
 Knows no files.
 """

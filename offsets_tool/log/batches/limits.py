@@ -30,7 +30,7 @@ _SMALLEST_RECORD: Final = 64
 
 
 class Limits(NamedTuple):
-    """Bounds of one batch. `batch_bytes`: what it may inflate to, whatever its own size is if `is_asked`: somebody named it."""
+    """Bounds of one batch: `batch_bytes` is what it may inflate to; with `is_asked`, the user's bound, it holds for any size."""
 
     batch_bytes: int = MAX_BATCH_BYTES
     is_asked: bool = False

@@ -1,7 +1,7 @@
-"""The longest chain of spans of offsets that rise, of all that lie in a file one after another.
+"""Finds the longest chain of rising spans of offsets among the spans that lie in a file one after another.
 
-Of chains of the same length, the one that leaves those in between the room that they take, then the one with the earlier ones.
-Time n log n, memory flat numbers. Knows nothing about batches.
+Of chains of the same length, it prefers the one that leaves room for the spans in between, then the one with the earlier spans.
+Takes n log n steps and a few arrays of numbers. Knows nothing about batches.
 """
 
 from array import array
@@ -50,7 +50,7 @@ class _Chain:
         self._scores = array("q", bytes(8 * len(firsts)))
 
     def of(self, candidates: Iterable[int]) -> Sequence[int]:
-        """Return the best of the longest chains."""
+        """Add the candidates, and return the spans of the longest chain; of several such chains, the best one."""
         for at in candidates:
             self._add(at)
         kept = array("q")
@@ -102,7 +102,7 @@ class _Chain:
         return found
 
     def _room(self, before: int, after: int, first: int | None) -> int:
-        """Return 2 where the offsets between two spans are just what the left out ones take, 1 where these have room, else 0."""
+        """Return 2 if the spans left out between two others just fill the offsets there, 1 if they have room there, else 0."""
         if first is None:
             return 0
         free = self._lasts[before] + 1 if before >= 0 else self._begin

@@ -1,9 +1,9 @@
-"""Which batches of a file cannot stand where they say, and why: the only home of this judgement.
+"""Judges which batches of a file are misplaced, which means that they cannot have the offsets that they say, and why.
 
 No checksum covers a batch's offset, so that a flipped bit moves all its records. Offsets rise from batch to batch, from the base
-offset in the segment's name to below the next segment's: as few batches as possible are called misplaced so that all others do; of
-equals those stay that leave the others room, then the earlier. All of the file is asked, whatever part of it is read. Reads
-headers (and wrappers of magic 0 and 1); knows nothing about what becomes of records.
+offset in the segment's name to below the next segment's. As few batches as possible are called misplaced so that all others rise;
+among equal choices, those stay that leave room for the others, then the earlier ones. It looks at the whole file, whatever part
+is read. Reads headers (and wrappers of magic 0 and 1); knows nothing about what becomes of records.
 """
 
 from array import array
@@ -35,9 +35,9 @@ class BatchExtent(NamedTuple):
 class BatchExtents:
     """The extents of a file's batches in the order of their positions, kept as flat numbers: a segment may have a million."""
 
-    def __init__(self, places: Iterable[BatchExtent]) -> None:
+    def __init__(self, extents: Iterable[BatchExtent]) -> None:
         self._positions, self.firsts, self.lasts, self._magics = (array("q") for _ in BatchExtent._fields)
-        for position, first, last, magic in places:
+        for position, first, last, magic in extents:
             self._positions.append(position)
             self.firsts.append(first)
             self.lasts.append(last)
@@ -72,7 +72,7 @@ class SegmentBounds(NamedTuple):
 
 
 class _Rule(IntEnum):
-    """Why a place cannot be; each with the number that speaks against it."""
+    """Why a batch cannot have its offsets: a sentence for each rule, with the offset that contradicts the batch."""
 
     BELOW_BASE = 1
     NOT_BELOW_NEXT = 2
@@ -123,15 +123,15 @@ class Misplacements:
         at = bisect_left(self._positions, position)
         return min(end, self._positions[at]) if at < len(self._positions) else end
 
-    def add(self, place: BatchExtent, rule: _Rule, limit: int, proved: int, reached: int) -> None:
+    def add(self, extent: BatchExtent, rule: _Rule, limit: int, proved: int, reached: int) -> None:
         """Add a batch behind those before it in the file.
 
         `proved` is the offset at which it must begin, `reached` the last offset before it; both are -1 where there is none.
         """
         for column, value in (
-            (self._positions, place.position),
-            (self._first, place.first),
-            (self._last, place.last),
+            (self._positions, extent.position),
+            (self._first, extent.first),
+            (self._last, extent.last),
             (self._rules, rule),
             (self._limits, limit),
             (self._proved, proved),
@@ -147,38 +147,38 @@ def _span_text(first: int, last: int) -> str:
 NONE_MISPLACED: Final = Misplacements()
 
 
-def are_in_order(places: Iterable[BatchExtent], bounds: SegmentBounds) -> bool:
+def are_in_order(extents: Iterable[BatchExtent], bounds: SegmentBounds) -> bool:
     """Return whether each batch begins after the one before it and all lie within the bounds, so that none is misplaced."""
     reached = (bounds.begin or 0) - 1
-    for place in places:
-        if place.first <= reached or (place.magic == 2 and place.last >= bounds.end):
+    for extent in extents:
+        if extent.first <= reached or (extent.magic == 2 and extent.last >= bounds.end):
             return False
-        reached = place.last
+        reached = extent.last
     return bounds.next is None or reached < bounds.next
 
 
-def judge(places: BatchExtents, bounds: SegmentBounds) -> Misplacements:
+def judge(extents: BatchExtents, bounds: SegmentBounds) -> Misplacements:
     """Return the misplaced among the batches of a whole file, which come in the order of their positions."""
-    return _Judge(places, bounds).verdict()
+    return _Judge(extents, bounds).verdict()
 
 
 class _Judge:
-    """The batches of one file, those that names speak against, and what is found of them."""
+    """Judges the batches of one file by the names of its segments and by each other."""
 
-    def __init__(self, places: BatchExtents, bounds: SegmentBounds) -> None:
-        self._places = places
+    def __init__(self, extents: BatchExtents, bounds: SegmentBounds) -> None:
+        self._extents = extents
         self._bounds = bounds
         self._begin = bounds.begin or 0
-        self._against = [self._by_names(place) for place in places]
+        self._against = [self._by_names(extent) for extent in extents]
         self._verdict = Misplacements()
 
-    def _by_names(self, place: BatchExtent) -> _Rule | None:
-        if place.first < self._begin:
+    def _by_names(self, extent: BatchExtent) -> _Rule | None:
+        if extent.first < self._begin:
             return _Rule.BELOW_BASE
-        if self._bounds.next is not None and place.last >= self._bounds.next:
+        if self._bounds.next is not None and extent.last >= self._bounds.next:
             return _Rule.NOT_BELOW_NEXT
         # Before magic 2 the cleaner could make such segments (KAFKA-5413).
-        return _Rule.TOO_FAR if place.magic == 2 and place.last >= self._bounds.end else None
+        return _Rule.TOO_FAR if extent.magic == 2 and extent.last >= self._bounds.end else None
 
     def verdict(self) -> Misplacements:
         """Return the misplaced batches: as few as possible, so that the offsets of all others rise within the bounds."""
@@ -187,23 +187,23 @@ class _Judge:
             self._against = [None if rule is _Rule.TOO_FAR else rule for rule in self._against]
         candidates = (at for at, rule in enumerate(self._against) if rule is None)
         kept = longest_chain(
-            self._places.firsts, self._places.lasts, candidates, self._begin, self._bounds.next
+            self._extents.firsts, self._extents.lasts, candidates, self._begin, self._bounds.next
         )
-        for before, after in pairwise(chain((-1,), kept, (len(self._places),))):
+        for before, after in pairwise(chain((-1,), kept, (len(self._extents),))):
             if after - before > 1:
                 self._judge_between(before, after)
         return self._verdict
 
     def _is_any_near(self) -> bool:
-        return any(self._begin <= place.first and place.last < self._bounds.end for place in self._places)
+        return any(self._begin <= extent.first and extent.last < self._bounds.end for extent in self._extents)
 
     def _judge_between(self, before: int, after: int) -> None:
-        """Add the verdict on each batch between two that stand where they say: it is misplaced, and by which rule."""
-        places, begin = self._places, self._begin
-        reached = places[before].last if before >= 0 else -1
-        ahead = places[after].first if after < len(places) else self._bounds.next
+        """Add the batches between two right ones to the misplaced batches, each with the rule that it breaks."""
+        extents, begin = self._extents, self._begin
+        reached = extents[before].last if before >= 0 else -1
+        ahead = extents[after].first if after < len(extents) else self._bounds.next
         free = reached + 1 if before >= 0 else begin
-        wanted = sum(_span(places[at]) for at in range(before + 1, after))
+        wanted = sum(_span(extents[at]) for at in range(before + 1, after))
         fits = ahead is not None and ahead - free == wanted
         limits = {
             _Rule.NOT_BELOW_NEXT: self._bounds.next,
@@ -211,15 +211,15 @@ class _Judge:
             _Rule.AHEAD: ahead,
         }
         for at in range(before + 1, after):
-            rule = self._against[at] or (_Rule.GOES_BACK if places[at].first <= reached else _Rule.AHEAD)
+            rule = self._against[at] or (_Rule.GOES_BACK if extents[at].first <= reached else _Rule.AHEAD)
             limit = limits.get(rule, begin)
             assert limit is not None
-            self._verdict.add(places[at], rule, limit, free if fits else -1, reached)
-            free += _span(places[at])
+            self._verdict.add(extents[at], rule, limit, free if fits else -1, reached)
+            free += _span(extents[at])
 
 
-def _span(place: BatchExtent) -> int:
-    return span_of(place.first, place.last)
+def _span(extent: BatchExtent) -> int:
+    return span_of(extent.first, extent.last)
 
 
 def marked(

@@ -22,7 +22,7 @@ _INT: Final = struct.Struct(">i")
 
 
 class LegacyMessage(NamedTuple):
-    """One message as its bytes have it; in a wrapper of magic 1 the offset is relative."""
+    """One message as it was read, before its wrapper is applied: in a wrapper of magic 1 its offset is relative."""
 
     offset: int
     crc: int

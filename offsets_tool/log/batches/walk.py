@@ -98,7 +98,7 @@ class Walker:
         return read_header(self._data, position, self._checksums)
 
     def _present(self, item: Batch | Unreadable) -> Batch | Unreadable:
-        """Return an item that was found a while ago, or Unreadable if bytes of it are missing now: others may have been fetched."""
+        """Return an item that was found earlier; Unreadable if its bytes, fetched again, cannot be read any more."""
         if isinstance(item, Unreadable) or not (
             holes := self._fetch(item.position, item.position + item.size)
         ):
@@ -164,7 +164,7 @@ class Walker:
             start += batch.size
 
     def _tail(self, start: int) -> Unreadable | None:
-        """Return the rest of the file from `start` on as a tail, if a crash or a live log leaves such a one; else None."""
+        """Return the rest of the file from `start` on if it is a tail as a crash or a live log leaves it; else None."""
         if start >= self._trailing_zeros() and len(self._data) - start >= SHORTEST_HEADER:
             return self._zero_tail(start)
         if self._holes(start, len(self._data)):

@@ -30,7 +30,7 @@ METADATA: Final = "partition.metadata"
 
 
 class EpochFacts(NamedTuple):
-    """What a copy has of one leader epoch."""
+    """The part of one leader epoch that a copy has."""
 
     epoch: int
     start: int
@@ -90,7 +90,7 @@ class CopyFacts(NamedTuple):
         return max((each.end for each in self.missing if each.start < end), default=self.begin)
 
     def epoch_at(self, log_offset: int) -> int | None:
-        """Return the leader epoch that wrote what it has at an offset; None where it knows no epochs."""
+        """Return the leader epoch that wrote the copy's record at an offset; None where the copy knows no epochs."""
         at = bisect_right(self.epochs, log_offset, key=lambda each: each.start)
         return self.epochs[at - 1].epoch if at else None
 
@@ -147,7 +147,7 @@ def topic_id_of(segment: Segment) -> str | None:
 
 
 def _batches(segment: Segment) -> Iterator[Batch | None]:
-    """Yield the headers of the batches that can be read and stand where they say; None for each range where there are none."""
+    """Yield the headers of a segment's readable batches that are not misplaced; None for each range without such a batch."""
     try:
         reading = SegmentReading(segment)
     except SourceError:
@@ -171,7 +171,7 @@ class _Run(NamedTuple):
 
 
 class ObservedEpochs:
-    """What the batches of a copy tell of its leader epochs; give it their headers in the order of the log.
+    """The leader epochs of a copy, as the headers of its batches have them; observe these in the order of the log.
 
     No checksum covers a batch's epoch, and epochs never fall along a log: of runs that contradict each other the longer one
     counts, and `has_odd` is set.
@@ -185,7 +185,7 @@ class ObservedEpochs:
         self.has_odd = False
 
     def observe(self, batch: Batch) -> None:
-        """Take in the next batch."""
+        """Observe the next batch by its header."""
         self.end = max(self.end, batch.last_offset + 1)
         # The cleaner keeps the time at which a tombstone may go where the base timestamp was (KAFKA-8522).
         is_marked = batch.delete_horizon_ms is not None or batch.base_timestamp == NO_TIMESTAMP
@@ -209,11 +209,11 @@ class ObservedEpochs:
             self._runs.append(_Run(seen, batches))
 
     def reach(self, end: int) -> None:
-        """Take in that the batches reach up to an offset."""
+        """Observe that the batches reach up to the offset `end`."""
         self.end = max(self.end, end)
 
     def observe_run(self, run: BatchesOfEpoch) -> None:
-        """Take in the next batches of one epoch, of which no time is known."""
+        """Observe the next batches of one epoch at once; their times are not known."""
         self._add(EpochFacts(run.epoch, run.start, NO_END, 0), run.batches)
 
     def copy_facts(
@@ -291,7 +291,7 @@ def _checkpoint(segment: Segment, name: str) -> int | None:
 
 
 def _sibling(segment: Segment, name: str) -> tuple[str, str]:
-    """Return the path of a file by its place beside a segment, and its name in the tar if they are in one."""
+    """Return the path of a file in the folder of a segment, and its member name if both are in a tar."""
     if segment.member:
         return segment.path, posixpath.normpath(posixpath.join(posixpath.dirname(segment.member), name))
     folder = as_path(segment.path).parent

@@ -17,7 +17,7 @@ class Lineage:
     """The first offset of each leader epoch, as far as the records and checkpoints of any copy tell."""
 
     def __init__(self, starts: Iterable[tuple[int, int]] = ()) -> None:
-        """`starts` are epochs with offsets, in any order; of an epoch the lowest counts."""
+        """Take the first offsets of epochs: `starts` are epochs with offsets, in any order; the lowest of each epoch counts."""
         self._starts: dict[int, int] = {}
         for epoch, log_offset in starts:
             self._starts[epoch] = min(log_offset, self._starts.get(epoch, NO_END))
@@ -54,5 +54,5 @@ class Branch:
         return self._ends[at] if at < len(self._ends) else NO_END
 
     def has(self, epoch: int | None, log_offset: int) -> bool:
-        """Return whether a record of an epoch stands on this branch; what does not know its epoch may always."""
+        """Return whether a record of an epoch is on this branch; True for a record whose epoch is not known."""
         return epoch is None or log_offset < self.end_of(epoch)

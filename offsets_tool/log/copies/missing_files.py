@@ -22,7 +22,7 @@ class MissingOffsets(NamedTuple):
 
 @dataclass(slots=True)
 class FileExtent:
-    """What a segment covers: from the base offset in its name to the end of its last batch, and how many records of that it has."""
+    """The offsets of a segment, from the base offset in its name to the end of its last batch, and its number of records."""
 
     base_offset: int
     end: int = 0
@@ -31,19 +31,19 @@ class FileExtent:
     """Whether `records` are all: headers of compressed batches before magic 2 do not say how many they have."""
 
     def observe(self, batch: Batch) -> None:
-        """Take in a batch by its header."""
+        """Observe a batch of the segment by its header."""
         self.end = max(self.end, batch.last_offset + 1)
         self.records += batch.count
         self.is_counted = self.is_counted and (batch.magic > 1 or batch.codec is Codec.NONE)
 
     @property
     def is_cleaned(self) -> bool:
-        """Whether records are missing inside of it: a cleaner took them."""
+        """Whether records are missing inside of the segment, which means that the cleaner removed them."""
         return self.is_counted and self.base_offset + self.records < self.end
 
 
 def missing_files(files: Iterable[FileExtent], cleaned_to: int | None) -> tuple[MissingOffsets, ...]:
-    """Return what missing files had, given all segments of a copy and the first offset that its cleaner had not reached.
+    """Return the offsets that missing files had, given all segments of a copy and the first offset its cleaner had not reached.
 
     None are known of a copy that lacks records inside of a segment: it was cleaned, or has what its leader's cleaner had left.
     """

@@ -7,9 +7,9 @@ from offsets_tool.log.copies.lineage import Branch
 
 
 class Recovered:
-    """How far the copies of a partition had the log of a branch.
+    """Up to where each copy of a partition had the log of a branch.
 
-    What an archive or a damaged copy lacks it may never have had: they make nothing recovered.
+    An archive or a damaged copy may never have had the records that it lacks: its lack makes no record recovered.
     """
 
     def __init__(self, copies: Sequence[CopyFacts], branch: Branch) -> None:

@@ -13,7 +13,7 @@ from offsets_tool.rows import LogRecord
 
 
 class OfRecord(Protocol):
-    """Whatever stands for a record, such as its event."""
+    """Anything that has a record, such as the record's event."""
 
     @property
     def record(self) -> LogRecord:
@@ -24,7 +24,7 @@ T = TypeVar("T", bound=OfRecord)
 
 
 class Distinct(NamedTuple, Generic[T]):
-    """A distinct record: what stands for it in the first copy that has it, and which copies have it."""
+    """A distinct record: its item (such as an event) from the first copy that has it, and the copies that have it."""
 
     item: T
     epoch: int | None
@@ -79,7 +79,7 @@ def _numbered(number: int, items: Iterable[T]) -> "Iterator[_Numbered[T]]":
 def distinct(together: Iterable[Distinct[T]]) -> list[Distinct[T]]:
     """Return the distinct records among those at one offset, each with all copies that have it, the newest leader epoch first.
 
-    Which records are the same is said by `union`.
+    `union` says which records are equal.
     """
     found: dict[tuple[object, ...], Distinct[T]] = {}
     for each in together:

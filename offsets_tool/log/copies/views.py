@@ -101,7 +101,7 @@ class Keys:
     """By producer, what waits for its marker."""
 
     def observe(self, record: LogRecord, copies: int) -> None:
-        """Take in a record that counts."""
+        """Observe a record that counts in the union, and the copies that have it."""
         producer = record.producer_id
         if record.is_control:
             self._end(record)
@@ -161,7 +161,7 @@ def _commits(marker: LogRecord) -> bool:
 
 
 class _Proof(NamedTuple):
-    """A place by which a copy had been compacted, or ended: a key that it covers below and does not have was deleted by then."""
+    """An offset up to which a copy was compacted, or at which it ended: keys that it lacks below were deleted by then."""
 
     absent_by: int
     number: int
@@ -213,7 +213,7 @@ class Union(Generic[T]):
         self._newest_timestamp = NO_TIMESTAMP
 
     def records(self, found: Iterable[list[Distinct[T]]]) -> Iterator[T | Absence]:
-        """Yield what counts, by offset: records, and the absences that prove a key's deletion."""
+        """Yield the records that count and the absences that prove a key's deletion, in the order of their offsets."""
         for together in found:
             yield from self._absences(together[0].record.log_offset)
             chosen = self._chosen(together)
@@ -276,7 +276,7 @@ class Union(Generic[T]):
         self._keys.observe(record, found.copies)
 
     def _absences(self, upto: int) -> Iterator[Absence]:
-        """Yield the deletions that are proven by places up to an offset."""
+        """Yield an absence for each deletion that is proven up to the offset `upto`."""
         while self._proofs and self._proofs[0].absent_by <= upto:
             proof = self._proofs.pop(0)
             for value in self._keys.remove_ended(proof):

@@ -31,7 +31,7 @@ class PathKind(Enum):
 
 
 class Entry(NamedTuple):
-    """A path and what it leads to."""
+    """A path and the kind of thing that it leads to, with a `problem` if that cannot be told."""
 
     path: Path
     kind: PathKind
@@ -39,7 +39,7 @@ class Entry(NamedTuple):
 
 
 def look_at(path: str | Path) -> Entry:
-    """Tell what a path leads to, whatever stands in the way."""
+    """Return the entry for a path: the kind of thing that it leads to, or the `problem` that hides it."""
     there = as_path(path)
     try:
         return Entry(there, _kind(there.stat().st_mode))

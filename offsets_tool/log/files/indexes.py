@@ -32,7 +32,7 @@ class IndexedTimestamp(NamedTuple):
 
 
 class ProducerState(NamedTuple):
-    """What a .snapshot file says of one producer; -1 is a number that the broker did not know.
+    """The entry of one producer in a .snapshot file; -1 is a number that the broker did not know.
 
     `current_txn_first_offset` is None when no transaction is open.
     """

@@ -1,4 +1,4 @@
-"""A file's bytes as one buffer that is filled where somebody asks, and given back where that was long ago: memory stays flat.
+"""A file's bytes as one buffer that is filled on demand; bytes that were used long ago are released, so that memory stays flat.
 
 What cannot be read (a disk's error, a file that shrank meanwhile) is zeros and a Hole; nothing ends the process, as it would with
 the file itself mapped into memory. Knows nothing about what files hold.
@@ -22,12 +22,15 @@ _RESERVED: Final = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NO
 
 
 class BytesOnDemand:
-    """The bytes of one file, or of a part of it. `data` has them where `fetch` was asked for them, and else zeros."""
+    """The bytes of one file, or of a part of it: `data` has the ranges that `fetch` has read, and zeros elsewhere."""
 
     def __init__(
         self, file: OpenFile, start: int = 0, size: int | None = None, *, block: int = BLOCK
     ) -> None:
-        """Fill `block` bytes at a time: PAGE suits a reader of single headers, far apart. SourceError without addresses."""
+        """Reserve addresses for `size` bytes, to be read a `block` at a time: PAGE for single headers, BLOCK for all else.
+
+        SourceError if the system has no addresses.
+        """
         self._file = file
         self._start = start
         self._size = file.size - start if size is None else size

@@ -1,4 +1,4 @@
-"""Opens files of evidence and reads them at a position; what fails is a sentence, whatever the operating system calls it.
+"""Opens files of evidence and reads them at a position; a failure of the operating system is a SourceError with a sentence.
 
 Objects in storage are files too (stored_file.py). Of what is on disk, only regular files are opened: a pipe or a device would never
 end. Nothing is mapped: a mapped file ends the process when it shrinks or its disk fails. Knows nothing of what files hold.

@@ -47,7 +47,7 @@ class TarMember(NamedTuple):
 
 
 class TarIndex(NamedTuple):
-    """The members of a tar by name; of several of one name the last, as whoever unpacks it gets. Its bytes, decompressed."""
+    """The members of a tar by name, and its decompressed bytes; of several members of one name the last, as in unpacking."""
 
     file: OpenFile
     members: dict[str, TarMember]
@@ -57,7 +57,7 @@ class TarIndex(NamedTuple):
     """Why the rest of it cannot be listed; None if it was read to its end."""
 
     def find(self, path: str, name: str) -> TarMember:
-        """Return a member that has bytes. SourceError if there is none, or it has none."""
+        """Return a member by its name. SourceError if the tar has no such member, or the member has no bytes."""
         member = self.members.get(plain_name(name))
         if member is None:
             raise SourceError(path, f"it has no member {name}; list it with tar -tf")

@@ -1,7 +1,7 @@
-"""What operators write for Kafka's own clients, as the options of kafka-python: how to get to a broker, and nothing else.
+"""Translates properties of Kafka's own clients into options of kafka-python, as far as they say how to connect to a broker.
 
-Takes over security and the client's name. Every other property (a group id, deserializers, polling) is about consuming, which is
-never done here, and is left aside. A security property that cannot be honoured is refused, never ignored.
+It takes the security properties and the client's name. Every other property (a group id, deserializers, polling) is about
+consuming, which never happens here, and is ignored. A security property that cannot be honoured is refused, never ignored.
 """
 
 import re

@@ -1,7 +1,7 @@
 """A connection to a cluster that can only ask: metadata, the ends of partitions, and the bytes of their logs.
 
 No request that writes can be built here, and metadata is asked so that no broker creates the topic for it. Nothing is retried:
-who calls knows what is worth a second try. Knows nothing about what the bytes are.
+the caller knows what is worth a second try. Knows nothing about what the bytes are.
 """
 
 import logging
@@ -121,7 +121,7 @@ class Cluster:
         return found
 
     def fetch(self, leader: int, partition: int, offset: int, max_bytes: int) -> Fetched:
-        """Return the log from the batch that holds `offset` on, as far as the high watermark and `max_bytes` let it."""
+        """Return the bytes of the log from the batch with `offset` on, up to the high watermark and about `max_bytes` of them."""
         asked = FetchRequest.FetchTopic.FetchPartition(
             partition=partition, fetch_offset=offset, partition_max_bytes=max_bytes
         )

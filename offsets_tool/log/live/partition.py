@@ -35,7 +35,7 @@ class OffsetRange(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """Batches as they lie in the broker's files, the last perhaps cut off. `is_throttled`: the broker may have held them back."""
+    """Bytes of batches as the broker's files have them; the last batch may be cut off, and all may be late if `is_throttled`."""
 
     records: bytes
     high_watermark: int
@@ -175,7 +175,7 @@ class PartitionReader:
             self._bytes = item.position + item.size + shift
 
     def _ask_for_more(self, rest: Unreadable) -> Iterator[Unreadable]:
-        """Ask for more bytes at once, as brokers before 0.10.1 cut a larger batch; yield `rest` where no more may be asked for."""
+        """Ask for more bytes in each request, because brokers before 0.10.1 cut a large batch; at the limit, yield `rest`."""
         if self._grow():
             return
         yield rest._replace(position=self._bytes)
@@ -195,7 +195,7 @@ class PartitionReader:
 
 
 def _misplaced(items: Iterable[Batch | Unreadable], high_watermark: int) -> dict[int, Misplacement]:
-    """Return why batches of a reply are misplaced, by position: among the others, or in a log that ends at the high watermark."""
+    """Return the misplaced batches of a reply, by position: those that contradict other batches, or the high watermark."""
     batches = [item for item in items if isinstance(item, Batch)]
     places = BatchExtents(
         BatchExtent(batch.position, min(batch.base_offset, batch.last_offset), batch.last_offset, batch.magic)

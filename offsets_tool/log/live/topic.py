@@ -106,7 +106,7 @@ class LiveTopic:
         yield from reader.read(self.ranges[partition])
 
     def _find_leaders(self) -> dict[int, int]:
-        """Return the leader of each partition; waits for an election to end, but not for a broker that is gone."""
+        """Return the leader of each partition; wait for an election to end, but not for a broker that does not come back."""
         for _ in range(_ELECTIONS):
             leaders = self._patiently(self._cluster.leaders)
             if not leaders:
@@ -141,7 +141,7 @@ class LiveTopic:
             return None
 
     def _patiently(self, question: Callable[[], Answer]) -> Answer:
-        """Return the answer to a question; ask again, with leaders looked up anew, while the refusal is one that may pass."""
+        """Return the answer to a question; while the refusal may pass, look up the leaders and ask again."""
         deadline = time.monotonic() + self._patience
         pause = _FIRST_PAUSE
         while True:

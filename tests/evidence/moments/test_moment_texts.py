@@ -98,7 +98,7 @@ def test_what_has_two_readings_or_none_is_refused(text: str, said: str) -> None:
 
 def test_a_time_that_the_text_does_not_say_in_utc_is_told() -> None:
     told = {
-        text: parse_bound((text,), "--as-of", BERLIN).told
+        text: parse_bound((text,), "--as-of", BERLIN).note
         for text in ("-2h", "2026-11-21 14:05", "2026-11-21T14:05Z", "7")
     }
     assert [text for text, said in told.items() if said] == ["-2h", "2026-11-21 14:05"]

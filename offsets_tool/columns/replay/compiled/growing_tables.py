@@ -24,7 +24,7 @@ _FIRST: Final = 1 << 10
 
 
 class Tables:
-    """The tables, which grow; a new line is empty."""
+    """The tables of one replay by column, which grow with the log; a new line is empty."""
 
     def __init__(self, *, has_history: bool) -> None:
         """Start empty; `has_history` says whether rows that end are kept."""
@@ -42,9 +42,9 @@ class Tables:
         self.make_room(0, 0, 0, 0)
 
     def make_room(self, offsets: int, groups: int, producers: int, rows: int) -> None:
-        """Make room for numbers of offsets, groups and producers in all.
+        """Grow the tables to hold this many offsets, groups and producers, and what `rows` more rows can add.
 
-        Also for pending commits, asks and markers of `rows` more rows.
+        Rows can add pending commits, questions for owners and ended transactions.
         """
         self.offsets = _grown(self.offsets, offsets, _EMPTY_OFFSET)
         self.groups = _grown(self.groups, groups, _EMPTY_GROUP)

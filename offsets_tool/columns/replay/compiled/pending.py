@@ -113,7 +113,10 @@ def pending(run: int, row: int) -> int:
 
 @step
 def _take_slot(run: int, subject: int, producer: int) -> int:
-    """Take a free slot, the last of its producer's and the first of its subject's."""
+    """Take a free slot for a pending commit and return its number.
+
+    It becomes the last slot in the chain of its producer and the first in that of its subject.
+    """
     offsets, producers, slots = (
         load_i64(run + R_OFFSETS),
         load_i64(run + R_PRODUCERS),

@@ -1,7 +1,7 @@
-"""Compiled: runs of commits, markers and tombstones, row by row, as replay.offsets replays them; stops before all else.
+"""Compiled: replays runs of commits, markers and tombstones as replay.offsets does, and stops before every other record.
 
-Knows what holds by the tables (tables.py) and nothing that is not in them. With a history, it says which rows of offset_history
-ended, and takes only what cannot show in one that began or ended otherwise.
+It knows only the state in the tables (tables.py). With a history, it also writes the rows of offset_history that ended, and stops
+where a row could begin or end in another way.
 """
 
 from offsets_tool.columns.jit.machine import compiled, load_i64, step
