@@ -4,6 +4,7 @@ Files are read at once, directories only for partitions that are asked for.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from offsets_tool.as_of.snapshot import Snapshot
@@ -30,22 +31,25 @@ class KnownEnds:
         *,
         files: Sequence[str] = (),
         log_starts: Sequence[str] = (),
+        samples: Iterable[EndSample] = (),
         files_at: int | None = None,
         is_last_stable: bool = False,
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Read the end offsets in `files`, and where logs start in `log_starts`; find data topics' directories below `paths`.
 
-        `files_at` is when files were made that do not say it, in epoch milliseconds; by default when they were written.
+        `samples` are such as somebody has read already. `files_at` is when files were made that do not say it, in epoch
+        milliseconds; by default when they were written.
         `is_last_stable` takes ends as consumers with isolation.level=read_committed see them. `note` is told what was found odd.
         """
         self.is_last_stable = is_last_stable
         self._note = note
         self._sampled: dict[TopicPartition, list[EndSample]] = {}
-        for path, is_start in [*((path, False) for path in files), *((path, True) for path in log_starts)]:
-            for sample in read_ends(path, files_at, log_starts=is_start):
-                partition = TopicPartition(sample.topic, sample.partition)
-                self._sampled.setdefault(partition, []).append(sample)
+        given = [*((path, False) for path in files), *((path, True) for path in log_starts)]
+        read = (read_ends(path, files_at, log_starts=is_start) for path, is_start in given)
+        for sample in chain(samples, chain.from_iterable(read)):
+            partition = TopicPartition(sample.topic, sample.partition)
+            self._sampled.setdefault(partition, []).append(sample)
         self._logs = data_logs(paths)
         self._samples: dict[TopicPartition, list[EndSample]] = {}
         self._ends: dict[TopicPartition, Ends] = {}

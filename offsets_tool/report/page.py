@@ -17,7 +17,7 @@ from offsets_tool.plots.embedding import picture_library
 from offsets_tool.report import bounds, texts
 from offsets_tool.report.content_policy import content_policy
 from offsets_tool.report.links import PageLinks
-from offsets_tool.report.pictures import GroupGallery, galleries, theme_configs
+from offsets_tool.report.pictures import NO_PICTURES, Gallery, evidence_gallery, galleries, theme_configs
 from offsets_tool.report.records import shown_records
 from offsets_tool.review.coverage import ledger_total
 from offsets_tool.review.review import Review
@@ -53,12 +53,12 @@ def report_html(review: Review, words: ReportWords) -> bytes:
     The same review and words give the same bytes. SetupError where what draws pictures is not installed.
     """
     parts = _parts(review, words)
-    without = _rendered(parts | _drawn([], [GroupGallery([], 0)] * len(review.groups)))
-    if review.groups:
-        room = bounds.PAGE_SIZE - len(without) - len(picture_library().encode())
-        drawn = galleries(review.groups, review.asked, room)
-        if any(each.pictures or each.left_out for each in drawn):
-            return _rendered(parts | _drawn([picture_library()], drawn))
+    without = _rendered(parts | _drawn([], NO_PICTURES, [NO_PICTURES] * len(review.groups)))
+    room = bounds.PAGE_SIZE - len(without) - len(picture_library().encode())
+    of_evidence = evidence_gallery(review.sizes, room)
+    of_groups = galleries(review.groups, review.asked, room - of_evidence.size)
+    if any(each.pictures or each.left_out for each in (of_evidence, *of_groups)):
+        return _rendered(parts | _drawn([picture_library()], of_evidence, of_groups))
     return without
 
 
@@ -94,12 +94,13 @@ def _parts(review: Review, words: ReportWords) -> dict[str, Any]:
     }
 
 
-def _drawn(libraries: Sequence[str], drawn: Sequence[GroupGallery]) -> dict[str, Any]:
+def _drawn(libraries: Sequence[str], of_evidence: Gallery, of_groups: Sequence[Gallery]) -> dict[str, Any]:
     """Return the pictures of a page, its scripts and style, and the policy that lets them take effect."""
     scripts = [*(_SCRIPT.sub(r"\\x3c", each) for each in libraries), _resource("page.js")]
     styles = [_resource("style.css")]
     return {
-        "galleries": drawn,
+        "evidence_gallery": of_evidence,
+        "galleries": of_groups,
         "themes": theme_configs() if libraries else None,
         "scripts": scripts,
         "styles": styles,

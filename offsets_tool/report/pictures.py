@@ -2,13 +2,14 @@
 
 import base64
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
 from offsets_tool.as_of.selection import ANY
+from offsets_tool.plots.charts.treemap import size_picture
 from offsets_tool.plots.group_pictures import group_pictures
 from offsets_tool.plots.picture import Picture
 from offsets_tool.plots.themes import Theme, theme_config
@@ -16,6 +17,7 @@ from offsets_tool.report.bounds import IMAGE_SIZE
 from offsets_tool.report.texts import script_json
 from offsets_tool.review.asked import ReviewAsked
 from offsets_tool.review.review import ReviewedGroup
+from offsets_tool.rows import Row
 
 
 class ShownPicture(NamedTuple):
@@ -35,11 +37,19 @@ class ShownPicture(NamedTuple):
         return len(self.image) + len(self.spec) + len(self.title) + 2 * len(self.sentence)
 
 
-class GroupGallery(NamedTuple):
-    """The pictures of one group, and how many more there is no room for."""
+class Gallery(NamedTuple):
+    """The pictures of the evidence or of one group, and how many more there is no room for."""
 
     pictures: list[ShownPicture]
     left_out: int
+
+    @property
+    def size(self) -> int:
+        """How many characters the pictures take."""
+        return sum(each.size for each in self.pictures)
+
+
+NO_PICTURES: Final = Gallery([], 0)
 
 
 def theme_configs() -> Markup:
@@ -47,7 +57,16 @@ def theme_configs() -> Markup:
     return script_json({"light": theme_config(Theme.LIGHT), "dark": theme_config(Theme.DARK)})
 
 
-def galleries(groups: Sequence[ReviewedGroup], asked: ReviewAsked, room: int) -> list[GroupGallery]:
+def evidence_gallery(sizes: Iterable[Row], room: int) -> Gallery:
+    """Return the picture of whose bytes the log is made of, if it has room in so many characters; `sizes` are those of a review."""
+    picture = size_picture(sizes)
+    if picture is None:
+        return NO_PICTURES
+    shown = _shown(picture, f"evidence-{picture.name}")
+    return Gallery([shown], 0) if shown.size <= room else Gallery([], 1)
+
+
+def galleries(groups: Sequence[ReviewedGroup], asked: ReviewAsked, room: int) -> list[Gallery]:
     """Return the pictures of each group that have room in so many characters; the first of every group before its others."""
     drawn = [_pictures(group, asked) for group in groups]
     shown: list[list[ShownPicture]] = [[] for _ in groups]
@@ -57,7 +76,7 @@ def galleries(groups: Sequence[ReviewedGroup], asked: ReviewAsked, room: int) ->
             if picture.size <= room:
                 room -= picture.size
                 shown[number].append(picture)
-    return [GroupGallery(some, len(every) - len(some)) for some, every in zip(shown, drawn, strict=True)]
+    return [Gallery(some, len(every) - len(some)) for some, every in zip(shown, drawn, strict=True)]
 
 
 def _pictures(group: ReviewedGroup, asked: ReviewAsked) -> list[Picture]:

@@ -21,6 +21,11 @@ class ReviewAsked(NamedTuple):
     range: Filters = EVERYTHING
     """Only its range counts; names are those of `wanted`."""
 
+    @property
+    def is_of_log(self) -> bool:
+        """Whether the whole log is asked about, and no group or topic by its name."""
+        return not self.wanted.groups and not self.wanted.topics
+
     def shows(self, finding: Finding) -> bool:
         """Return whether a finding is about what is wanted, and was there in the range."""
         return self.is_about(finding) and self.is_within(finding)

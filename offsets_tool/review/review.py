@@ -8,6 +8,7 @@ from offsets_tool.as_of.selection import NameFilter, Wanted, exact_text
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.answers.cited_records import cited_records
 from offsets_tool.evidence.answers.lag_over_time import group_lag
+from offsets_tool.evidence.answers.sizing import EvidenceSizes
 from offsets_tool.evidence.clock_places import note_range
 from offsets_tool.evidence.ends import KnownEnds
 from offsets_tool.evidence.evidence import open_evidence
@@ -28,8 +29,10 @@ from offsets_tool.review.coverage import EvidenceCoverage, covered
 from offsets_tool.review.plan_page import KafkaTools
 from offsets_tool.review.stories import ToldGroup, group_story, log_story, told_group
 from offsets_tool.review.verdict import Verdict, verdict_of
-from offsets_tool.review.way_back import PlanAsked, PlanCommand, PlanTools, WayBack, proposal_of, way_back
+from offsets_tool.review.way_back import PlanAsked, PlanCommand, PlanTools, WayBack, way_back
+from offsets_tool.rows import Row
 from offsets_tool.server_log.parse import ServerLogFile, read_server_logs
+from offsets_tool.sizes.rows import group_rows
 from offsets_tool.story.broker_loads import with_loads
 from offsets_tool.story.limits import unsaid
 from offsets_tool.story.sentence import Sentence
@@ -78,6 +81,8 @@ class Review(NamedTuple):
     """What no record says, in words."""
     newest_at: int | None
     """Time of the newest record, epoch milliseconds."""
+    sizes: Sequence[Row] = ()
+    """Whose bytes the log is made of, rows of sizes.rows.group_rows; where the whole log is asked about and its bytes were read."""
 
     @property
     def headlines(self) -> list[str]:
@@ -192,6 +197,7 @@ def review_replay(replay: EvidenceReplay, asked: ReviewAsked, given: ReviewGiven
         citations(cited_records(replay.evidence, places), places, named),
         unsaid(bool(found.server_log)),
         replay.snapshot.newest_timestamp,
+        _sizes(replay) if asked.is_of_log else (),
     )
 
 
@@ -200,7 +206,7 @@ def _groups(
 ) -> tuple[list[ReviewedGroup], list[list[Sentence]]]:
     """Return the groups in the order of the ranking, and the stories of them and of the log in the range."""
     homes = {(each.group, each.log_partition): number for number, each in enumerate(worst)}
-    stories = [log_story(found, asked)] if not asked.wanted.groups and not asked.wanted.topics else []
+    stories = [log_story(found.of_log, asked)] if asked.is_of_log else []
     groups: dict[int, ReviewedGroup] = {}
     names = Wanted(NameFilter([exact_text(each.group) for each in worst]), *asked.wanted[1:])
     for each in found.groups(names) if worst else ():
@@ -224,13 +230,16 @@ def _group(
     )
 
 
+def _sizes(replay: EvidenceReplay) -> list[Row]:
+    """Return whose bytes the evidence is made of, which is read once more for it."""
+    sizes = EvidenceSizes(replay.again().evidence)
+    return group_rows(sizes.run(), sizes.newest_timestamp)
+
+
 def _plan(
     replay: EvidenceReplay, found: LogFindings, asked: ReviewAsked, verdict: Verdict, given: ReviewGiven
 ) -> WayBack | None:
-    plan = given.plan
-    if plan is None:
-        proposal = proposal_of(verdict.ranked)
-        plan = None if proposal is None or proposal.group is None else PlanAsked.before(proposal)
+    plan = given.plan or PlanAsked.proposed(each.findings for each in verdict.ranked)
     if plan is None:
         return None
     return way_back(replay, found, plan, PlanTools(given.ends, given.kafka, given.plan_command))

@@ -1,11 +1,12 @@
 """What happened, in sentences: of one group with its state, or of all groups and log partitions in the order of time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.evidence.findings.finding import GroupFindings, LogFindings
+from offsets_tool.findings.rows import Finding
 from offsets_tool.findings.sentences import named
 from offsets_tool.review.asked import ReviewAsked
 from offsets_tool.review.verdict import moment_words
@@ -61,15 +62,15 @@ def timeline_of(found: LogFindings, asked: ReviewAsked, *, is_whole: bool = Fals
 
 
 def _stories(found: LogFindings, asked: ReviewAsked, *, is_whole: bool) -> Iterator[list[Sentence]]:
-    if not asked.wanted.groups and not asked.wanted.topics:
-        yield log_story(found, asked)
+    if asked.is_of_log:
+        yield log_story(found.of_log, asked)
     for group in found.groups(asked.wanted):
         yield group_story(group, asked, found.server_log, is_whole=is_whole)
 
 
-def log_story(found: LogFindings, asked: ReviewAsked) -> list[Sentence]:
-    """Return the findings about no group in the range, as sentences."""
-    return [each for each in of_log(found.of_log) if asked.tells(each)]
+def log_story(findings: Iterable[Finding], asked: ReviewAsked) -> list[Sentence]:
+    """Return those of the findings about no group that are in the range, as sentences."""
+    return [each for each in of_log(findings) if asked.tells(each)]
 
 
 def group_story(

@@ -1,6 +1,6 @@
 """The verdict on an evidence: its groups, the worst first, findings about no group, and what all that rests on."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
@@ -29,25 +29,41 @@ _NOTICES: Final = 5
 """How many kinds of notices are told where there is nothing worse."""
 
 
+class OtherGroups(NamedTuple):
+    """Groups of which only the findings are known, since reading how each stands would take too long."""
+
+    number: int = 0
+    findings: Sequence[Finding] = ()
+    """Those of the worst group first."""
+
+
 class Verdict(NamedTuple):
     """What was found in an evidence, and what that rests on."""
 
     ranked: list[Ranked]
-    """Every group that is wanted, the worst first."""
+    """The groups that are wanted, the worst first: all but the `others`."""
     of_log: list[Finding]
     """Findings about no group."""
     coverage: list[str]
     """From where on the evidence is complete, in sentences."""
+    others: OtherGroups = OtherGroups()
+    """Groups that rank behind these."""
+
+    @property
+    def groups(self) -> int:
+        """How many groups are wanted and there."""
+        return len(self.ranked) + self.others.number
 
     @property
     def findings(self) -> list[Finding]:
         """All findings, those about no group first."""
-        return [*self.of_log, *(each for ranked in self.ranked for each in ranked.findings)]
+        of_groups = (each for ranked in self.ranked for each in ranked.findings)
+        return [*self.of_log, *of_groups, *self.others.findings]
 
     @property
     def headline(self) -> str:
         """The verdict on the whole log, in one sentence."""
-        return log_headline(self.findings, len(self.ranked))
+        return log_headline(self.findings, self.groups)
 
     def headlines(self, wanted: Wanted) -> list[str]:
         """Return the verdict on each group that was asked for by name; on the whole log where none was."""
@@ -80,7 +96,7 @@ def verdict_of(found: LogFindings, moment: Snapshot, asked: ReviewAsked, ends: K
     here = {each.log_partition for each in ranked if asked.wanted.groups}
     return Verdict(
         ranked,
-        [each for each in found.of_log if _is_here(each, asked, here)],
+        findings_here(found.of_log, asked, here),
         list(coverage_sentences(each for each in moment if not here or each.log_partition in here)),
     )
 
@@ -95,10 +111,15 @@ def moment_words(moment: Snapshot, here: PartitionSnapshot | None = None) -> str
     return f"At the end of the log, {when(moment.newest_timestamp)}"
 
 
-def _is_here(finding: Finding, asked: ReviewAsked, here: Collection[int | None]) -> bool:
-    """Return whether a finding about a log partition is to be told: of groups, where one of them lives there."""
-    of_any = asked._replace(wanted=Wanted())
-    return of_any.shows(finding) and (not asked.wanted.groups or finding.log_partition in here)
+def findings_here(
+    of_log: Iterable[Finding], asked: ReviewAsked, here: Collection[int | None]
+) -> list[Finding]:
+    """Return the findings about no group that are to be told; `here` are the log partitions where groups live that are asked for.
+
+    All in the range where no group is asked for, else those about these log partitions.
+    """
+    is_anywhere = not asked.wanted.groups
+    return [each for each in of_log if asked.is_within(each) and (is_anywhere or each.log_partition in here)]
 
 
 def _lags(moment: Snapshot, ends: KnownEnds) -> dict[str, GroupLag]:

@@ -1,6 +1,6 @@
 """The plan of a review: back to a moment that was named, or to before the first finding that offsets were lost or moved."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 from offsets_tool.as_of.as_of import AsOf
@@ -13,10 +13,11 @@ from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.findings.finder import place_text
 from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.findings.sentences import named
+from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.plans.commands import CommandWords, shell_word
 from offsets_tool.review.plan_page import KafkaTools, PlanPage, moment_text, plan_page
 from offsets_tool.story.sentence import when
-from offsets_tool.story.verdict import MOVES_OFFSETS, Ranked
+from offsets_tool.story.verdict import MOVES_OFFSETS
 
 PlanCommand = Callable[[str, str | None], CommandWords]
 """From a moment as --as-of takes it, and a group as --group takes it or None, to the words of the command that makes the plan."""
@@ -48,14 +49,15 @@ class WayBack(NamedTuple):
         )
 
 
-def proposal_of(ranked: Iterable[Ranked]) -> Finding | None:
+def proposal_of(groups: Iterable[Sequence[Finding]]) -> Finding | None:
     """Return the finding before which a plan should go back: the first in the log, of the worst group whose offsets were moved.
 
-    Notices count only where nothing is worse; None where no offset was lost or moved, or no file says its log partition.
+    `groups` are the findings of each group, the worst group first. Notices count only where nothing is worse; None where no offset
+    was lost or moved, or no file says its log partition.
     """
     moved = [
-        [each for each in group.findings if each.kind in MOVES_OFFSETS and each.log_partition is not None]
-        for group in ranked
+        [each for each in findings if each.kind in MOVES_OFFSETS and each.log_partition is not None]
+        for findings in groups
     ]
     loud = [[each for each in some if each.severity in _LOUD] for some in moved]
     some = next(filter(None, loud), None) or next(filter(None, moved), None)
@@ -76,6 +78,12 @@ class PlanAsked(NamedTuple):
         wanted = Wanted(NameFilter([exact_text(proposal.group)]))
         return cls(AsOf(ends={proposal.log_partition: proposal.log_offset}), wanted, proposal)
 
+    @classmethod
+    def proposed(cls, groups: Iterable[Sequence[Finding]]) -> "PlanAsked | None":
+        """Return the plan that findings of groups, the worst group first, propose; None where no offset was lost or moved."""
+        proposal = proposal_of(groups)
+        return None if proposal is None or proposal.group is None else cls.before(proposal)
+
 
 class PlanTools(NamedTuple):
     """What a plan needs beside the evidence: known ends, Kafka's tools, and the command that writes the reset file."""
@@ -89,7 +97,12 @@ def way_back(replay: EvidenceReplay, found: LogFindings, asked: PlanAsked, tools
     """Replay the evidence of a replay that has run once more, to the moment, and return the plan back to it."""
     again = replay.again(asked.as_of)
     plan = plan_between(again.run(), replay.snapshot, found.rows(asked.wanted), tools.ends, asked.wanted)
-    lacking = incomplete(plan.moment, asked.wanted, replay.evidence)
+    return way_back_of(plan, replay.evidence.ledgers, asked, tools)
+
+
+def way_back_of(plan: Plan, ledgers: Iterable[LedgerEntry], asked: PlanAsked, tools: PlanTools) -> WayBack:
+    """Return a plan with its page and its reason; `ledgers` are those of the files that it was made from."""
+    lacking = incomplete(plan.moment, asked.wanted, ledgers)
     group = None if asked.proposal is None else asked.wanted.groups.texts[0]
     to = moment_text(plan)
 

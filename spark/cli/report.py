@@ -1,4 +1,4 @@
-"""The command `offsets-spark report`: the review of groups of a lake as one HTML page, as `offsets-tool report` writes one."""
+"""The command `offsets-spark report`: the review of a cluster of a lake as one HTML page, as `offsets-tool report` writes one."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,6 +18,7 @@ from spark.cli.job import LakeCommand
 _EPILOG = """
 \b
 Examples:
+  offsets-spark report --lake lake -o night.html --since 'yesterday 22:00' --until 'yesterday 23:30'
   offsets-spark report --lake lake --group orders -o incident.html
   offsets-spark report --lake lake --cluster prod --group 'orders-*' --since 'yesterday 22:00' -o incident.html
 """
@@ -25,7 +26,7 @@ Examples:
 
 @click.command("report", cls=LakeCommand, epilog=_EPILOG)
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
-@click.option("--cluster", metavar="NAME", help="The cluster of the groups, where the lake has several.")
+@click.option("--cluster", metavar="NAME", help="The cluster that it is about, where the lake has several.")
 @group_option
 @range_options
 @click.option(
@@ -38,20 +39,22 @@ Examples:
     help="The file to write; it is written whole or not at all.",
 )
 def report_command(*, lake: str, cluster: str | None, output_path: str, **options: Any) -> None:
-    """Write an incident review of groups of the lake as one HTML page: verdict, sources with hashes, findings, pictures, a timeline
-    with search and filters, and the records that show it.
+    """Write an incident review of the lake as one HTML page: verdict, sources with hashes, findings, pictures, a timeline with
+    search and filters, the way back, and the records that show it.
 
-    It rests on the tables of `offsets-spark run`; those of findings must be of the last replay. The way back is made of the log
-    itself: offsets-tool plan.
+    Without --group it is about the whole cluster, and tells the worst groups in detail. It rests on the tables of `offsets-spark
+    run`; those of findings must be of the last replay.
     """
     from offsets_tool.report.page import ReportWords, report_html  # noqa: PLC0415 - with Jinja2 and Altair, an extra
-    from spark.derived.review import LACKS, review_of_lake  # noqa: PLC0415 - Delta
+    from spark.review.review import lacks, review_of_lake  # noqa: PLC0415 - Delta
 
     clock = clock_of(options)
     since, until = (parse_bound(options[name], f"--{name}", clock) for name in ("since", "until"))
     asked = ReviewAsked(parse_wanted(options), Filters(since=since, until=until))
     review = review_of_lake(lake, asked, cluster)
-    page = report_html(review, ReportWords(__version__, _made_by(lake, cluster, options), _more(lake), LACKS))
+    page = report_html(
+        review, ReportWords(__version__, _made_by(lake, cluster, options), _more(lake), lacks(review))
+    )
     write_whole(output_path, page)
     found = count(len(review.findings), "finding")
     note(f"{output_path}: {len(page):,} bytes, {found}, {count(len(review.groups), 'group')} in detail")
@@ -68,4 +71,5 @@ def _more(lake: str) -> dict[str, str]:
     """Return the queries that show all of what a page has only the beginning of."""
     tables = {"groups": "group_history", "findings": "worst_findings", "files": "sources", "records": "log"}
     ask = f"offsets-spark sql --lake {shell_word(lake)}"
-    return {what: f'{ask} "SELECT * FROM {table}"' for what, table in tables.items()}
+    queries = {what: f'{ask} "SELECT * FROM {table}"' for what, table in tables.items()}
+    return queries | {"plan": "offsets-tool plan LOG... --as-of WHEN"}

@@ -157,7 +157,7 @@ def _log_ends(
     root: Path, replays: Mapping[LogPartition, Replay], facts: Mapping[LogPartition, LogFacts]
 ) -> dict[LogPartition, LogEnd]:
     """Return how each log partition ends, and from which offset on it is complete, given its row of `replays` and log facts."""
-    begins = _begins(root, max((row["ingest_run"] for row in replays.values()), default=0))
+    begins = first_offsets(root, max((row["ingest_run"] for row in replays.values()), default=0))
     return {
         log_partition: log_end_of(
             is_new=row["rules"] == Rules.NEW,
@@ -169,7 +169,7 @@ def _log_ends(
     }
 
 
-def _begins(root: Path, upto: int) -> dict[LogPartition, int]:
+def first_offsets(root: Path, upto: int) -> dict[LogPartition, int]:
     """Return the base offset of each log partition's first segment, among those of ingests up to the run `upto`."""
     begins: dict[LogPartition, int] = {}
     for source in ArrowLake(root).sources():

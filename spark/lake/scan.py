@@ -4,7 +4,7 @@ Files that cannot have wanted rows, by Delta's statistics, are not opened. Reads
 row groups ahead. Does not know what rows are used for.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -82,14 +82,25 @@ def _with_added(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def scan(
-    lake: Path, table: Table, columns: Sequence[str], clusters: Collection[str], after: int = 0
+    lake: Path,
+    table: Table,
+    columns: Sequence[str],
+    clusters: Collection[str],
+    after: int = 0,
+    *,
+    may_have: Callable[[FileFacts], bool] = lambda _: True,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows that runs after the run `after` wrote for these clusters, with the columns named; SourceError for damage."""
+    """Yield the rows that runs after the run `after` wrote for these clusters, with the columns named; SourceError for damage.
+
+    `may_have` says whether a file may have rows that are wanted, by its statistics: others are not opened.
+    """
     names = pa.array(sorted(clusters), pa.string())
     for file in facts_of(open_delta(lake / table.name)):
         greatest = file.get("max.run")
         is_old = greatest is not None and greatest <= after
         if is_old or not any(is_within(file, "cluster", cluster) for cluster in clusters):
+            continue
+        if not may_have(file):
             continue
         for rows in file_rows(
             lake / table.name / file["path"], table, list(dict.fromkeys((*columns, "cluster", "run")))

@@ -18,7 +18,7 @@ from offsets_tool.columns.replay.row_events import PLACE, RAW, log_record
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event, KeyReader, decode, decode_key
 from offsets_tool.evidence.joined_log import of_two_clusters, with_absences
-from offsets_tool.log.copies.lineage import Lineage
+from offsets_tool.log.copies.lineage import NO_END, Lineage
 from offsets_tool.log.copies.union import Distinct, distinct
 from offsets_tool.log.copies.views import BranchEnd, Union
 from offsets_tool.rows import Absence, LogRecord
@@ -39,14 +39,17 @@ class LakeRecord(NamedTuple):
 class JoinedRows:
     """The copies of one log partition in a lake, joined into one log; `left_out` is complete once `events` is exhausted."""
 
-    def __init__(self, copies: Sequence[LakeCopy], log_partition: int | None) -> None:
-        """Raise UsageError where nothing can join the copies: they are of two clusters, or do not say of which partition."""
+    def __init__(self, copies: Sequence[LakeCopy], log_partition: int | None, end: int = NO_END) -> None:
+        """`end` is the first offset that does not count: what is behind it proves nothing of what is before.
+
+        Raise UsageError where nothing can join the copies: they are of two clusters, or do not say of which partition.
+        """
         self._facts = [copy.facts for copy in copies]
         self._refuse(log_partition)
         self._having = _having(copies)
         self._whole = sum(1 << number for number, facts in enumerate(self._facts) if facts.is_whole)
         lineage = Lineage((each.epoch, each.start) for copy in self._facts for each in copy.epochs)
-        self._union = Union[LakeRecord](self._facts, BranchEnd(lineage.branch()), None, log_partition)
+        self._union = Union[LakeRecord](self._facts, BranchEnd(lineage.branch(), end), None, log_partition)
         self.left_out = self._union.left_out
         self.names = tuple(dict.fromkeys(facts.name for facts in self._facts))
 

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from offsets_tool.report.bounds import within
+from offsets_tool.report.bounds import PAGE_SIZE, within
+from offsets_tool.report.pictures import NO_PICTURES, Gallery, evidence_gallery
 from offsets_tool.review.review import review_of
+from offsets_tool.rows import Row
 from tests.replay.story import StoryRecord, commit, group_metadata, member, tombstone
 from tests.replay.story_segments import in_order, write_log
 from tests.report.pages import MOST, Parsed, page_of
@@ -13,6 +15,27 @@ from tests.report.pages import MOST, Parsed, page_of
 
 def test_within() -> None:
     assert list(within([3, 4, 5, 1], lambda each: each, 8)) == [3, 4]
+
+
+@pytest.mark.parametrize("groups", [1, 12, 500])
+def test_the_picture_of_bytes_is_small_however_many_groups_there_are(groups: int) -> None:
+    sizes: list[Row] = [
+        {
+            "group": "<&\u202e" * 100 + str(number),
+            "part": "group",
+            "bytes": 1_000 + number * number * 7,
+            "records": 10,
+            "commit_bytes": number * 900,
+        }
+        for number in range(groups)
+    ]
+    (picture,) = evidence_gallery(sizes, PAGE_SIZE).pictures
+    assert picture.size < 150_000
+    assert f"of {groups} group" in picture.sentence and ("440 smallest" in picture.sentence) == (
+        groups == 500
+    )
+    assert evidence_gallery(sizes, picture.size - 1) == Gallery([], 1)
+    assert evidence_gallery([], PAGE_SIZE) == NO_PICTURES
 
 
 def big_group() -> list[StoryRecord]:

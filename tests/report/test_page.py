@@ -114,3 +114,13 @@ def test_of_copies_that_differ_all_records_are_shown() -> None:
     copies = FIXTURES / "corpora-replicated" / "4.1.2-unclean"
     page = Parsed(page_of(review_of(copies / "brokers", copies / "copies" / "b3-killed")))
     assert "(copies differ here)" in page.text
+
+
+def test_a_whole_log_has_the_picture_of_its_bytes_and_a_group_alone_has_not() -> None:
+    folder = INCIDENTS / "quiet-night"
+    review, html = review_of_incident(folder), page_of_incident(folder)
+    figure = re.search(r'<figure id="evidence-topic-sizes">.*?</figure>', html, re.DOTALL)
+    assert figure is not None and "of 5 groups" in figure[0]
+    assert html.index(figure[0]) < html.index('<section id="findings">')
+    assert sum(row["bytes"] for row in review.sizes) == sum(each.bytes for each in review.coverage.files)
+    assert "evidence-topic-sizes" not in page_of_incident(INCIDENTS / "reset-to-earliest", "payments")

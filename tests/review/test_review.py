@@ -142,3 +142,13 @@ def test_lag_is_there_where_ends_are_known() -> None:
     last = {(row.group, row.topic, row.partition): row.lag for each in known.groups for row in each.lag}
     assert behind and last == behind
     assert not any(each.lag for each in review_of(FOLDERS[0] / "segments").groups)
+
+
+def test_whose_bytes_the_log_is_made_of_is_what_size_says() -> None:
+    log = FIXTURES / "corpora" / "4.3.1-classic" / "segments"
+    shown = lines("size", str(log))
+    sizes = review_of(log).sizes
+    assert shown and [(row["group"], row["bytes"]) for row in sizes] == [
+        (row["group"], row["bytes"]) for row in shown
+    ]
+    assert not review_of(log, group=[str(shown[0]["group"])]).sizes

@@ -137,7 +137,7 @@ def _note_left_out(plan: Plan) -> None:
 def _page(
     plan: Plan, wanted: Wanted, replay: OpenReplay, options: Mapping[str, Any], release: Release | None
 ) -> PlanPage:
-    lacking = None if options["partial"] else incomplete(plan.moment, wanted, replay.evidence)
+    lacking = None if options["partial"] else incomplete(plan.moment, wanted, replay.evidence.ledgers)
     cluster = ClusterAddress(options["bootstrap_server"] or ANY_BROKER, options["command_config"])
     return plan_page(plan, lacking, KafkaTools(cluster, release), partial(_write_file, plan))
 

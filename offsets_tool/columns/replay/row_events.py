@@ -10,11 +10,12 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from offsets_tool.columns.decode import KEYS_KEPT
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.columns_of_rows import are_there, plain, uuid_of
-from offsets_tool.events import Event, Key, Value, decode, decode_key, decode_value
+from offsets_tool.events import Event, Key, Value, decode, decode_key, decode_value, encode_key
 from offsets_tool.records import RECORD_TYPES, RecordType
 from offsets_tool.records.offsets import OffsetCommitValue
 from offsets_tool.rows import Batch, Codec, LogRecord, TimestampType
@@ -145,6 +146,34 @@ class RowEvents:
             value_version=row["value_version"],
             value=None if is_tombstone else _commit_value(row),
         )
+
+
+class MomentRows:
+    """Makes of rows that `log` has only in part such as a replay to a moment takes: it asks for the key of every record.
+
+    Commits that read without a problem say in columns what their keys say in bytes.
+    """
+
+    def __init__(self) -> None:
+        """Start without keys."""
+        self._key = lru_cache(KEYS_KEPT)(lambda *of: encode_key(_commit_key(*of)))
+
+    def rows(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows (COLUMNS) with the raw key of each record and the columns of state.COLUMNS."""
+        names = ("key", "problem", "record_type", "group", "topic", "partition")
+        columns = (plain(rows.column(name)).to_pylist() for name in names)
+        keys = [
+            key if of[2] is None or problem is not None else self._key(*of)
+            for key, problem, *of in zip(*columns, strict=True)
+        ]
+        made = {
+            "key": pa.array(keys, pa.binary()),
+            "magic": pc.fill_null(rows.column("magic"), _MAGIC),
+            # Asked of group records that columns tell of; these are decoded from their bytes.
+            "value_json": pa.nulls(rows.num_rows, pa.string()),
+        }
+        same = {name: rows.column(name) for name in COLUMNS}
+        return pa.RecordBatch.from_pydict(same | made)
 
 
 def _commit_key(type_id: int, group: str, topic: str, partition: int) -> Key:

@@ -3,13 +3,14 @@
 A person who resets groups from a file believes that groups not in it need no reset. Does not write the file.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.moments.moment_notes import number_text
+from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.placement import infer_partitions, likely_counts
 from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.rows import Row
@@ -17,17 +18,20 @@ from offsets_tool.rows import Row
 
 def refuse_partial(snapshot: Snapshot, wanted: Wanted, evidence: Evidence) -> None:
     """Raise UsageError where the reset file would lack what a whole partition of the log holds, or may hold, of what is wanted."""
-    if lacking := incomplete(snapshot, wanted, evidence):
+    if lacking := incomplete(snapshot, wanted, evidence.ledgers):
         raise UsageError(lacking)
 
 
-def incomplete(snapshot: Snapshot, wanted: Wanted, evidence: Evidence) -> str | None:
-    """Return what of whole partitions the reset file would lack, and what to do about it, in one sentence; None if nothing."""
+def incomplete(snapshot: Snapshot, wanted: Wanted, ledgers: Iterable[LedgerEntry]) -> str | None:
+    """Return what of whole partitions the reset file would lack, and what to do about it, in one sentence; None if nothing.
+
+    `ledgers` are those of the files that the snapshot was replayed from.
+    """
     lacking = [
         *_counted_as_empty(snapshot, wanted),
         *_missing_partitions(snapshot),
         *_not_reached(snapshot),
-        *_lost(evidence),
+        *_lost(ledgers),
     ]
     if not lacking:
         return None
@@ -83,9 +87,9 @@ def _not_reached(snapshot: Snapshot) -> Iterator[str]:
         yield f"of partition(s) {', '.join(late)} only segments from after that moment are here"
 
 
-def _lost(evidence: Evidence) -> Iterator[str]:
+def _lost(ledgers: Iterable[LedgerEntry]) -> Iterator[str]:
     """Yield a phrase on files of which nothing could be read."""
-    lost = [entry for entry in evidence.ledgers if entry.unreadable and not entry.records]
+    lost = [entry for entry in ledgers if (entry.unreadable or entry.bytes_unreadable) and not entry.records]
     if lost:
         numbers = sorted({number_text(entry.log_partition) for entry in lost})
         yield f"{len(lost)} file(s) of partition(s) {', '.join(numbers)} cannot be read"

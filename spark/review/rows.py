@@ -3,8 +3,8 @@
 Texts and times are those of the library's rows. Decides nothing of what is told.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -23,15 +23,18 @@ from offsets_tool.rebalances.rows import HeldBack, MemberName, RebalanceRow
 from offsets_tool.review.asked import ReviewAsked
 from offsets_tool.review.coverage import CoveredPartition
 from offsets_tool.rows import Codec, Header, LogRecord, TimestampType
-from offsets_tool.wire.text import from_shown
+from offsets_tool.wire.text import from_shown, shown
 from spark.derived.derive import known_derivations
 from spark.derived.expiry import facts_of_logs
 from spark.derived.finding_rows import KINDS, TABLES, column_values
 from spark.ingest.plan import ARCHIVE, counts
 from spark.lake.commit import ArrowLake
-from spark.lake.scan import scan
+from spark.lake.scan import FileFacts, is_within, scan
 from spark.replay.plan import latest
 
+GroupHome = tuple[str, int | None]
+"""A group, and the log partition that has its records."""
+_HOME: Final = ("group", "log_partition")
 _MEMBERS: Final = ("joined", "left", "replaced", "resubscribed")
 
 
@@ -42,22 +45,35 @@ class ClusterTables(NamedTuple):
     name: str
     asked: ReviewAsked
 
-    def rows(self, table: Table, fields: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the wanted groups; rows about no group are none of them."""
-        for rows in scan(self.root, table, fields, [self.name]):
-            names = pc.unique(rows.column("group").cast(pa.string())).to_pylist()
-            meant = [
-                each for each in names if each is not None and self.asked.wanted.has_group(from_shown(each))
-            ]
-            if meant:
-                wanted = pc.is_in(rows.column("group").cast(pa.string()), pa.array(meant, pa.string()))
-                yield rows.filter(wanted)
+    def groups(self) -> set[GroupHome]:
+        """Return the wanted groups that have rows; only their names are read."""
+        found: set[GroupHome] = set()
+        for table in TABLES:
+            for rows in scan(self.root, table, _HOME, [self.name]):
+                pairs = pa.table(rows).group_by(list(_HOME)).aggregate([]).to_pylist()
+                found.update((each["group"], each["log_partition"]) for each in pairs)
+        named = ((from_shown(group), number) for group, number in found if group is not None)
+        return {home for home in named if self.asked.wanted.has_group(home[0])}
 
-    def group_rows(self) -> Iterator[GroupRow]:
-        """Yield the rows of all kinds that findings are made of."""
+    def rows(self, table: Table, fields: Sequence[str], groups: Collection[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of some groups; rows about no group are none of them."""
+        names = sorted(map(shown, groups))
+
+        def may_have(file: FileFacts) -> bool:
+            return any(is_within(file, "group", each) for each in names)
+
+        for rows in scan(self.root, table, fields, [self.name], may_have=may_have):
+            found = rows.filter(
+                pc.is_in(rows.column("group").cast(pa.string()), pa.array(names, pa.string()))
+            )
+            if found.num_rows:
+                yield found
+
+    def group_rows(self, groups: Collection[str]) -> Iterator[GroupRow]:
+        """Yield the rows of some groups, of all kinds that findings are made of."""
         retention_ms = self._retention()
         for table, kind in zip(TABLES, KINDS, strict=True):
-            for rows in self.rows(table, kind._fields):
+            for rows in self.rows(table, kind._fields, groups):
                 made = (kind._make(each) for each in _tuples(rows))
                 yield from (row for row in made if _counts(row, retention_ms))
 
@@ -68,27 +84,41 @@ class ClusterTables(NamedTuple):
         return several[0] if len(several) > 1 else None
 
     def findings(self) -> list[Finding]:
-        """Return the findings of the wanted groups in the range, the worst first."""
-        found = (
-            Finding._make(each) for rows in self.rows(FINDINGS, Finding._fields) for each in _tuples(rows)
-        )
-        return worst_first(filter(self.asked.shows, found))
+        """Return all findings of the cluster, the worst first: also those about no group."""
+        found = scan(self.root, FINDINGS, Finding._fields, [self.name])
+        return worst_first(Finding._make(each) for rows in found for each in _tuples(rows))
 
-    def rebalances(self) -> list[RebalanceRow]:
-        """Return the rebalances of the wanted groups, in the order of the log."""
+    def rebalances(self, groups: Collection[str]) -> list[RebalanceRow]:
+        """Return the rebalances of some groups, in the order of the log."""
         found = [
             _rebalance(each)
-            for rows in self.rows(REBALANCES, RebalanceRow._fields)
+            for rows in self.rows(REBALANCES, RebalanceRow._fields, groups)
             for each in rows.to_pylist()
         ]
         return sorted(found, key=lambda each: each.log_offset)
+
+    def rebalances_by_group(self) -> Counter[GroupHome]:
+        """Return how often each group rebalanced; only names are read."""
+        found: Counter[GroupHome] = Counter()
+        for rows in scan(self.root, REBALANCES, _HOME, [self.name]):
+            for each in pa.table(rows).group_by(list(_HOME)).aggregate([([], "count_all")]).to_pylist():
+                found[from_shown(each["group"]), each["log_partition"]] += each["count_all"]
+        return found
 
     def records(self, places: Iterable[CitedPlace]) -> dict[CitedPlace, list[Event]]:
         """Return the events at these places, decoded from their raw bytes; several where copies differ."""
         wanted = frozenset(places)
         offsets = pa.array(sorted({at for _, at in wanted}), pa.int64())
         found: dict[CitedPlace, list[Event]] = defaultdict(list)
-        for rows in scan(self.root, LOG, _LOG, [self.name]) if wanted else ():
+
+        def may_have(file: FileFacts) -> bool:
+            return any(
+                (number is None or is_within(file, "log_partition", number))
+                and is_within(file, "log_offset", at)
+                for number, at in wanted
+            )
+
+        for rows in scan(self.root, LOG, _LOG, [self.name], may_have=may_have):
             for row in rows.filter(pc.is_in(rows.column("log_offset"), offsets)).to_pylist():
                 there = found[row["log_partition"], row["log_offset"]]
                 event = decode(_record(row))

@@ -13,10 +13,11 @@ from offsets_tool.evidence.filters import wanted_of
 from offsets_tool.review.asked import ReviewAsked
 from offsets_tool.review.review import review_of
 from spark.cli import main
-from spark.derived.review import review_of_lake
+from spark.review import ranking
+from spark.review.review import review_of_lake
 from spark.run import run_findings
 from tests.corpora import CORPORA, INCIDENTS
-from tests.report.pages import Parsed
+from tests.report.pages import Parsed, page_of
 from tests.spark.lakes import ingest_here, no_session
 from tests.spark.replay.test_copies import replay_here
 
@@ -54,7 +55,7 @@ def told(events: Sequence[Event]) -> list[tuple[object, ...]]:
 def test_a_review_of_a_lake_is_that_of_the_log(lake: Path, cluster: str) -> None:
     log, group = CLUSTERS[cluster]
     here, there = review_of_lake(str(lake), asked(group), cluster), review_of(log, group=group)
-    assert here.findings == [each for each in there.findings if each.group is not None]
+    assert here.findings == there.findings and here.headlines == there.headlines
     assert here.timeline == there.timeline and here.timeline
     assert [each.group for each in here.groups] == [each.group for each in there.groups]
     for one, other in zip(here.groups, there.groups, strict=True):
@@ -70,6 +71,30 @@ def test_a_review_of_a_lake_is_that_of_the_log(lake: Path, cluster: str) -> None
     assert here.newest_at == there.newest_at
 
 
+def test_without_a_group_it_is_of_the_whole_cluster(lake: Path) -> None:
+    log, _ = CLUSTERS["classic"]
+    here, there = review_of_lake(str(lake), ReviewAsked(), "classic"), review_of(log)
+    assert (here.headlines, here.findings) == (there.headlines, there.findings)
+    assert here.timeline == there.timeline and here.verdict.coverage == there.verdict.coverage
+    assert [each.group for each in here.verdict.ranked] == [each.group for each in there.verdict.ranked]
+    assert [each.rows for each in here.groups] == [each.rows for each in there.groups]
+    assert [each.state for each in here.verdict.ranked] == [each.state for each in there.verdict.ranked]
+
+
+def test_only_of_the_worst_groups_rows_are_read(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log, _ = CLUSTERS["kip848"]
+    monkeypatch.setattr(ranking, "MOST_RANKED", 3)
+    here, there = review_of_lake(str(lake), ReviewAsked(), "kip848", most_groups=2), review_of(log)
+    assert here.verdict.groups == there.verdict.groups > 3
+    assert (len(here.verdict.ranked), len(here.groups)) == (3, 2)
+    assert sorted(here.findings) == sorted(there.findings) and here.headlines == there.headlines
+    worst = [[finding.severity for finding in each.findings] for each in here.verdict.ranked]
+    assert worst == [[finding.severity for finding in each.findings] for each in there.verdict.ranked[:3]]
+    page = Parsed(page_of(here))
+    assert f"The worst 2 of {here.verdict.groups} groups are told in detail" in page.text
+    assert f"{here.verdict.groups - 3} more groups are not shown here" in page.text
+
+
 def test_the_command_writes_a_page_and_says_what_it_needs(lake: Path, tmp_path: Path) -> None:
     file = tmp_path / "a.html"
     typed = ["report", "--lake", str(lake), "-o", str(file)]
@@ -77,19 +102,19 @@ def test_the_command_writes_a_page_and_says_what_it_needs(lake: Path, tmp_path: 
     assert done.exit_code == 0, done.stderr
     page = Parsed(file.read_text())
     assert "Group payments needs attention: 1 warning." in page.text and "the log itself" in page.text
+    assert "Nobody named a moment: proposed is 1:43" in page.text
+    assert (
+        "offsets-tool plan LOG... --as-of 1:43 --group payments --format csv --output reset.csv" in page.text
+    )
     assert {link[1:] for link in page.links} <= set(page.ids)
+    whole = CliRunner().invoke(main, [*typed, "--cluster", "classic"])
+    assert whole.exit_code == 0, whole.stderr
+    assert "This log needs attention: 1 warning in 1 of 2 groups." in Parsed(file.read_text()).text
     several = CliRunner().invoke(main, [*typed, "--group", "payments"])
     assert several.exit_code == 2 and "name one with --cluster" in several.stderr
 
 
-@pytest.mark.parametrize(
-    ("group", "cluster", "said"),
-    [
-        ((), "classic", "name them with --group"),
-        (["g"], "no", "the lake has no cluster"),
-        (["g"], None, "--cluster"),
-    ],
-)
-def test_what_is_refused(lake: Path, group: Sequence[str], cluster: str | None, said: str) -> None:
+@pytest.mark.parametrize(("cluster", "said"), [("no", "the lake has no cluster"), (None, "--cluster")])
+def test_what_is_refused(lake: Path, cluster: str | None, said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        review_of_lake(str(lake), ReviewAsked(wanted_of(group)), cluster)
+        review_of_lake(str(lake), asked("g"), cluster)
