@@ -45,7 +45,7 @@ class Input(NamedTuple):
 
 
 def megabytes() -> float:
-    """Size of the main inputs. UsageError if BENCH_MB is no positive number."""
+    """Return the size of the main inputs. UsageError if BENCH_MB is no positive number."""
     said = os.environ.get("BENCH_MB", "100")
     try:
         wanted = float(said)
@@ -59,7 +59,7 @@ def megabytes() -> float:
 
 
 def write_large(of: Input, times: int, path: Path) -> int:
-    """An input so many times over, offsets going on; returns its size in bytes. Memory holds one of them."""
+    """Write an input `times` times in a row, with continuous offsets; return the size in bytes. Memory holds one input."""
     content = of.path().read_bytes()
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:

@@ -19,7 +19,7 @@ _LINE: Final = re.compile(
 
 
 def dump_log(path: Path) -> list[str]:
-    """`kafka-dump-log --offsets-decoder --print-data-log` with its script's heap."""
+    """Return the command `kafka-dump-log --offsets-decoder --print-data-log` for a segment, with its script's heap."""
     classpath = ":".join(str(jar) for jar in kafka_jars(KAFKA[NEWEST]))
     tool = [str(java()), "-Xmx256M", _QUIET, "-cp", classpath, "org.apache.kafka.tools.DumpLogSegments"]
     return [*tool, "--offsets-decoder", "--print-data-log", "--files", str(path)]
@@ -39,7 +39,7 @@ def tally_text(text: bytes) -> Tally:
 
 
 def pace(oracle: Oracle, path: Path, *, memory: bool) -> Callable[[], float]:
-    """Kafka's classes over a segment, by the CPU time of the whole JVM: with its garbage collection."""
+    """Return a function that reads a segment with Kafka's classes; it returns the CPU time of the whole JVM."""
 
     def run() -> float:
         began = oracle.cpu_seconds()

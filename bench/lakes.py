@@ -1,4 +1,4 @@
-"""Segments into Delta tables on two cores: our ingest, and Spark alone copying the same rows from Parquet with its own writer.
+"""Time writing segments to Delta tables on two cores: our ingest, and Spark's writer that copies the same rows from Parquet.
 
 Ours reads a partition of four segments; what Spark copies, at a steady pace for many seconds, is the rows of one of them.
 """
@@ -65,7 +65,7 @@ def _rows(running: SparkSession, input_: Input, folder: Path) -> list[tuple[str,
 
 
 def copier(running: SparkSession, folder: Path) -> Callable[..., None]:
-    """Copies the tables that it is given from one segment's Parquet files into Delta tables."""
+    """Return a function that copies tables from one segment's Parquet files into Delta tables."""
     tables = {t.name: running.read.parquet(f"{folder / _SOURCE / t.name}/*.parquet") for t in (LOG, EVENTS)}
 
     def copy(*wanted: LakeTable) -> None:
@@ -86,7 +86,7 @@ def _agreed(running: SparkSession, input_: Input, folder: Path) -> int:
 
 
 def _ingester(running: SparkSession, path: Path, folder: Path, records: int) -> Callable[[], None]:
-    """Ingests the partition into a new lake; has done so once, and its rows were counted."""
+    """Return a function that ingests the partition into a new lake; ingest once here, and check the number of rows."""
     partition, lake = _partition(path, folder / "segments"), folder / "ours"
 
     def ingest_all() -> None:
@@ -104,7 +104,7 @@ def _expect(running: SparkSession, table: Path, records: int) -> None:
 
 
 def _partition(path: Path, folder: Path) -> Path:
-    """A folder of segments: this one and those that would follow it."""
+    """Make a folder with a segment and those that would follow it, and return it."""
     place = folder / path.parent.name
     place.mkdir(parents=True)
     for part in repeated(path.read_bytes(), _SEGMENTS):
@@ -113,7 +113,7 @@ def _partition(path: Path, folder: Path) -> Path:
 
 
 def _ingest(running: SparkSession, path: Path, lake: Path) -> None:
-    """Ingest the path into a new lake, in place of one that is there."""
+    """Ingest the path into a new lake; an older one is deleted first."""
     shutil.rmtree(lake, ignore_errors=True)
     ingest(Request(paths=[str(path)], lake=str(lake), cluster="bench"), lambda: running)
 

@@ -1,4 +1,4 @@
-"""What a table was measured on: processor, what of it decides, and versions. No names of hosts or folders."""
+"""Describe what a table was measured on: the processor, and versions of software. No names of hosts or folders."""
 
 import os
 import platform
@@ -16,7 +16,7 @@ _PACKAGES: Final = ("numba", "pyarrow", "kafka-python", "pyspark", "delta-spark"
 
 
 def described() -> str:
-    """Return a paragraph about the machine; its load is that of the last minute."""
+    """Return a paragraph about the machine, with its load in the last minute."""
     told = Path("/proc/cpuinfo").read_text()
     model = re.search(r"^model name\s*: (.*)$", told, re.MULTILINE)
     flags = set((re.search(r"^flags\s*: (.*)$", told, re.MULTILINE) or [""])[0].split())

@@ -1,4 +1,4 @@
-"""The most memory that a worker needs for a large segment: a process that reads all of it and writes both tables.
+"""Measure the peak memory of a worker that reads a large segment and writes both tables.
 
 `python -m bench.memory SEGMENT LAKE` prints the megabytes. Linux counts them for each program that a process runs; what `getrusage`
 says of a child includes its parent at the moment of the fork.
@@ -18,7 +18,7 @@ _TIMES = 10
 
 
 def memory_table(folder: Path) -> Table:
-    """Segments of ten times the usual size, each in a worker of its own."""
+    """Return the table of peak memory for segments of ten times the usual size, each in a worker of its own."""
     rows = [_row(Input(mix), folder) for mix in ("commits", "rich", "rebalances")]
     title = "Peak memory of a worker that reads a whole segment and writes both tables:"
     return Table(title, ("", "segment, MB", "peak, MB"), rows)

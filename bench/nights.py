@@ -1,4 +1,4 @@
-"""Ten nights of one partition, each a copy with 5 % more than the one before, against one night: time, and bytes of the lake."""
+"""Compare ten nightly copies of one partition, each 5 % larger than the last, with one night: time, and bytes of the lake."""
 
 import shutil
 from collections.abc import Callable, Sequence
@@ -87,7 +87,7 @@ def nights(path: Path, folder: Path) -> list[Path]:
 
 
 def _ends(log: bytes, wanted: Sequence[float]) -> list[int]:
-    """Return where the first batch ends at or behind each of these positions, which rise."""
+    """Return for each of some ascending positions where the batch ends that reaches it."""
     ends, position = list[int](), 0
     for least in wanted:
         while position < least:

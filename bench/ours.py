@@ -1,4 +1,4 @@
-"""The toolkit's own readings of a segment: in this process to Arrow or Parquet, and its commands as processes."""
+"""Read a segment with this toolkit: in this process to Arrow or Parquet, and by its commands as processes."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ _COMMIT_KINDS: Final = ("OffsetCommit v", "LegacyOffsetCommit v")
 
 
 class Reading:
-    """Segments to rows, each time by a new reader that knows no key yet; with `keeps`, by one that remembers them, as it does
+    """Reads segments to rows, each with a new reader that knows no key yet; with `keeps`, with one that remembers keys
     from segment to segment.
 
     `hashes` takes the file's SHA-256 too; otherwise the time is that of reading and decoding, as Kafka's is.
@@ -86,7 +86,7 @@ def tally_tables(path: Path) -> Tally:
 
 
 def inflate_all(path: Path) -> None:
-    """Decompresses every batch and does nothing else: what any reader has to pay."""
+    """Decompress every batch and do nothing else: the least that any reader has to do."""
     data = memoryview(path.read_bytes())
     for batch in Walker(data, path.as_posix(), verify=False).walk():
         assert isinstance(batch, Batch)
@@ -95,17 +95,17 @@ def inflate_all(path: Path) -> None:
 
 
 def command(*words: str) -> list[str]:
-    """`offsets-tool` with these words, by this interpreter."""
+    """Return the command that runs `offsets-tool` with these words in this interpreter."""
     return [sys.executable, "-m", "offsets_tool.cli", *words]
 
 
 def dump_text(path: Path) -> list[str]:
-    """The command that prints what kafka-dump-log prints."""
+    """Return our command that prints what kafka-dump-log prints of a segment."""
     return command("decode", str(path), "--formatter", "dump-log", "--kafka-version", KAFKA_VERSION)
 
 
 def inspected(path: Path) -> tuple[int, int, int]:
-    """Records, commits and groups, as `inspect` counts them."""
+    """Return the numbers of records, commits and groups that `inspect` counts in a segment."""
     said = subprocess.run(command("inspect", str(path), "--format", "jsonl"), capture_output=True, check=True)
     row: dict[str, Any] = json.loads(said.stdout)
     commits = sum(count for kind, count in row["kinds"].items() if kind.startswith(_COMMIT_KINDS))

@@ -1,6 +1,6 @@
-"""Time things against each other: one after another, again and again, so that a noisy machine is noisy for all; medians.
+"""Time functions in turn, round after round, so that a noisy machine is noisy for all; results are medians.
 
-What uses one core and waits for nothing is timed by the CPU time of all threads of its process: what it would take on an idle core.
+Functions that use one core and never wait are timed by the CPU time of their process: what an idle core would take.
 """
 
 import time
@@ -25,7 +25,7 @@ class Entry(NamedTuple):
 
 
 class Timed(NamedTuple):
-    """Seconds of each round."""
+    """The seconds of each round of an entry."""
 
     name: str
     records: int
@@ -37,12 +37,12 @@ class Timed(NamedTuple):
 
     @property
     def rate(self) -> float:
-        """Millions of records a second."""
+        """Return how many millions of records were read in a second, by the median."""
         return self.records / self.median / 1e6
 
 
 def timed(do: Callable[[], object], clock: Callable[[], float] = time.process_time) -> Callable[[], float]:
-    """`do` in this process, by its CPU time or by another clock."""
+    """Return a function that runs `do` in this process, and returns the seconds by its CPU time or another clock."""
 
     def run() -> float:
         began = clock()
@@ -53,7 +53,7 @@ def timed(do: Callable[[], object], clock: Callable[[], float] = time.process_ti
 
 
 def race(entries: Sequence[Entry]) -> dict[str, Timed]:
-    """Time all entries in turn, round after round, after each has become as fast as it gets; return their medians by name."""
+    """Warm up all entries, then time them in turn, round after round; return the times by name."""
     for entry in entries:
         if entry.warms:
             _warm(entry)

@@ -1,4 +1,4 @@
-"""What one writes without a toolkit: batches, records and commits with `struct` in plain Python, and kafka-python's record reader.
+"""Read commits without a toolkit: with `struct` in plain Python, and with kafka-python's record reader.
 
 Both check every batch's checksum and read commits of value versions 0 to 3 in full; anything else is a ValueError.
 """
@@ -24,12 +24,12 @@ _LONG: Final = Struct(">q")
 
 
 def struct_tally(path: Path) -> Tally:
-    """Reads a segment that is not compressed."""
+    """Return the tally of an uncompressed segment, read with `struct`."""
     return _tally(_records(path.read_bytes()))
 
 
 def kafka_python_tally(path: Path) -> Tally:
-    """Read a segment's commits by the record reader of kafka-python."""
+    """Return the tally of a segment, read with the record reader of kafka-python."""
     return _tally(_kafka_python_records(path.read_bytes()))
 
 

@@ -1,4 +1,4 @@
-"""Whole processes, timed from start to end by the CPU time they use; what they print is kept, or goes to /dev/null."""
+"""Time whole processes from start to end by the CPU time they use; keep what they print, or drop it."""
 
 import resource
 import subprocess
@@ -9,14 +9,14 @@ from offsets_tool.errors import OffsetsToolError
 
 
 class Run(NamedTuple):
-    """CPU seconds of all its threads, and what it printed if that was asked for."""
+    """A process that has ended: CPU seconds of all its threads, and what it printed if that was kept."""
 
     seconds: float
     output: bytes
 
 
 def measured(command: Sequence[str], stdout: int | None = subprocess.PIPE) -> Run:
-    """Runs it; `stdout` None drops what it prints. OffsetsToolError with its own words if it fails."""
+    """Run a command and return its Run; `stdout` None drops what it prints. OffsetsToolError with its stderr if it fails."""
     began = _used()
     done = subprocess.run(
         command, stdout=subprocess.DEVNULL if stdout is None else stdout, stderr=subprocess.PIPE, check=False
@@ -27,6 +27,6 @@ def measured(command: Sequence[str], stdout: int | None = subprocess.PIPE) -> Ru
 
 
 def _used() -> float:
-    """CPU time of all processes that were started here and have ended."""
+    """Return the CPU time of all processes that this one started and that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime

@@ -1,4 +1,4 @@
-"""Replay of a segment to the coordinator's state, and to its history, against Kafka's own coordinator doing the former."""
+"""Time replays of a segment to the coordinator's state and to its history, and Kafka's own coordinator doing the former."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -68,7 +68,7 @@ def sizes_table(folder: Path) -> Table:
 
 
 def _cost(replay: Callable[[Path], object], path: Path) -> float:
-    """Microseconds a record: the better of two runs."""
+    """Return the microseconds that a replay takes for a record, in the better of two runs."""
     records: int = sum(read.log.num_rows for read in _rows_read(path) if read.log is not None)
     return min(timed(lambda: replay(path))() for _ in range(2)) / records * 1e6
 
@@ -137,7 +137,7 @@ def history_by_column(path: Path) -> int:
 
 
 def state_tally(state: State) -> Tally:
-    """Pending commits, committed offsets, their sum, and the groups: what a state holds, in the shape of a segment's tally."""
+    """Return what a state holds as a tally: pending commits, committed offsets, their sum, and groups."""
     offsets = [commit for offsets in state.offsets.values() for commit in offsets.values()]
     pending = sum(map(len, state.pending.values()))
     return Tally(pending, len(offsets), sum(commit.committed_offset for commit in offsets), len(state.groups))

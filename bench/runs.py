@@ -1,4 +1,4 @@
-"""All jobs of a lake in one command, against what cannot be undercut with Spark: copying the rows that the first of them writes."""
+"""Time all jobs of a lake in one command, and as the lower bound with Spark, copying the rows that the first job writes."""
 
 import shutil
 import sys
@@ -25,7 +25,7 @@ _QUESTION: Final = (
 
 
 def runs_table(folder: Path) -> Table:
-    """Seconds of each job for one segment, the lag of each commit by what other groups' commits imply."""
+    """Return the table of seconds of each job for one segment, with the lag of each commit by ends that commits imply."""
     running = session("offsets-tool bench", master=MASTER)
     try:
         rows = _rows(running, folder / "run")
@@ -60,7 +60,7 @@ def _rows(running: SparkSession, folder: Path) -> list[tuple[str, ...]]:
 
 
 def little_table(folder: Path) -> Table:
-    """Return the time of whole processes that ask a lake, or do little to it: what starting costs.
+    """Return the table of the time of whole processes that query a lake, or do little to it: the cost of starting.
 
     OffsetsToolError where DuckDB answers otherwise than Spark.
     """

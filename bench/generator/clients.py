@@ -30,7 +30,7 @@ _WORKERS: Final = (*(f"worker-{number}.dc1" for number in range(12)), "réseau.d
 
 
 class Client(NamedTuple):
-    """A kind of client: the value version its broker writes, and the message."""
+    """A kind of client: the value version that its broker writes, and a function that makes the commit's value."""
 
     version: int
     message: Callable[[str, int], OffsetCommitValue]
@@ -104,12 +104,12 @@ class Group:
         ]
 
     def commit(self, partitions: int, time: int, random: Random) -> list[Record]:
-        """A record a partition; at most all it has."""
+        """Return a commit record for each of some partitions of the group, at most for all."""
         start = int(random.random() * len(self._partitions))
         chosen = self._partitions[start : start + partitions]
         return [partition.commit(time, int(random.random() * 5000)) for partition in chosen]
 
 
 def groups(random: Random, clients: list[Client]) -> list[Group]:
-    """GROUPS of them, kinds of client in turn."""
+    """Return GROUPS groups, whose clients are of each kind in turn."""
     return [Group(number, clients[number % len(clients)], random) for number in range(GROUPS)]

@@ -46,7 +46,7 @@ class ClassicGroup:
         self._random = random
 
     def rebalance(self, time: int) -> list[list[Record]]:
-        """The records, by batch; time in ms."""
+        """Return the records that a rebalance writes, batch by batch; `time` in milliseconds."""
         self._generation += 1
         template = self._random.choice(self._arrangements).template
         return [[Record(self._key, template.fill(_int32(self._generation), time.to_bytes(8, "big")))]]
@@ -62,7 +62,7 @@ class _ClassicArrangement:
 
     @cached_property
     def template(self) -> Template:
-        """The group's record, but for its generation and time."""
+        """The template of the group's record; the holes are its generation and times."""
         members = tuple(map(self._member, range(MEMBERS)))
         data = GroupMetadataValue(
             protocol_type="consumer",
@@ -93,7 +93,7 @@ class _ClassicArrangement:
 
 
 class ConsumerGroup:
-    """A group of KIP-848; a rebalance is the epoch, two members seen anew, and ten targets and assignments."""
+    """A group of KIP-848; a rebalance writes the epoch, two members, ten target assignments and ten current ones."""
 
     def __init__(self, number: int, random: Random) -> None:
         self._name = f"consumer-{number}"
@@ -105,7 +105,7 @@ class ConsumerGroup:
         ]
 
     def rebalance(self, time: int) -> list[list[Record]]:
-        """The records, by batch; time in ms."""
+        """Return the records that a rebalance writes, batch by batch; `time` in milliseconds."""
         self._epoch += 1
         epoch, before = _int32(self._epoch), _int32(self._epoch - 1)
         arrangement = self._random.choice(self._arrangements)
@@ -145,14 +145,14 @@ class _ConsumerArrangement:
 
     @cached_property
     def targets(self) -> list[Record]:
-        """What each member is to have."""
+        """The records of the members' target assignments."""
         return [
             Record(self._key(7, member), value(0, _target(share))) for member, share in self._shares.items()
         ]
 
     @cached_property
     def currents(self) -> list[tuple[bytes, Template]]:
-        """What each member has, by key, but for its epochs."""
+        """The keys of the members' current assignments with templates of their values; the holes are the epochs."""
         return [
             (self._key(8, member), Template(value(0, _current(share)), (EPOCH, EPOCH)))
             for member, share in self._shares.items()

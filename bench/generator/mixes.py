@@ -1,4 +1,4 @@
-"""What brokers' logs are made of, as endless batches from a seed: who commits what and how often, and what rebalances write.
+"""Make endless batches from a seed, with the records that brokers' logs consist of: commits, and what rebalances write.
 
 Each mix is a function from a seeded Random to batches. Realistic where it decides speed (names, sizes, how often keys and blobs
 repeat), made up elsewhere.
@@ -24,12 +24,12 @@ _ABORT_MARKER: Final = Record(struct.pack(">hh", 0, 0), struct.pack(">hi", 0, _C
 
 
 def commits(random: Random) -> Iterator[Batch]:
-    """Commits of value version 3 without metadata, five partitions a batch: what most of the topic is."""
+    """Yield commits of value version 3 without metadata, five partitions in a batch: what most of the topic consists of."""
     return _commits(random, groups(random, [CLIENTS["plain"]]), 9)
 
 
 def large_batches(random: Random) -> Iterator[Batch]:
-    """Commits without metadata, some sixty records a batch, large enough for codecs: what a coordinator that lingers appends."""
+    """Yield commits without metadata, some sixty in a batch, as a coordinator that lingers appends: large enough for codecs."""
     waiting: list[Record] = []
     for batch in commits(random):
         waiting += batch.records
@@ -39,7 +39,7 @@ def large_batches(random: Random) -> Iterator[Batch]:
 
 
 def rich(random: Random) -> Iterator[Batch]:
-    """Versions 1, 3 and 4 with topic ids, metadata that stays or changes, tombstones, transactions and their markers."""
+    """Yield commits of versions 1, 3 and 4: with topic ids, with metadata, in transactions with markers; and tombstones."""
     known = groups(random, list(CLIENTS.values()))
     time, producer = BEGIN, 0
     for batch in _commits(random, known, 9):
@@ -56,14 +56,14 @@ def rich(random: Random) -> Iterator[Batch]:
 
 
 def rebalances(random: Random) -> Iterator[Batch]:
-    """One record in five is a classic group's metadata: ten members with their subscriptions and assignments."""
+    """Yield commits; one record in five is a classic group's metadata, with the blobs of ten members."""
     known = [members.ClassicGroup(number, random) for number in range(200)]
     plain = _commits(random, groups(random, [CLIENTS["plain"]]), 9)
     return _mixed(random, plain, lambda time: random.choice(known).rebalance(time))
 
 
 def consumer_groups(random: Random) -> Iterator[Batch]:
-    """One record in five is a KIP-848 group's: epochs, members, target and current assignments."""
+    """Yield commits; one record in five is of a KIP-848 group: epochs, members, target and current assignments."""
     known = [members.ConsumerGroup(number, random) for number in range(200)]
     plain = _commits(random, groups(random, [CLIENTS["with topic id"]]), 9)
     return _mixed(random, plain, lambda time: random.choice(known).rebalance(time))
@@ -75,7 +75,7 @@ MIXES: Final[dict[str, Mix]] = {
 
 
 def _commits(random: Random, known: list[Group], most: int) -> Iterator[Batch]:
-    """Groups commit some of their partitions at once; some groups commit far more often than others."""
+    """Yield batches in which a group commits some of its partitions; some groups commit far more often than others."""
     time = BEGIN
     while True:
         time += int(random.random() * 20)
@@ -86,7 +86,7 @@ def _commits(random: Random, known: list[Group], most: int) -> Iterator[Batch]:
 def _mixed(
     random: Random, plain: Iterator[Batch], rebalance: Callable[[int], list[list[Record]]]
 ) -> Iterator[Batch]:
-    """Commits, and whenever too few records are a group's, a rebalance."""
+    """Yield commits, and a rebalance whenever too few of the records so far are of rebalances."""
     ours, all_ = 0, 0
     for batch in plain:
         yield batch

@@ -1,4 +1,4 @@
-"""Values as the library encodes them, with holes for what changes: encoded once, filled in for a million records."""
+"""Encode a value once, with holes for what changes, and fill the holes for a million records."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -24,7 +24,7 @@ class Template:
     """A value's bytes around its holes."""
 
     def __init__(self, encoded: bytes, holes: Sequence[int | str]) -> None:
-        """`holes` in the order in which they stand. ValueError where one is missing."""
+        """Take an encoded value, and the byte texts in it that are holes, in their order. ValueError where one is missing."""
         self._around: list[bytes] = []
         for hole in holes:
             before, found, encoded = encoded.partition(_BYTES[hole])
@@ -34,16 +34,16 @@ class Template:
         self._last = encoded
 
     def fill(self, *held: bytes) -> bytes:
-        """The value; as many pieces as there are holes, each as long as its hole."""
+        """Return the value with `pieces` in its holes: one for each hole, and as long."""
         return b"".join([part for pair in zip(self._around, held, strict=True) for part in pair]) + self._last
 
 
 def key(type_id: int, **fields: Any) -> bytes:
-    """A key of this record type."""
+    """Return the bytes of a key of this record type, with these fields."""
     record_type = RECORD_TYPES[type_id]
     return encode_key(Key(record_type, record_type.key(**fields)))
 
 
 def value(version: int, data: Any) -> bytes:
-    """A value of this version."""
+    """Return the bytes of a value, of this version."""
     return encode_value(Value(version, "", data))

@@ -1,6 +1,6 @@
-"""What commands show of an evidence as Arrow tables: findings, sentences, rebalances, owners, lag; and all tables of a review.
+"""The answers of commands as Arrow tables: findings, sentences, rebalances, owners, lag; and all tables of a review.
 
-Each takes the options of its command. Finds, tells and measures nothing itself.
+Each function takes the options of its command, and computes nothing itself.
 """
 
 import os
@@ -62,7 +62,7 @@ def read_findings(
 
     `group` and `topic` are names or patterns, `since` and `until` a time in `zone` (else UTC) or a place of the log; `server_logs`
     are brokers' own logs, `policy` what is known of their settings. Other options are those of `open_evidence`, but for `filters`.
-    UsageError for a text that does not read, SourceError for a path that cannot be read.
+    UsageError for an option that cannot be parsed, SourceError for a path that cannot be read.
 
     >>> found = read_findings("fixtures/incidents/reset-to-earliest/segments")
     >>> found.select(["kind", "severity", "group"]).to_pylist()
@@ -142,7 +142,7 @@ def read_assignments(
 ) -> pa.Table:
     """Return who owned which partition from when to when, as `offsets-tool assignments --over-time` does.
 
-    `as_of` is the moment up to which it is told, as for `snapshot_of`; without `is_over_time` the rows are those that hold then.
+    `as_of` is the moment at which the history ends, as for `snapshot_of`; without `is_over_time` only rows that hold then count.
     Columns are those of the lake's view `assignments`; other options are as for `read_findings`.
 
     >>> rows = read_assignments("fixtures/incidents/reset-to-earliest/segments", group="payments", topic="charges", partition=3)
@@ -222,7 +222,7 @@ def review_tables(review: Review) -> dict[str, pa.Table]:
 def _asked(
     paths: Sequence[AnyPath], options: dict[str, Any], clock: Clock, as_of: str | AsOf = END, **about: Any
 ) -> tuple[ReviewAsked, EvidenceReplay]:
-    """Return what is asked about, and a replay of the evidence to a moment."""
+    """Return the parsed options of a question, and a replay of the evidence to a moment."""
     asked = asked_about(clock, **about)
     evidence = open_evidence(*paths, **options)
     note_range(evidence, asked.range, clock)

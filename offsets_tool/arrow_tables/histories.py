@@ -1,4 +1,4 @@
-"""Tables of histories, a lake's or those of `read_histories`, as the rows of groups that pictures are drawn of."""
+"""Turn tables of histories, a lake's or those of `read_histories`, into the rows of groups that pictures need."""
 
 from collections.abc import Iterator, Mapping
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""The command line: parse, one library call, show. stdout is data, stderr is notes, progress and errors.
+"""The command line: each command parses options, makes one library call, and shows the result on stdout; notes go to stderr.
 
 Exit codes: 0, 1 our error, 2 usage, 3 `--strict` met a problem. Commands are loaded when they are asked for.
 """
@@ -151,7 +151,7 @@ class LazyGroup(click.Group):
     """
 
     def __init__(self, *args: Any, entries: Mapping[str, CommandEntry], **options: Any) -> None:
-        """Make a group whose commands are imported when they are called; `places` has module and summary of each by its name."""
+        """Make a group whose commands are imported when they are called; `entries` has them by name."""
         super().__init__(*args, **options)
         self._entries = entries
 
@@ -203,7 +203,7 @@ class LazyGroup(click.Group):
 
 @contextmanager
 def _one_line() -> Iterator[None]:
-    """Make the text of every click error visible on a terminal: names of files and options may have any characters in them."""
+    """Make the text of every click error visible on a terminal, since names of files and options may have any characters."""
     try:
         yield
     except NoArgsIsHelpError:

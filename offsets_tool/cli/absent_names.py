@@ -1,4 +1,4 @@
-"""Notes on groups and topics that were asked for and of which a command shows nothing: why not, and what to ask instead.
+"""Notes on groups and topics that options name and a command does not show: why not, and what to ask instead.
 
 A name may be mistyped, belong to another partition of the log, or to another time: an empty answer alone does not say which. The
 evidence is read a second time to find out, only if there is such a name.
@@ -32,12 +32,12 @@ WhyNot = Callable[[str, SourceNames], str]
 
 
 class AbsentNames:
-    """The names that a command was asked for, and the notes on those of which it shows nothing."""
+    """The names in a command's options, and notes on those that it does not show."""
 
     def __init__(
         self, wanted: Wanted, sources: list[Source], where: str, why: WhyNot, partitions: int | None = None
     ) -> None:
-        """Look for wanted names; `where` names the moment, as in " at that moment", or is empty; `partitions` is --partitions."""
+        """Take the wanted names; `where` names the moment, as in " at that moment", or is empty; `partitions` is --partitions."""
         self._wanted = wanted
         self._sources = sources
         self._where = where
@@ -107,7 +107,7 @@ class AbsentNames:
         )
 
     def _together(self) -> Iterator[str]:
-        """Yield a note for names that are all in the evidence, where no record matches all of them at once."""
+        """Yield a note where the evidence has all the names, but no record that matches all of them at once."""
         partition, topics = self._wanted.partition, self._wanted.topics
         for topic, known in self._here.topics.items():
             if partition is not None and topic in topics and partition not in known:
@@ -157,13 +157,13 @@ def _also_others(names: NameFilter, kind: str) -> Iterator[str]:
 
 
 def nobody(option: str, names: NameFilter) -> Iterator[str]:
-    """Yield a note for each text of --member or --instance that matches nobody among the records that the other options leave."""
+    """Yield a note for each text of --member or --instance that matches no record among those that the other options choose."""
     for text in names.missing:
         yield f"{option} '{text}': no member of what is asked for has this name{_near(text, names.looked_for)}"
 
 
 def passed_over(group: str, here: SourceNames) -> str:
-    """Say that the group has records and that the options leave all of them out: for commands that show records or changes."""
+    """Return a note that a group has records, but that the options of a command that shows records leave all of them out."""
     return (
         f"group {quoted(group)} has records from {_stretch(group, here)}, and the other options leave all of them out; "
         "widen those options"
@@ -201,7 +201,7 @@ def why_not_at_moment(replay: EvidenceReplay) -> WhyNot:
 
 
 def absent_at_moment(replay: EvidenceReplay, wanted: Wanted, what: str, *, is_shown: bool) -> Iterator[str]:
-    """Yield the notes of a command that has shown a moment: on names without rows, or that the log has no `what` at all."""
+    """Yield the notes of a command that shows a moment: on names without rows, or that the log has no `what` at all."""
     where = moment_phrase(replay.snapshot)
     yield from AbsentNames(wanted, replay.evidence.sources, where, why_not_at_moment(replay)).notes(is_shown)
     if not (is_shown or wanted.groups or wanted.topics):
@@ -209,5 +209,5 @@ def absent_at_moment(replay: EvidenceReplay, wanted: Wanted, what: str, *, is_sh
 
 
 def moment_phrase(moment: Snapshot) -> str:
-    """Return the words for a moment in a sentence, with a space before them."""
+    """Return a phrase that names a moment at the end of a sentence, with a space before it: " at that moment"."""
     return " at the end of this log" if moment.as_of.is_end else " at that moment"

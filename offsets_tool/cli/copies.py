@@ -114,7 +114,7 @@ def _count_row(copies: Copies, counts: CopyCounts) -> Row:
 
 
 def _what_differs(copies: Copies) -> Iterator[str]:
-    """Yield a note where a log was forked, where copies contradict each other, and where they are doubtful by themselves."""
+    """Yield notes on copies of a partition that were forked, that contradict each other, or that are doubtful by themselves."""
     number = "?" if copies.log_partition is None else copies.log_partition
     for text in copies_notes([counts.facts for counts in copies.counts]):
         yield f"partition {number}: {text}"

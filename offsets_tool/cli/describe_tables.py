@@ -1,4 +1,4 @@
-"""The columns of kafka-consumer-groups --describe, and those that only the tools for share and streams groups have.
+"""The columns of kafka-consumer-groups --describe, and of Kafka's tools for share and streams groups.
 
 Headers and the form of assignments ("topic:0,1;other:2") are those of Kafka 4; "-" stands for a missing value.
 """
@@ -12,12 +12,12 @@ from offsets_tool.rows import Row
 
 
 def _if_proven(name: str) -> Callable[[Row], Any]:
-    """Return a cell function: the field of this name, or "unknown" where the evidence does not prove the row."""
+    """Return a function of a row that gives its field `name`, or "unknown" where the evidence does not prove the row."""
     return lambda row: row[name] if row["is_proven"] else "unknown"
 
 
 def _assignment(prefix: str) -> Callable[[Row], Any]:
-    """Return a cell function: a member's partitions by topic, or a streams member's tasks by kind and subtopology.
+    """Return a function of a row that gives a member's partitions by topic, or its streams tasks by kind and subtopology.
 
     `prefix` is "" for the current assignment and "target_" for the target.
     """

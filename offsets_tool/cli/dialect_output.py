@@ -74,7 +74,7 @@ def dump_log_writer(kafka_version: str | None, *, records: bool, strict: bool) -
 def _dumped(
     out: BinaryIO, evidence: Evidence, source: Source, dump: DumpLog, lane: TextLane
 ) -> Iterator[Output]:
-    """Yield what is to be printed of a source piece by piece; text that the fast lane has made is written in between."""
+    """Yield the output for a source piece by piece; text of the fast lane is written to `out` in between."""
     yield dump.begin()
     for piece in lane.pieces(source, verify=False, passed=dump.passed):
         if isinstance(piece, memoryview):
@@ -96,7 +96,7 @@ class _Console:
         self._out, self._evidence, self._is_strict = out, evidence, strict
 
     def print(self, printed: Output, *, is_counted: bool) -> None:
-        """Write what the tool prints; `is_counted` if the record is among the evidence's problems already.
+        """Write what Kafka's tool prints; `is_counted` says that the evidence counts the record as a problem already.
 
         SystemExit with 3 for an exception of the tool, if `strict` was asked for.
         """

@@ -54,7 +54,7 @@ Examples:
 
 
 class FindingsAsked(NamedTuple):
-    """The options that choose which findings are shown; the whole log is replayed in any case."""
+    """The options that choose which findings are shown; they do not limit what is replayed."""
 
     review: ReviewAsked
     kinds: frozenset[str]
@@ -134,7 +134,7 @@ def findings_command(*, format_: str | None, output_path: str | None, strict: bo
 
 
 def _absent(replay: OpenReplay, asked: FindingsAsked, options: Row) -> Iterator[str]:
-    """Yield why nothing is shown: names that have no findings, a range or kinds that leave all out, or a log without any."""
+    """Yield notes on why no finding is shown: names without any, a range or kinds that leave all out, or a log without any."""
     evidence = replay.evidence
     yield from absent_at_moment(
         replay, asked.review.wanted, "finding", is_shown=evidence.has_shown or asked.is_narrow
@@ -172,7 +172,7 @@ def finding_row(finding: Finding) -> Row:
 
 
 def _seconds(time: str | None) -> str | None:
-    """Return a time without its milliseconds, which the sentence does not have either."""
+    """Return a text of a time without its milliseconds, as titles of findings have times; None for None."""
     return None if time is None else f"{time[:19]}Z"
 
 

@@ -53,7 +53,7 @@ Examples:
 
 
 class Asked(NamedTuple):
-    """The options that choose which happenings are shown; the whole log is replayed in any case."""
+    """The options that choose which happenings are shown; they do not limit what is replayed."""
 
     wanted: Wanted
     range: Filters
@@ -62,7 +62,7 @@ class Asked(NamedTuple):
     instances: NameFilter
 
     def shows(self, happening: Happening) -> bool:
-        """Return whether the options choose this happening; notes also which names occur in the log at all."""
+        """Return whether the options choose this happening; also remember which names occur in the log at all."""
         # Names before kinds and ranges: a note on a missing name must not name one that only the range leaves out.
         if not (self._is_about(happening) and self._is_by(happening)):
             return False
@@ -224,7 +224,7 @@ def _table_row(happening: Happening) -> Row:
 
 
 def _brief(facts: Row | None) -> str | None:
-    """Return facts as one line: an offset as its number, others as `name=value`, without empty values."""
+    """Return the fields of a happening as one line: an offset as its number, others as `name=value`; empty ones are left out."""
     if facts is None:
         return None
     if "committed_offset" in facts:

@@ -95,7 +95,7 @@ def inspect_command(*, format_: str | None, output_path: str | None, strict: boo
 def _write_when_read(
     out: BinaryIO, rows: list[dict[str, Any]], format_: str, table: PrintedTable, evidence: Evidence
 ) -> None:
-    """Write the rows once everything is read, so that the progress bar does not run through a table; then notes on problems."""
+    """Write the rows only when everything is read, so that no progress bar runs through a table; then write notes on problems."""
     evidence.all_is_read()
     write_rows(out, _in_folder(rows, _folder(evidence, format_)), format_, table)
     out.flush()

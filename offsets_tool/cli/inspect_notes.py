@@ -1,4 +1,4 @@
-"""The notes of `offsets-tool inspect`: what could not be read and why, with its place, and whether the ledger adds up.
+"""The notes of `offsets-tool inspect`: where something could not be read and why, and whether the ledger adds up.
 
 Each note is one sentence, made from the rows as they are written.
 """
@@ -45,13 +45,13 @@ def problem_notes(rows: Sequence[Row]) -> Iterator[str]:
 
 
 class Reached:
-    """The segment that reaches furthest in each partition's folder, of those read so far; finds segments that overlap."""
+    """Finds overlapping segments: remembers for each partition's folder the segment that reaches furthest."""
 
     def __init__(self) -> None:
         self._furthest: dict[tuple[str, int | None], LedgerEntry] = {}
 
     def overlap(self, source: Source, entry: LedgerEntry) -> Row | None:
-        """Return which offsets a segment shares with one of its folder that was read before; None where there are none.
+        """Return the offsets that a segment shares with an earlier one of its folder, as a row; None where it shares none.
 
         Call it for each source in the order of reading. Set-aside files are left out.
         """
@@ -98,7 +98,7 @@ def _outcome(problem: Row) -> str:
 
 
 def copies_notes(sources: Iterable[Source]) -> Iterator[str]:
-    """Note that partitions are there in several copies, and how they are compared."""
+    """Yield a note on partitions with several copies, and on the command that compares them."""
     copies: dict[int, set[str]] = {}
     for source in sources:
         if source.log_partition is not None and source.copy is not None and not source.is_set_aside:

@@ -39,7 +39,7 @@ _WORD: Final = re.compile(rf"[A-Za-z_ ]{{1,{LEGIBLE}}}")
 
 
 class TableText(NamedTuple):
-    """The heading and the lines of a table as text, and the titles of the columns that are shown."""
+    """A table laid out as text: its heading, its lines, and the titles of the columns shown."""
 
     heading: str
     lines: list[str]
@@ -47,7 +47,7 @@ class TableText(NamedTuple):
 
 
 class _Measured(NamedTuple):
-    """A column with its cells, and how wide its title and its widest cell are."""
+    """A column with its cells, and the widths of its title and of its widest cell."""
 
     column: Column
     kind: CellKind
@@ -87,7 +87,7 @@ def lay_out(
 
 
 def _lines(cells: Sequence[Sequence[str]], blanks: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of a row: as many as its longest cell has, with `blanks` where a shorter one has no more."""
+    """Yield the lines of a row, given the lines of each cell; a cell with fewer lines is filled up with `blanks`."""
     for number in range(max(map(len, cells))):
         texts = (
             cell[number] if number < len(cell) else blank for cell, blank in zip(cells, blanks, strict=True)
@@ -130,7 +130,7 @@ def _first_to_fit(
 
 
 def _widened(kept: Sequence[_Measured], width: int) -> dict[str, int]:
-    """Return the widths by title: the room that is left makes names legible first, and then all columns, the shortest first."""
+    """Return the widths by title: spare room goes to names first, until they are legible, then to all columns, shortest first."""
     widths = {m.column.title: m.shortened(LEAST) for m in kept}
     left = width - sum(widths.values()) - len(GAP) * (len(kept) - 1)
     if left < 0 and kept[0].kind in SHORTENED:
@@ -142,7 +142,7 @@ def _widened(kept: Sequence[_Measured], width: int) -> dict[str, int]:
 
 
 def _shared(left: int, widths: dict[str, int], wanted: Mapping[str, int]) -> int:
-    """Widen columns up to what is wanted, by title, with the room that is left; return the room that is left then."""
+    """Widen columns up to their wanted widths, by title, as far as the room `left` allows; return the remaining room."""
     short = sorted(
         (title for title in wanted if wanted[title] > widths[title]), key=lambda title: wanted[title]
     )
@@ -164,7 +164,7 @@ def _drawn(m: _Measured, width: int, pen: Pen) -> list[list[str]]:
 
 
 def _fitting(m: _Measured, width: int) -> Iterator[list[str]]:
-    """Yield the heading and the cells of a column as lines of `width`."""
+    """Yield for the heading and each cell of a column its lines, of at most `width`."""
     texts = [m.column.title, *m.cells]
     if m.kind in WRAPPED:
         yield from (list(_padded(wrap(text, width), width, is_right=False)) for text in texts)
@@ -238,7 +238,7 @@ def shorten(text: str, width: int, tail: int | None = None) -> str:
 
 
 def _beginning(text: str, width: int) -> str:
-    """Return the first characters that fit into `width` cells, with the accents of the last one."""
+    """Return the beginning of a text that fits into `width` cells, including the accents on its last character."""
     if text.isascii():
         return text[:width]
     for place, character in enumerate(text):

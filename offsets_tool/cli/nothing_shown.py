@@ -1,6 +1,6 @@
-"""Notes of a command that shows nothing, where no missing name explains it: an empty answer alone says nothing.
+"""Notes on why a command shows nothing, where no missing name explains it.
 
-Compares what was asked for with the ledgers of what was read. Notes on missing names come from absent_names.
+Compares the options with the ledgers of the evidence. Notes on missing names come from absent_names.
 """
 
 from collections.abc import Iterable, Iterator
@@ -59,7 +59,7 @@ def _log_offsets(filters: Filters, evidence: Evidence) -> Iterator[str]:
 
 
 def nothing_at_moment(moment: Snapshot, what: str, where: str) -> Iterator[str]:
-    """Yield a note for a command that shows nothing at a moment though no name was asked for: the log has no `what` there.
+    """Yield a note that there is no `what` at a moment, for a command that shows nothing though no name was asked for.
 
     `where` names the moment, with a space before it.
     """

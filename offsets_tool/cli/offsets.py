@@ -96,7 +96,7 @@ def offsets_command(
 def _readable_by_kafka(rows: list[Row]) -> list[ResetLine]:
     """Return the lines that Kafka's reset tool can read, with notes on those left out.
 
-    One line that it cannot read makes the tool refuse the whole file; a name that is not UTF-8 would name another group there.
+    The tool refuses a file for a single unreadable line, and takes a name that is not UTF-8 for another group's.
     """
     lines = [_reset_line(row) for row in rows if row["committed_offset"] is not None]
     refused = [line for line in lines if line.unsayable is Unsayable.REFUSED]

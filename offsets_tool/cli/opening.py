@@ -1,4 +1,4 @@
-"""Open what a command's options name: turn their texts into the values that `offsets_tool.evidence` takes.
+"""Open the sources that a command's options name: parse their texts into the values that `offsets_tool.evidence` takes.
 
 Notes and progress go to stderr; `--strict` ends the program with 3 where something could not be read. Holds no rules of Kafka.
 """
@@ -31,7 +31,7 @@ class Terminal:
         self._bar: ProgressBar | None = None
 
     def note(self, text: str) -> None:
-        """Write one sentence."""
+        """Write a note of one sentence to stderr."""
         note(text)
 
     def begin(self, size: int) -> None:
@@ -75,7 +75,7 @@ def evidence_of(
 def ends_of(options: Mapping[str, Any]) -> KnownEnds:
     """Return the end offsets that the options of `ends_options` and `source_options` name.
 
-    UsageError for a time that does not read; SourceError for a file that is not in one of the known forms.
+    UsageError for an unreadable time; SourceError for a file that is in none of the known forms.
     """
     return KnownEnds(
         options["logs"],
@@ -88,7 +88,7 @@ def ends_of(options: Mapping[str, Any]) -> KnownEnds:
 
 
 def finish(evidence: Evidence, *, strict: bool, where: str = "`offsets-tool inspect` names them") -> None:
-    """Write a note on what could not be read, with `where` it is named; with `strict`, SystemExit with 3 if there was anything."""
+    """Write a note on what could not be read; `where` says what names it. With `strict`, SystemExit with 3 if there was any."""
     if lacks := evidence.lacks():
         note(f"{lacks}; {where}")
         if strict:
@@ -96,7 +96,7 @@ def finish(evidence: Evidence, *, strict: bool, where: str = "`offsets-tool insp
 
 
 class OpenReplay(EvidenceReplay):
-    """A replay for a command, with a caption that says how --as-of was understood, and with closing notes on stderr."""
+    """A replay for a command, with a caption on how --as-of was understood, and with closing notes on stderr."""
 
     def __init__(self, evidence: Evidence, as_of: AsOf, options: Mapping[str, Any], *, strict: bool) -> None:
         """Replay evidence by the `options` of `coordinator_option`; UsageError for a --topic-id that is none."""
@@ -120,7 +120,7 @@ class OpenReplay(EvidenceReplay):
 def open_replay(options: Mapping[str, Any], *, strict: bool, output_path: str | None) -> OpenReplay:
     """Open the evidence and the moment that the options of `source_options` and `moment_options` name; `run` replays it.
 
-    UsageError for options that do not read; SourceError for a source that cannot be opened.
+    UsageError for values of options that cannot be parsed; SourceError for a source that cannot be opened.
     """
     [replay] = open_replays(options, {"--as-of": "as_of"}, strict=strict, output_path=output_path)
     return replay

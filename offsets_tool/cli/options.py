@@ -1,4 +1,4 @@
-"""Options for the form of a command's output, shared by all commands: format, columns, file, strictness."""
+"""Declare the output options that commands share: format, columns, file, strictness."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar

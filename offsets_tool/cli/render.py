@@ -61,7 +61,7 @@ def refuse_evidence(path: str, evidence: Iterable[str]) -> None:
 
 
 def write_whole(path: str, data: bytes) -> None:
-    """Write a file whole or not at all: what was there stays until all is written. SetupError where it cannot be written."""
+    """Write a file so that its old content stays until the new one is complete. SetupError where it cannot be written."""
     at = Path(path).resolve()
     try:
         if at.exists() and not at.is_file():
@@ -75,7 +75,7 @@ def write_whole(path: str, data: bytes) -> None:
 
 
 def _replace_file(at: Path, data: bytes) -> None:
-    """Write a new file in the same folder, and put it in the place of the other."""
+    """Replace a file by a new one, which is written in the same folder first, so that the old one stays until then."""
     number, temporary = mkstemp(prefix=".offsets-tool.", dir=at.parent)
     try:
         with os.fdopen(number, "wb") as file:
@@ -88,7 +88,7 @@ def _replace_file(at: Path, data: bytes) -> None:
 
 
 def _mode(path: Path) -> int:
-    """Return the permissions of a file that is there, or those that a new one has."""
+    """Return the permissions of an existing file, or those that a new file gets."""
     if path.exists():
         return path.stat().st_mode & 0o777
     os.umask(mask := os.umask(0))
@@ -97,7 +97,7 @@ def _mode(path: Path) -> int:
 
 @contextmanager
 def _writing(name: str) -> Iterator[None]:
-    """Turn errors of writing into an end of the program: SystemExit with 0 for a closed pipe, SetupError for a full disk."""
+    """End the program on errors of writing: SystemExit with 0 for a closed pipe, SetupError for others such as a full disk."""
     try:
         yield
     except BrokenPipeError:
@@ -196,7 +196,7 @@ def note_left_out(titles: list[str]) -> None:
 
 
 def _cell(value: Any, texts: ShowText = shown) -> str:
-    """Return a value as one line of visible text; a missing value and an empty text differ."""
+    """Return a value as one line of visible text, in which a missing value and an empty text look different."""
     return ABSENT if value is None else in_cell(cell_text(value, texts))
 
 
@@ -209,7 +209,7 @@ def note(text: str) -> None:
 
 
 class ProgressBar:
-    """A progress bar on stderr, what is done of all that is to be done; invisible where stderr is no terminal."""
+    """A progress bar on stderr; invisible where stderr is no terminal."""
 
     def __init__(self, total: int, *, shown: bool, name: str = "reading", is_bytes: bool = True) -> None:
         """Show a bar for `total` bytes, or else pieces of work; `shown` is False where rows go to the same terminal."""

@@ -59,7 +59,7 @@ def _all_types() -> Iterator[dict[str, Any]]:
 
 
 def _messages() -> dict[str, type]:
-    """Return the declarations of clients' blobs, which stand inside of records, by name."""
+    """Return by name the declarations of the blobs that clients put into records."""
     found = vars(embedded).values()
     return {
         cls.__name__: cls for cls in found if isinstance(cls, type) and cls.__module__ == embedded.__name__

@@ -1,4 +1,4 @@
-"""Options that name sources and say how to read them, and the meaning of their texts: sizes as people write them, columns.
+"""Declare the options that name sources and say how to read them, and parse their texts.
 
 Imports little, because `offsets-spark --help` needs it too.
 """
@@ -90,5 +90,5 @@ def parse_size(text: str, option: str) -> int:
 
 
 def parse_limits(text: str | None) -> Limits:
-    """Return the limits of reading that --max-batch-bytes asks for; the defaults for None. UsageError for what is no size."""
+    """Return the limits of reading that --max-batch-bytes asks for; the defaults for None. UsageError for no size."""
     return Limits() if text is None else Limits(parse_size(text, "--max-batch-bytes"), is_asked=True)

@@ -58,9 +58,9 @@ def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None, **o
 def answer_each(
     queries: Iterable[str], ask: Callable[[str], QueryResult], format_: str | None, options: Mapping[str, Any]
 ) -> int:
-    """Answer queries, or where there are none, those that are typed or come through a pipe; return how many there were.
+    """Answer queries, or without any, those typed or piped in; return their number.
 
-    An error ends it, but on a terminal, where it is said and the next query is read.
+    An error ends the program; on a terminal it is shown, and the next query is read.
     """
     chosen = format_ or default_format()
     is_talk = not queries and sys.stdin.isatty()

@@ -52,7 +52,7 @@ class Column(NamedTuple):
 
     @classmethod
     def time(cls, title: str, importance: int, value: str | CellValue | None = None) -> "Column":
-        """Declare a column of times in one form. `value` is a field's name or a function of a row; by default the title."""
+        """Declare a column of times. `value` is a field's name or a function of a row; by default the title in lower case."""
         return _column(title, CellKind.TIME, importance, value)
 
     @classmethod
@@ -81,7 +81,7 @@ class Column(NamedTuple):
         return _column(title, CellKind.LIST, importance, value)
 
     def severe(self) -> "Column":
-        """Return this column as one whose cells may begin with a severity."""
+        """Return this column with coloured severities: its cells may begin with one."""
         return self._replace(is_severe=True)
 
     @property

@@ -20,7 +20,7 @@ CommandWords = list[str]
 
 
 class ClusterAddress(NamedTuple):
-    """How Kafka's tools reach the cluster."""
+    """The options with which Kafka's tools reach the cluster."""
 
     bootstrap_server: str = ANY_BROKER
     command_config: str | None = None
@@ -34,7 +34,7 @@ class ClusterAddress(NamedTuple):
 
 
 def shell_word(text: str) -> str:
-    r"""Return a text as one word for bash or zsh; what nobody sees, or what steers a terminal, as $'\x1b'.
+    r"""Return a text as one word for bash or zsh, with invisible and control characters as $'\x1b'.
 
     >>> shell_word("orders"), shell_word("a b"), shell_word("a\tb's")
     ('orders', "'a b'", "$'a\\x09b\\x27s'")
@@ -65,7 +65,7 @@ def reset_words(
 
 
 def export_words(cluster: ClusterAddress, groups: Iterable[str], file: str) -> CommandWords:
-    """Return the command that keeps what groups have committed in a file that `reset_words` takes: the way back from a way back."""
+    """Return the command that saves what groups have committed to a file that `reset_words` takes, to undo a reset."""
     return [
         "kafka-consumer-groups",
         *cluster.words,

@@ -1,4 +1,4 @@
-"""The rows of a plan, made of cases: what is to be done with each committed offset. Prints nothing and runs nothing."""
+"""Make the rows of a plan from cases: what is to be done with each committed offset. Prints nothing and runs nothing."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from offsets_tool.wire.longs import difference
 
 
 def plan_row(case: OffsetCase) -> PlanRow:
-    """Return what is to be done with a committed offset, and what speaks against it; nothing does where it stands as it did."""
+    """Return the row of a plan for a committed offset: its action and its risks; an unchanged offset has no risks."""
     risks = risks_of(case) if case.is_changed else ()
     action = _action(case, risks)
     new, current = case.new_offset, case.current_offset

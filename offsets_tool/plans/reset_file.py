@@ -1,4 +1,4 @@
-"""The file that kafka-consumer-groups --reset-offsets --from-file reads: its columns, and what no line of it can say.
+"""The lines of the file that kafka-consumer-groups --reset-offsets --from-file reads, and names that no line can have.
 
 Since 2.4 (KIP-379) a line is group,topic,partition,offset; before, the file is of one group and lacks the first column. Writes no
 file, and knows nothing of why an offset is to be set.

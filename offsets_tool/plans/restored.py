@@ -1,4 +1,4 @@
-"""When an offset expires that is set now: retention does not always begin anew with the commit.
+"""Compute when an offset expires that is set now: retention does not always begin with the commit.
 
 In a classic group without members it counts from when the last member left (KIP-211), whenever offsets were committed: what is
 restored into a group that has been empty for long goes again with the next check. The rules are those of expiry.rules.
@@ -31,7 +31,7 @@ def restored_expiry(case: OffsetCase) -> Expiry | None:
 
 
 def _is_pending(case: OffsetCase) -> bool:
-    """Return whether an open transaction has a commit of the offset; only the new coordinator asks that before it expires one."""
+    """Return whether an open transaction has a commit of the offset, which keeps the new coordinator from expiring it."""
     at = OffsetOf(*case.offset)
     is_asked = case.of.partition.coordinator.rules is Rules.NEW
     return is_asked and any(at in commits for commits in case.of.partition.state.pending.values())

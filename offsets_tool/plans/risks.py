@@ -1,4 +1,4 @@
-"""What speaks against going back with one committed offset: a closed list of risks, each with what it means and what to do.
+"""Find the risks of setting one committed offset back: a closed list, each with what it means and what to do.
 
 A critical one: Kafka's tool refuses the row or makes something else of it, or nobody knows what was committed. Judges by an
 OffsetCase alone. Sources: ConsumerGroupCommand.resetOffsets (only groups that are Empty or Dead, or unknown to the broker) and
@@ -159,7 +159,7 @@ def _expires(case: OffsetCase) -> str | None:
 
 
 def _removed(*kinds: FindingKind) -> Judge:
-    """Return the judge of offsets that were removed since, by causes whose losses are findings of these kinds."""
+    """Return a function that finds the risk of offsets removed since the moment, for causes with findings of these kinds."""
 
     def judge(case: OffsetCase) -> str | None:
         removal = case.removal
@@ -219,7 +219,7 @@ RISKS: Final = {kind.name: kind for kind, _ in _JUDGES}
 
 
 def risks_of(case: OffsetCase) -> tuple[Risk, ...]:
-    """Return what speaks against setting a committed offset to what it was, the worst first."""
+    """Return the risks of setting a committed offset to what it was at the moment, the worst first."""
     found = ((kind, judge(case)) for kind, judge in _JUDGES)
     return _without_idle(
         [Risk(kind.name, kind.severity.value, text) for kind, text in found if text is not None]
@@ -227,6 +227,6 @@ def risks_of(case: OffsetCase) -> tuple[Risk, ...]:
 
 
 def _without_idle(risks: list[Risk]) -> tuple[Risk, ...]:
-    """Leave out what only matters to a row that is set, where the row is left alone for a reason of its own."""
+    """Return the risks without those that only matter to a row that is set, where another risk keeps it from being set."""
     left_out = tuple(risk for risk in risks if RISKS[risk.risk].is_left_out)
     return left_out or tuple(risks)

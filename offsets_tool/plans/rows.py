@@ -1,4 +1,4 @@
-"""One row of a plan: where a committed offset stands, where it stood, what is to be done with it, and what speaks against that.
+"""One row of a plan: a committed offset at the end and at the moment, what is to be done with it, and the risks.
 
 Declared once: the fields of the command come from here. Times are epoch milliseconds, None where there is none.
 """
@@ -11,7 +11,7 @@ from offsets_tool.plans.reset_file import ResetLine
 
 
 class PlanAction(StrEnum):
-    """What a plan does with a committed offset."""
+    """The action of a plan on a committed offset."""
 
     RESET = "reset"
     """It is set to what it was: a line of the reset file."""
@@ -35,7 +35,7 @@ class RiskKind(NamedTuple):
 
 
 class Risk(NamedTuple):
-    """Something that speaks against a row, or is to be known before it is run."""
+    """A reason against setting an offset back, or something to know before."""
 
     risk: str
     """The name of its kind."""

@@ -1,4 +1,4 @@
-"""What a person does to go back, step by step: sentences with the commands to copy. Nothing is done here."""
+"""The steps of a person who goes back: sentences with commands to copy. Runs nothing."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
@@ -25,14 +25,14 @@ _TRACE: Final = " (recent tools first print a Java stack trace, because they try
 
 
 class PlanStep(NamedTuple):
-    """Something to do, in one sentence, and the commands for it."""
+    """A step of going back: one sentence, and the commands to run."""
 
     text: str
     commands: tuple[CommandWords, ...]
 
 
 class ToReset(NamedTuple):
-    """What a plan is about, as far as commands name it."""
+    """The parts of a plan that commands name."""
 
     groups: Sequence[str]
     """Those that are to be reset."""
@@ -45,7 +45,7 @@ class ToReset(NamedTuple):
 def steps(
     plan: ToReset, cluster: ClusterAddress, release: Release | None, write_file: WriteFile
 ) -> Iterator[PlanStep]:
-    """Yield what is to be done, in its order; `release` is that of Kafka's tools, None any from 2.4 on."""
+    """Yield the steps of going back, in order; `release` is that of Kafka's tools, None any from 2.4 on."""
     if plan.transactions:
         yield _transactions(plan.transactions, cluster)
     if not plan.groups:
@@ -66,7 +66,7 @@ def steps(
 
 
 def _stop(groups: Sequence[str], present: Sequence[str], cluster: ClusterAddress) -> PlanStep:
-    """Return the step that stops the clients; the tool describes no group at all if one of them is not there."""
+    """Return the step that stops the clients, with a command for existing groups only: with another it would show none."""
     of = _of(groups)
     if not present:
         return PlanStep(
@@ -78,7 +78,7 @@ def _stop(groups: Sequence[str], present: Sequence[str], cluster: ClusterAddress
 
 
 def _undo(present: Sequence[str], cluster: ClusterAddress, release: Release | None) -> Iterator[PlanStep]:
-    """Yield the step that keeps what is committed now."""
+    """Yield the step that saves the current offsets, to undo the reset."""
     if present:
         commands = [
             export_words(cluster, groups, file.replace("reset", "undo"))

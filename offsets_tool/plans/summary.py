@@ -1,6 +1,6 @@
-"""What a plan comes to, in sentences: what is to be set and how far, what stands in its way, and what nobody knows.
+"""Sentences that sum up a plan: which offsets are to be set and how far, the risks, and what is unknown.
 
-A risk is told once, with how many rows it concerns, as matters of a verdict are. Prints nothing.
+Each kind of risk has one sentence and a number of rows, as kinds of findings in a verdict. Prints nothing.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ class RiskMatter(NamedTuple):
     rows: tuple[PlanRow, ...]
 
     def what(self) -> str:
-        """Return what it is in these rows: the first sentences, and how many rows there are."""
+        """Return the risk in words: the first different sentences of its rows, and which offsets it concerns."""
         texts = list(dict.fromkeys(_text(row, self.kind) for row in self.rows))
         more = f" And {len(texts) - _TOLD:,} more like it." if len(texts) > _TOLD else ""
         return f"{'. '.join(texts[:_TOLD])}.{more} {self._concerned()}"
@@ -54,7 +54,7 @@ def risk_matters(rows: Iterable[PlanRow]) -> list[RiskMatter]:
 
 
 def headline(rows: Sequence[PlanRow], to: str) -> str:
-    """Return what is to be done in one sentence; `to` names the moment."""
+    """Return one sentence on what the plan does; `to` names the moment."""
     reset = [row for row in rows if row.action is PlanAction.RESET]
     if not rows:
         return f"Nothing was committed at {to}, and nothing is."
@@ -113,12 +113,12 @@ _BY: Final = {
 
 
 def has_known_end(end_method: str | None) -> bool:
-    """Return whether the end of a partition's log is known, and not only that it is not lower, by the method of a plan's row."""
+    """Return whether a method of end offsets gives the end of a partition's log, and not only a lower bound or nothing."""
     return end_method not in (None, LagMethod.NONE, LagMethod.LOWER_BOUND)
 
 
 def unknown_ends(rows: Iterable[PlanRow]) -> Iterator[str]:
-    """Yield of how many offsets that are to be set nobody knows if they are still within the logs of their partitions."""
+    """Yield a sentence on how many offsets to be set may lie outside of their partitions' logs, as ends are unknown."""
     reset = [row for row in rows if row.action is PlanAction.RESET]
     lacking = [
         row

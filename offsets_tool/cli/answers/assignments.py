@@ -25,7 +25,7 @@ from offsets_tool.time_texts import shown_time, time_text
 
 
 def _at(name: str) -> Any:
-    """Return a cell function: the time in a field of epoch milliseconds."""
+    """Return a function of a row that gives the time in its field `name`, of epoch milliseconds, as text."""
     return lambda row: None if row[name] is None else shown_time(row[name])
 
 
@@ -157,11 +157,11 @@ class AssignmentsAsked(NamedTuple):
 
     @property
     def table(self) -> PrintedTable:
-        """The columns that are shown."""
+        """The columns of the table that these options ask for."""
         return AUDITS if self.is_audit else OVER_TIME if self.is_over_time else OWNERS
 
     def rows(self, replay: OpenReplay, wanted: Wanted) -> list[Row]:
-        """Return the rows that are shown, from a replay that was run."""
+        """Return the rows that these options ask for, from a replay that was run."""
         if self.is_audit:
             audits = (row._asdict() for row in audits_of(replay, wanted))
             return list(audits if self.is_over_time else _last(audits, replay.snapshot))

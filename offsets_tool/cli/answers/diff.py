@@ -114,13 +114,13 @@ def diff_command(*, format_: str | None, output_path: str | None, strict: bool, 
 
 
 def _absent(after: EvidenceReplay, wanted: Wanted) -> Iterator[str]:
-    """Yield notes on names that neither moment has."""
+    """Yield notes on names that neither moment has, given the later replay."""
     if wanted.groups or wanted.topics:
         yield from absent_at_moment(after, wanted, "difference", is_shown=True)
 
 
 def _sums(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield one line on how much differs."""
+    """Yield one line that counts the differences by subject and kind, or says that there is none."""
     if not rows:
         yield "nothing differs between the two moments"
         return
@@ -138,7 +138,7 @@ def _topic_partition(row: Row) -> str | None:
 
 
 def _text(row: Row, side: str) -> str | None:
-    """Return what a table shows of one side: the fields that differ, or the foremost of what has only one side."""
+    """Return the text of one side of a row: the fields that differ, or the main fields of what only one side has."""
     fields = row[side]
     if fields is None:
         return None if row[f"{side}_is_proven"] else "unknown"

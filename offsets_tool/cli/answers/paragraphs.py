@@ -1,4 +1,4 @@
-"""Write sentences for people: wrapped at a terminal's width and indented, whole lines in a pipe or a file; or as Markdown.
+"""Write sentences: wrapped to a terminal's width, or with whole lines to a pipe or a file; or as Markdown.
 
 Names are made visible here, so that nothing in them steers a terminal or a page.
 """
@@ -30,7 +30,7 @@ class Paragraphs:
     """Lines of text that go to a terminal, a pipe or a file."""
 
     def __init__(self, out: BinaryIO) -> None:
-        """Write to `out`; it is wrapped at the width of the terminal if it is one."""
+        """Write to `out`; lines are wrapped where it is a terminal."""
         is_terminal = is_stdout(out) and sys.stdout.isatty()
         self._out = out
         self._width = shutil.get_terminal_size().columns if is_terminal else None
@@ -46,19 +46,19 @@ class Paragraphs:
         self._line("")
 
     def heading(self, text: str) -> None:
-        """Write a sentence that stands above others, bold on a terminal."""
+        """Write a sentence as a heading, bold on a terminal."""
         for line in self._lines(text, 0):
             self._line(self._pen.heading(line))
 
     def say(self, text: str, indent: int = 0) -> None:
-        """Write a sentence whose lines begin after `indent` blanks."""
+        """Write a sentence, each of its lines indented by `indent` blanks."""
         for line in self._lines(text, indent):
             self._line(" " * indent + line)
 
     def behind(self, lead: str, text: str) -> None:
-        """Write a sentence behind a lead, such as a place; it goes on below its own beginning, or all below a lead that is long.
+        """Write a sentence behind a lead, such as a time; further lines are indented to it. It begins below a lead that is long.
 
-        A severity that either of them begins with has its colour.
+        Where either of them begins with a severity, that word is coloured.
         """
         indent, paint = len(lead), self._pen.severity
         if self._width is not None and self._width - indent < _LEAST:
@@ -79,7 +79,7 @@ class Paragraphs:
         return [title for title in table.titles if title not in page.shown]
 
     def draw(self, events: GroupEvents) -> None:
-        """Write how often things happened as rows of blocks, with a blank line; nothing where few did, or there is no room."""
+        """Write counts of a group's events as rows of blocks, and a blank line; nothing for few events, or without room."""
         most = marks_of(self._width)
         shapes = None if most is None else events.shapes(most)
         if shapes is None:
@@ -90,7 +90,7 @@ class Paragraphs:
         self.blank()
 
     def command(self, words: Sequence[str]) -> None:
-        r"""Write a command line as a shell takes it, indented; what does not fit goes on after a backslash."""
+        r"""Write a command line for a shell, indented; a long one is continued on further lines with backslashes."""
         line = "  "
         for word in words:
             is_full = self._width is not None and len(line) + cell_width(word) + 3 > self._width
@@ -113,12 +113,12 @@ def _cell(value: Any) -> str:
 
 
 def markdown(text: str) -> str:
-    """Return a text for a line of Markdown, where no name in it is taken for a mark."""
+    """Return a text for a line of Markdown, escaped so that no name in it is taken for markup."""
     return _MARKS.sub(lambda found: f"\\{found[0]}", visible(shown(text)))
 
 
 def columns(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    """Yield each row's cells as one lead: padded to the widest of their column, with two blanks behind each."""
+    """Yield each row's cells as one text, padded to the widest cell of their column, with two blanks behind each."""
     table = list(rows)
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for row in table:

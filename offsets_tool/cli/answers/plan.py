@@ -97,7 +97,7 @@ def plan_command(*, format_: str | None, output_path: str | None, strict: bool, 
 
 
 def _refuse(format_: str | None, options: Mapping[str, Any]) -> None:
-    """Raise UsageError for options that a plan cannot do with, or without."""
+    """Raise UsageError where options contradict each other, or where one that a plan needs is missing."""
     if not options["as_of"]:
         raise UsageError(
             "plan is the way back to a moment: say which with --as-of, such as --as-of 'yesterday 22:00'"
@@ -111,7 +111,7 @@ def _refuse(format_: str | None, options: Mapping[str, Any]) -> None:
 def _refuse_file(
     plan: Plan, wanted: Wanted, replay: OpenReplay, options: Mapping[str, Any], release: Release | None
 ) -> None:
-    """Raise UsageError where there is no one file for this plan, or where it would lack whole partitions of the log."""
+    """Raise UsageError where one file cannot hold this plan, or would lack whole partitions of the log."""
     if not options["partial"]:
         refuse_partial(plan.moment, wanted, replay.evidence)
     groups = groups_to_reset(plan)
@@ -127,7 +127,7 @@ def _lines(plan: Plan, release: Release | None) -> list[tuple[str | int, ...]]:
 
 
 def _note_left_out(plan: Plan) -> None:
-    """Note what the file does not have, by risks, and that it has nothing at all."""
+    """Write notes on the rows that the reset file leaves out, by risk, and on a file without any row."""
     for matter in risk_matters(plan.with_action(PlanAction.LEAVE)):
         note(f"not in the file, {matter.kind.name}: {matter.what()} --format table says what to do")
     if not plan.with_action(PlanAction.RESET):
@@ -143,7 +143,7 @@ def _page(
 
 
 def _write_file(plan: Plan, file: str, group: str | None) -> CommandWords:
-    """Return the command that writes the reset file of this plan, or only what is of one group."""
+    """Return the command that writes the reset file of this plan to `file`, or only the lines of one group."""
     given: dict[str, tuple[str, ...]] = {}
     if plan.moment.as_of.time is not None:
         # What the clock said when the plan was made: a time such as -2h means another one each minute.

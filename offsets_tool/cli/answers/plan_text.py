@@ -1,4 +1,4 @@
-"""The pages of a plan, for whoever reviews it: what it comes to, the risks, the worst first, the rows, and the commands to copy."""
+"""Write a plan for its reviewers: a summary, the risks, the worst first, the rows, and the commands to copy."""
 
 from collections.abc import Iterable, Sequence
 from typing import BinaryIO, Final

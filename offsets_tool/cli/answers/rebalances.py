@@ -36,7 +36,7 @@ def _took(row: Row) -> str | None:
 
 
 def _who(row: Row) -> str | None:
-    """Return who came and went, as `+joined -left =replaced ~resubscribed`, each by its shortest name."""
+    """Return the members that changed as `+joined -left =replaced ~resubscribed`, each with its shortest name."""
     signs = {"+": "joined", "-": "left", "=": "replaced", "~": "resubscribed"}
     return " ".join(f"{sign}{_name(each)}" for sign, name in signs.items() for each in row[name]) or None
 
@@ -47,7 +47,7 @@ def _name(member: Row) -> str:
 
 
 def _held_back(row: Row) -> str | None:
-    """Return who kept how many partitions for how long, the longest first."""
+    """Return which members kept how many partitions from others for how long, the longest first; None for none."""
     texts = (
         f"{_name(each)}: {len(each['partitions'])} for {duration_text(each['held_ms'])}"
         if each["held_ms"] is not None
@@ -139,7 +139,7 @@ def _shown(replay: OpenReplay, asked: ReviewAsked, server_logs: Sequence[ServerL
 
 
 def _absent(replay: OpenReplay, asked: ReviewAsked) -> Iterator[str]:
-    """Yield why nothing is shown: names that have no rebalances, a range that leaves all out, or a log without any."""
+    """Yield notes on why no rebalance is shown: names without any, a range that leaves all out, or a log without any."""
     evidence, has_range = replay.evidence, asked.range.is_active
     yield from absent_at_moment(replay, asked.wanted, "rebalance", is_shown=evidence.has_shown or has_range)
     if has_range:

@@ -124,7 +124,7 @@ def report_command(*, output_path: str, strict: bool, **options: Any) -> None:
 
 
 def _without(review: Review, notes: Collection[str]) -> Review:
-    """Return a review without notes on how options were understood: they name the day of today."""
+    """Return a review without the notes on how times in options were understood, which depend on today's date."""
     coverage = review.coverage
     others = [text for text in coverage.notes if text not in notes]
     return review._replace(coverage=coverage._replace(notes=others))
@@ -155,7 +155,7 @@ def _plan_asked(
 
 
 def _plan_words(to: str, group: str | None) -> CommandWords:
-    """Return the command that makes the plan alone; `to` may be several places."""
+    """Return the command that shows the plan alone; `to` is a moment, perhaps several log offsets."""
     only = _OF_PLAN if group is not None else _OF_PLAN | _NAMES
     moments = [f"--as-of {place}" for place in to.split(", ")]
     of = [] if group is None else [f"--group {group}"]

@@ -1,4 +1,4 @@
-"""The command line that gave an answer, to be run once more for another form of it: as it was typed, but for what is given anew."""
+"""Make the command line of the running command once more, as it was typed, but with other values for some options."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final
@@ -17,9 +17,9 @@ def same_command(
     command: str | None = None,
     only: Collection[str] | None = None,
 ) -> CommandWords:
-    """Return the words of the running command without its form; `given` has other values for some options, by their names.
+    """Return the words of the running command without its output options; `given` has other values for options, by name.
 
-    `command` is another one, of which `only` names the options that both have.
+    `command` names another command; `only` then names the options that both have.
     """
     context = click.get_current_context()
     words = ["offsets-tool", command or str(context.command.name)]

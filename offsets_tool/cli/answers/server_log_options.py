@@ -1,4 +1,4 @@
-"""Options for brokers' own logs, which state the reasons of what the topic only shows: one declaration for all commands."""
+"""Declare the options for brokers' own logs, which state reasons that the topic does not have, once for all commands."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -19,7 +19,7 @@ from offsets_tool.time_texts import duration_text
 
 
 def _why(row: Row) -> str | None:
-    """Return in few words what most of a group's bytes are."""
+    """Return in a few words what most bytes of a group's row consist of."""
     if row["keys"] is None:
         return None
     if row["commit_bytes"] * 2 < row["bytes"]:

@@ -1,4 +1,4 @@
-"""The notes of `offsets-tool size`: what the whole comes to, whom to talk to, what holds the cleaner, what it has taken.
+"""The notes of `offsets-tool size`: totals, the largest groups, what keeps Kafka's cleaner from cleaning, what it removed.
 
 Each note is one sentence, made from the rows that are shown.
 """
@@ -18,7 +18,7 @@ _MOST: Final = 0.8
 
 
 def size_notes(rows: Sequence[Row], partitions: Sequence[Row], *, is_whole: bool) -> Iterator[str]:
-    """Yield what is to be said of rows of groups; of the whole only where `is_whole` says that they are all."""
+    """Yield the notes on rows of groups and partitions; those on the whole log only where `is_whole`: the rows are all groups."""
     if is_whole and rows:
         yield _total(rows)
         yield from _few(rows)
@@ -38,7 +38,7 @@ def _part(part: int, whole: int) -> str:
 
 
 def _few(rows: Sequence[Row]) -> Iterator[str]:
-    """Name the groups whose bytes are most of the log, where they are few among many."""
+    """Yield a note that names the groups with most bytes of the log, where they are few among many."""
     groups: dict[str, float] = {}
     for row in rows:
         if row["part"] == SizedPart.GROUP:
@@ -67,7 +67,7 @@ def _uncleanable(partitions: Sequence[Row]) -> Iterator[str]:
 
 
 def _compacted(rows: Sequence[Row], partitions: Sequence[Row]) -> Iterator[str]:
-    """Say what compaction has taken: of groups where copies or the partition's gaps tell, else of partitions."""
+    """Yield notes on records that compaction has removed: by group where copies or gaps in offsets show it, and in all."""
     gone = [row for row in partitions if row["gone_offsets"]]
     if not gone:
         return
@@ -84,7 +84,7 @@ def _compacted(rows: Sequence[Row], partitions: Sequence[Row]) -> Iterator[str]:
 
 
 def _of_group(row: Row, partitions: Sequence[Row]) -> str | None:
-    """Return what is known of the records that one group wrote and no longer has; None where nothing tells."""
+    """Return a note on how many records one group has lost to compaction; None where nothing shows that."""
     if row["part"] != SizedPart.GROUP:
         return None
     shows = f"{quoted(row['group'])} shows {row['records']:,} record(s)"

@@ -1,4 +1,4 @@
-"""The text of diagnose: the headline, what is wrong, how groups rank or how one stands, what that rests on, and what shows more."""
+"""Write the text of diagnose: headline, findings, ranking of groups or state of one, basis, and commands that show more."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ _PLACES: Final = 3
 
 
 class VerdictPage(NamedTuple):
-    """A verdict, and what a command that shows more of it begins with."""
+    """A verdict, with the sources as words for commands that show more."""
 
     verdict: Verdict
     logs: list[str]
@@ -53,7 +53,7 @@ class VerdictPage(NamedTuple):
 
 
 def write_text(out: BinaryIO, page: VerdictPage, captions: Sequence[str], *, of_groups: bool) -> None:
-    """Write a verdict as sentences: on each of its groups with `of_groups`, else on the log, with the groups ranked."""
+    """Write a verdict as sentences: on each of its groups with `of_groups`, else on the log with a ranking of groups."""
     text, verdict = Paragraphs(out), page.verdict
     for caption in captions:
         text.say(caption)
@@ -94,7 +94,7 @@ def _matter_text(text: Paragraphs, matter: Matter, *, meaning: bool) -> None:
 
 
 def _log_text(text: Paragraphs, verdict: Verdict) -> None:
-    """Write the headline and what is wrong; notices are only counted, unless there is nothing else."""
+    """Write the headline and the findings of a log; notices are only counted, unless there is nothing worse."""
     loud, notices = loud_and_quiet(verdict.findings)
     text.heading(verdict.headline)
     text.blank()
@@ -122,7 +122,7 @@ def _ranked_text(text: Paragraphs, page: VerdictPage) -> None:
 
 
 def _table(verdict: Verdict) -> PrintedTable:
-    """Return the columns of the ranking; lag only where that of a group is known."""
+    """Return the table of the ranking, with a column for lag only where the lag of some group is known."""
     if any(each.lag is not None for each in verdict.ranked):
         return TABLE
     return TABLE._replace(columns=tuple(each for each in TABLE.columns if each.title != "LAG"))
@@ -138,7 +138,7 @@ def _more(text: Paragraphs, page: VerdictPage, group: str, *commands: str) -> No
 
 
 def _before(text: Paragraphs, page: VerdictPage, ranked: Ranked) -> None:
-    """Write the command that shows the offsets from before the worst of what moved or removed them."""
+    """Write the command that shows the offsets as they were before the worst finding that moved or removed some."""
     worst = next((each for each in ranked.findings if each.kind in MOVES_OFFSETS), None)
     if worst is None:
         return
@@ -164,7 +164,7 @@ def _ranked_row(ranked: Ranked) -> Row:
 
 
 def write_jsonl(out: BinaryIO, verdict: Verdict) -> None:
-    """Write an object for each group, the worst first, after one for the log if anything is found that is about no group."""
+    """Write a JSON object for each group, the worst first; before them one for the log, if it has findings of its own."""
     if verdict.of_log:
         out.write(json_line(_json_row(None, [verdict.headline], verdict.of_log)))
     for each in verdict.ranked:

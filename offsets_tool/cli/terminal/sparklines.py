@@ -1,4 +1,4 @@
-"""Numbers as a row of blocks, each as high as its number: a shape, with its scale and its span in words beside it.
+"""Draw numbers as a row of blocks, each as high as its number, with the scale and the span of time in words.
 
 A number of 0 leaves a gap. Where stdout's encoding has no blocks, the shape is drawn of ASCII characters.
 """
@@ -43,7 +43,7 @@ def sparkline(numbers: Sequence[int], levels: str = BLOCKS) -> str:
 
 
 def shape_lines(shapes: Shapes, levels: str) -> Iterator[str]:
-    """Yield a line for each shape: what it is of, its marks, and the number of the highest of them."""
+    """Yield a line for each kind of event: its name, its marks, and the number that the highest mark stands for."""
     step = duration_text(shapes.step_ms)
     for shape in shapes.shapes:
         marks = sparkline(shape.numbers, levels)
@@ -51,7 +51,7 @@ def shape_lines(shapes: Shapes, levels: str) -> Iterator[str]:
 
 
 def span_text(shapes: Shapes) -> str:
-    """Return what the marks of all shapes together span."""
+    """Return the caption of the marks: the span of time that all shapes cover, and the meaning of a gap."""
     return f"{when(shapes.from_at)} to {when(shapes.until)} (UTC); a gap: none"
 
 
@@ -65,7 +65,7 @@ def _short(number: int) -> str:
 
 
 def levels_of(out: BinaryIO) -> str:
-    """Return the characters to draw shapes of: blocks, or ASCII where `out` is a stdout whose encoding lacks them."""
+    """Return the characters to draw with: blocks, or ASCII where `out` is a stdout whose encoding lacks blocks."""
     encoding = (is_stdout(out) and sys.stdout.encoding) or "utf-8"
     try:
         BLOCKS.encode(encoding)

@@ -1,4 +1,4 @@
-"""Bold and colour: where they are wanted, and what has them. All that they say is said by a word too.
+"""Style texts bold or in colour where the terminal and the user want it; styles only repeat what words say.
 
 NO_COLOR takes every escape away; FORCE_COLOR gives them to a pipe too, as rich does. A file of --output never has any.
 """
@@ -21,11 +21,11 @@ class Pen(NamedTuple):
     is_on: bool
 
     def heading(self, text: str) -> str:
-        """Return what stands above others, bold."""
+        """Return a heading, bold if this pen styles."""
         return self._styled(text, _BOLD)
 
     def severity(self, text: str) -> str:
-        """Return a text whose first word, if it is a severity, has its colour."""
+        """Return a text in which a severity, if it is the first word, is coloured."""
         found = _SEVERITY.match(text)
         if found is None:
             return text
