@@ -23,7 +23,9 @@ _IS_NESTED: Final = "typeof(x) LIKE 'STRUCT%' OR typeof(x) LIKE 'MAP%' OR typeof
 _MACROS: Final = (
     (
         "divide(a, b)",
-        f"CASE WHEN CAST(b AS DOUBLE) = 0 THEN error('{ZERO}') ELSE CAST(a AS DOUBLE) / CAST(b AS DOUBLE) END",
+        # Nothing divided by zero is nothing in Spark, as the sum of no rows.
+        f"""CASE WHEN a IS NOT NULL AND CAST(b AS DOUBLE) = 0 THEN error('{ZERO}')
+        ELSE CAST(a AS DOUBLE) / nullif(CAST(b AS DOUBLE), 0) END""",
     ),
     ("try_divide(a, b)", "CASE WHEN CAST(b AS DOUBLE) <> 0 THEN CAST(a AS DOUBLE) / CAST(b AS DOUBLE) END"),
     # Java rounds the digits that it prints; DuckDB the number, which may be a little less than these.

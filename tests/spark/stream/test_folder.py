@@ -110,7 +110,7 @@ def test_what_grows_is_in_the_lake_once(
     report = grow_until_done(growing, stop, done)
     with killed(step, before=before), pytest.raises(Killed):
         follow(session, folder, lake, report, stop)
-    assert not done
+    assert len(done) <= 1, "the last kills are in the second micro-batch"
     follow(session, folder, lake, report, stop)
     assert [each.batch for each in done] == [0, 1, 2]
     assert content(lake) == at_once(folder, tmp_path / "at once")
