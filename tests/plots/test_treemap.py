@@ -47,6 +47,8 @@ def test_small_groups_are_one_rectangle_and_copies_one_group() -> None:
         "1.15 kB in 102 records, of 100 groups; big alone has 1 kB, 87.0%; the 41 smallest are one rectangle."
     )
     assert size_picture([]) is None
+    alone = size_picture([row("big", 600)])
+    assert alone is not None and alone.sentence == "600 B in 1 record, of 1 group."
 
 
 def test_sizes_in_words() -> None:

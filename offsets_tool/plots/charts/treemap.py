@@ -182,9 +182,10 @@ def _sentence(sized: Sequence[_Sized], total: int, rest: int) -> str:
     groups = [one for one in sized if one.kind != _OTHER]
     largest = sized[0]
     texts = [
-        f"{size_text(total)} in {count(sum(one.records for one in sized), 'record')}, of {count(len(groups), 'group')}",
-        f"{largest.label} alone has {size_text(largest.bytes)}, {largest.bytes / total:.1%}",
+        f"{size_text(total)} in {count(sum(one.records for one in sized), 'record')}, of {count(len(groups), 'group')}"
     ]
+    if len(sized) > 1:
+        texts.append(f"{largest.label} alone has {size_text(largest.bytes)}, {largest.bytes / total:.1%}")
     if rest:
         texts.append(f"the {rest:,} smallest are one rectangle")
     return sentence(texts)
