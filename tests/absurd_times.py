@@ -23,7 +23,7 @@ Record = tuple[bytes, bytes | None]
 
 
 def write_absurd_times(folder: Path, log_partition: int = 3) -> Path:
-    """The partition's directory, in that folder."""
+    """Write the log into a directory of the log partition below `folder`, and return that directory."""
     directory = folder / f"__consumer_offsets-{log_partition}"
     directory.mkdir(parents=True)
     log = bytearray()
@@ -42,7 +42,7 @@ def write_absurd_times(folder: Path, log_partition: int = 3) -> Path:
 
 
 def _records(timestamp: int, number: int) -> list[Record]:
-    """Commits of an empty group and of one without a record, with their own time to expire and without; and one is deleted."""
+    """Return commits of an empty group and of one without a record, with and without their own expiry, and a tombstone."""
     at, other = EDGES[number], EDGES[number - 3]
     about = EDGES.index(timestamp)
     return [

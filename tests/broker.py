@@ -80,11 +80,11 @@ class KRaftBroker:
 
     @property
     def process_id(self) -> int | None:
-        """Of the running JVM; None when the broker is stopped."""
+        """The process id of the running JVM; None when the broker is stopped."""
         return None if self._process is None else self._process.pid
 
     def start(self) -> None:
-        """Formats the folder if it is new, starts the broker, and returns when it answers for itself."""
+        """Format the folder if it is new, start the broker, and return when it answers."""
         properties = self.folder / "server.properties"
         properties.write_text("".join(f"{name}={value}\n" for name, value in self._properties().items()))
         if not self.data_dir.exists():
@@ -97,7 +97,7 @@ class KRaftBroker:
         self._wait_until_ready()
 
     def stop(self) -> None:
-        """A clean stop: SIGTERM, and SIGKILL only for one that does not heed it (then BrokerError)."""
+        """Stop the broker cleanly by SIGTERM; where it does not end, by SIGKILL and with a BrokerError."""
         if self._process is None:
             return
         self._process.terminate()
@@ -111,26 +111,26 @@ class KRaftBroker:
         self._process = None
 
     def kill(self) -> None:
-        """SIGKILL: what a crash leaves."""
+        """End the broker by SIGKILL, as in a crash."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
 
     def close(self) -> None:
-        """Stops the broker and removes its folder."""
+        """Stop the broker and remove its folder."""
         try:
             self.stop()
         finally:
             self._folder.cleanup()
 
     def run(self, main: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """One of Kafka's command-line tools by its main class, to its end; stdout and stderr as it wrote them."""
+        """Run one of Kafka's command-line tools, by its main class, to its end; return its stdout and stderr."""
         command = self.command(main, *arguments)
         return subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder)
 
     def command(self, main: str, *arguments: str) -> list[str]:
-        """How to start one of Kafka's command-line tools of this release by its main class."""
+        """Return the command that starts one of Kafka's command-line tools of this release, by its main class."""
         quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"
         return [str(java()), *SMALL, quiet, "-cp", self._classpath, main, *arguments]
 
@@ -169,7 +169,7 @@ class KRaftBroker:
             raise BrokerError(f"the broker's folder could not be formatted\n{told.stdout}{told.stderr}")
 
     def _wait_until_ready(self) -> None:
-        """Asks for the cluster until it names a broker: an open port alone does not mean that metadata is there."""
+        """Ask for metadata until it names a broker: an open port alone does not mean that there is any."""
         end = time.monotonic() + READY_WITHIN
         while time.monotonic() < end:
             if self._process is None or self._process.poll() is not None:
@@ -202,7 +202,7 @@ class KRaftBroker:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that are free, and stay so until a broker listens there or listens there again.
+    """Return ports that are free, and that stay free until a broker listens there, or does so again.
 
     They lie below those that the system gives to connections, and no seed decides on them: a run beside this one has others.
     """

@@ -17,5 +17,5 @@ ELSEWHERE: Final = (
 
 
 def sample(cases: Sequence[Case], every: int) -> Sequence[Case]:
-    """Return all cases in `make deep`, and otherwise the first, and one of so `every` many after it."""
+    """Return all cases in `make deep`, and otherwise the first and every `every`-th after it."""
     return cases if DEEP else cases[::every]

@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 
 def records(paths: Iterable[Path]) -> Iterator[LogRecord]:
-    """All records under the paths, one reader, one after the other."""
+    """Yield all records under the paths, file after file."""
     for segment in find_segments([path.resolve() for path in paths]):
         for item in read_segment(segment):
             if isinstance(item, BatchRead):
@@ -27,7 +27,7 @@ def records(paths: Iterable[Path]) -> Iterator[LogRecord]:
 
 
 def event(record: LogRecord) -> Row:
-    """The columns of `events` but cluster, source and run."""
+    """Return the columns of `events` for a record, but for cluster, source and run."""
     shown = event_json(decode(record))
     batch, key, value = shown.get("batch") or {}, shown["key"] or {}, shown["value"] or {}
     control, data = shown.get("control") or {}, key.get("data") or {}
@@ -83,7 +83,7 @@ def _commit(name: str | None, data: Row | None) -> Row:
 
 
 def log(record: LogRecord) -> Row:
-    """The columns of `log` but cluster, source and run; bytes as base64."""
+    """Return the columns of `log` for a record, but for cluster, source and run; bytes as base64."""
     batch = event_json(decode(record)).get("batch") or {}
     in_batch = ("base_offset", "last_offset", "magic", "codec", "partition_leader_epoch", "base_sequence")
     plain = ("log_partition", "log_offset", "timestamp", "timestamp_type", "producer_id", "producer_epoch")
@@ -101,7 +101,7 @@ def log(record: LogRecord) -> Row:
 
 
 def comparable(row: Row) -> Row:
-    """A row of a table as the functions above give it."""
+    """Return a row of a lake's table in the form of `log` and `event`, for comparison."""
     left = {name: value for name, value in row.items() if name not in ("cluster", "source", "run")}
     if "value_json" in left:
         left["value_json"] = left["value_json"] and json.loads(left["value_json"])
@@ -114,7 +114,7 @@ def comparable(row: Row) -> Row:
 
 
 def milliseconds(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of a table with its times as epoch milliseconds."""
+    """Return a row of a table with its times as epoch milliseconds."""
     return {
         name: round(value.timestamp() * 1000) if isinstance(value, datetime) else value
         for name, value in row.items()

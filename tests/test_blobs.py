@@ -74,7 +74,7 @@ def test_other_protocols_round_trip(vector: dict[str, Any]) -> None:
 
 
 def _around(kind: str, data: bytes) -> classic.GroupMetadataValue:
-    """A group whose member carries the blob where such a member carries it."""
+    """Return a group with a member that has the blob in the field of its kind."""
     if kind.startswith("connect_metadata"):
         return group_with("connect", "sessioned", subscription=data)
     if kind.startswith("connect"):

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.java]
 
 
 def committed(broker: KRaftBroker, group: str, offset: int) -> None:
-    """A commit by a group without members, in a topic named as the group."""
+    """Commit an offset as a group without members, in a topic named as the group."""
     admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_server)
     admin.create_topics([NewTopic(group, 1, 1)])
     admin.close()

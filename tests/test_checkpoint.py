@@ -27,14 +27,14 @@ RULES = (Rules.CLASSIC, Rules.NEW, None)
 
 
 def facts(coordinator: Coordinator) -> dict[str, Any]:
-    """All that makes two coordinators equal."""
+    """Return the fields in which two equal coordinators agree."""
     return {name: value for name, value in vars(coordinator).items() if name != "state"} | {
         "subjects": list(coordinator.state.subjects())
     }
 
 
 def check_every_position(events: Sequence[Event], rules: Rules | None, stride: int = 1) -> None:
-    """At each position, the restored one is as the saved one; the last one saved goes on alongside."""
+    """Assert that at each offset the restored coordinator equals the saved one, and the last one restored goes on alike."""
     through, resumed = Coordinator(0, rules), Coordinator(0, rules)
     for number, event in enumerate(events):
         if number % stride == 0:
@@ -102,7 +102,7 @@ def test_any_damage_is_noticed() -> None:
 
 
 def gzip_content(data: bytes) -> bytes | None:
-    """A few bits of gzip mean nothing; every other change it finds."""
+    """Return the content of gzip data; None where a changed bit is found. A few bits of gzip mean nothing."""
     try:
         return gzip.decompress(data)
     except (OSError, EOFError, zlib.error):

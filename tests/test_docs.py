@@ -26,13 +26,13 @@ DOTTED = re.compile(r"[a-z_]\w*(\.\w+)+")
 
 
 def names(page: Path) -> list[str]:
-    """What stands between backticks, fenced blocks aside."""
+    """Return the texts between backticks on a page, without fenced blocks."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     return re.findall(r"`([^`\n]+)`", text)
 
 
 def is_there(dotted: str) -> bool:
-    """Whether a dotted name is a module, or what a module defines or a class of it has; not for names of nobody's package."""
+    """Return whether a dotted name is a module, or a name in a module or class; True for names outside of our packages."""
     parts = dotted.split(".")
     homes = [home for home in ABOVE if (home / parts[0]).is_dir() or (home / f"{parts[0]}.py").is_file()]
     return not homes or any(_found(home, parts) for home in homes)
@@ -60,7 +60,7 @@ def _has(node: ast.AST, parts: list[str]) -> bool:
 
 
 def _inside(node: ast.AST) -> Iterator[ast.AST]:
-    """What stands in a module or class, also below `if TYPE_CHECKING`."""
+    """Yield the statements of a module or class, also those below `if TYPE_CHECKING`."""
     for inner in ast.iter_child_nodes(node):
         yield from _inside(inner) if isinstance(inner, ast.If) else (inner,)
 

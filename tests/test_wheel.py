@@ -44,7 +44,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*command: str | Path) -> str:
-    """What a command prints, away from the repository."""
+    """Run a command outside of the repository, and return what it prints."""
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     return subprocess.run(command, check=True, capture_output=True, text=True, cwd="/", env=kept).stdout
 

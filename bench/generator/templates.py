@@ -24,7 +24,7 @@ class Template:
     """A value's bytes around its holes."""
 
     def __init__(self, encoded: bytes, holes: Sequence[int | str]) -> None:
-        """Take an encoded value, and the byte texts in it that are holes, in their order. ValueError where one is missing."""
+        """Take an encoded value, and the constants in it that mark holes, in their order. ValueError where one is missing."""
         self._around: list[bytes] = []
         for hole in holes:
             before, found, encoded = encoded.partition(_BYTES[hole])
@@ -33,9 +33,11 @@ class Template:
             self._around.append(before)
         self._last = encoded
 
-    def fill(self, *held: bytes) -> bytes:
-        """Return the value with `pieces` in its holes: one for each hole, and as long."""
-        return b"".join([part for pair in zip(self._around, held, strict=True) for part in pair]) + self._last
+    def fill(self, *pieces: bytes) -> bytes:
+        """Return the value with `pieces` in its holes: one for each hole, and as long as it."""
+        return (
+            b"".join([part for pair in zip(self._around, pieces, strict=True) for part in pair]) + self._last
+        )
 
 
 def key(type_id: int, **fields: Any) -> bytes:

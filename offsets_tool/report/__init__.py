@@ -1,4 +1,4 @@
-"""A review as one HTML page that needs nothing beside itself: no network, light and dark, to be read, searched, printed and sent.
+"""Write a review as one self-contained HTML page: without a network, light and dark, to be read, searched, printed and sent.
 
 Computes no fact: all of it is said by the review. SetupError where the extra `report` is not installed.
 """

@@ -1,4 +1,4 @@
-"""How much of a review a page shows: it stays below three megabytes whatever the evidence, and says what it leaves out."""
+"""Bound how much of a review a page shows: it stays below three megabytes whatever the evidence, and says what it leaves out."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def within(items: Iterable[T], size_of: Callable[[T], int], most: int) -> Iterator[T]:
-    """Yield items from the first on, as long as their sizes together are at most so many."""
+    """Yield the first items, as many as have a total size of at most `most`."""
     left = most
     for item in items:
         left -= size_of(item)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def content_policy(scripts: Iterable[str], styles: Iterable[str]) -> str:
-    """Return the policy under which these scripts and styles, and no others, take effect; pictures may be inside of the page."""
+    """Return the policy that allows these scripts and styles and no others, and pictures inside of the page."""
     return "; ".join(
         (
             "default-src 'none'",

@@ -1,4 +1,4 @@
-"""The report of a review as a file, in one call: for notebooks and programs, which have a review and no command line."""
+"""Write the report of a review to a file in one call: for notebooks and programs."""
 
 import os
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Which statement of a page links to which record, and back: anchors of findings, sentences and records."""
+"""The links of a page between statements and records: anchors of findings, sentences and records."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -14,14 +14,14 @@ _BACK: Final = 8
 
 
 class PlaceLink(NamedTuple):
-    """A place of the log, and the anchor of its record; None where the page does not have it."""
+    """A record by LOG_PARTITION:LOG_OFFSET, and its anchor; None where the page does not have it."""
 
     text: str
     anchor: str | None
 
 
 class ShownBy(NamedTuple):
-    """What shows a statement: records, how many more there are, and lines of brokers' logs."""
+    """The evidence of a statement: links to records, how many more there are, and lines of brokers' logs."""
 
     places: list[PlaceLink]
     more: int
@@ -29,25 +29,25 @@ class ShownBy(NamedTuple):
 
 
 class BackLink(NamedTuple):
-    """A statement that names a record."""
+    """A link from a record back to a statement that names it."""
 
     text: str
     anchor: str
 
 
 def record_anchor(place: str) -> str:
-    """Return the anchor of a record: places are numbers, so it has nothing that a page would take for more."""
+    """Return the anchor of a record; it consists of numbers, so nothing in it can be taken for markup."""
     number, _, log_offset = place.rpartition(":")
     return f"record-{number or 'x'}-{log_offset}"
 
 
 class PageLinks:
-    """The anchors of a page."""
+    """The anchors of the findings, sentences and records of a page."""
 
     def __init__(
         self, findings: Sequence[Finding], timeline: Sequence[Sentence], records: Collection[str]
     ) -> None:
-        """Link the findings, sentences and records that the page shows; `records` are places."""
+        """Link the findings, sentences and records that the page shows; `records` are given by log partition and offset."""
         self._records = frozenset(records)
         self._findings = {each: f"finding-{number}" for number, each in enumerate(findings, 1)}
         self._back: dict[str, list[BackLink]] = defaultdict(list)
@@ -63,23 +63,23 @@ class PageLinks:
                 self._back[place].append(link)
 
     def finding(self, finding: Finding) -> str | None:
-        """Return the anchor of a finding; None where the page does not tell it by itself."""
+        """Return the anchor of a finding; None where the page has no section for it."""
         return self._findings.get(finding)
 
     def of_finding(self, finding: Finding) -> ShownBy:
-        """Return what shows a finding."""
+        """Return the evidence of a finding, as links."""
         places, lines = places_and_lines(finding)
         return self._shown(places, lines)
 
     def of_sentence(self, sentence: Sentence) -> ShownBy:
-        """Return what shows a sentence of a story."""
+        """Return the evidence of a sentence of a story, as links."""
         if sentence.finding is not None:
             return self.of_finding(sentence.finding)
         places = [each for each in sentence.places if each not in sentence.lines]
         return self._shown(places, list(sentence.lines))
 
     def of_place(self, place: str) -> PlaceLink:
-        """Return a place with the anchor of its record."""
+        """Return a record with its anchor, if the page has it."""
         return PlaceLink(place, record_anchor(place) if place in self._records else None)
 
     def back(self, place: str) -> list[BackLink]:

@@ -1,4 +1,4 @@
-"""The page: a review laid out by templates, with its one style, its scripts and the policy that lets nothing else run."""
+"""Lay out a review by templates as a page, with its style, its scripts and the policy that lets nothing else run."""
 
 import posixpath
 import re
@@ -35,7 +35,7 @@ _SCRIPT: Final = re.compile(r"<(?=/?script|!--)", re.IGNORECASE)
 
 
 class ReportWords(NamedTuple):
-    """What a page says of how it was made: none of it is found in the evidence."""
+    """What a page says about how it was made, which the evidence does not contain."""
 
     version: str
     """The release of offsets-tool."""
@@ -129,7 +129,7 @@ def _title(review: Review) -> str:
 
 
 def _scope(review: Review) -> Iterator[str]:
-    """Yield what is reviewed, in a few phrases."""
+    """Yield phrases on the scope of a review: the number of files and log partitions, the newest record, and the range."""
     yield f"{count(len(review.coverage.files), 'file')}, {count(len(review.coverage.partitions), 'log partition')}"
     if review.newest_at is not None and (newest := shown_time(review.newest_at)):
         yield f"up to {newest[:19].replace('T', ' ')} UTC"

@@ -1,4 +1,4 @@
-"""The pictures of a page: each as an image that needs no script and prints, and as a specification that is drawn to be zoomed."""
+"""The pictures of a page: each as an image for paper and without scripts, and as a specification that scripts draw to be zoomed."""
 
 import base64
 import re
@@ -21,7 +21,7 @@ from offsets_tool.rows import Row
 
 
 class ShownPicture(NamedTuple):
-    """A picture of a page."""
+    """A picture as a page has it: its anchor, title and sentence, an image, and a specification."""
 
     anchor: str
     title: str
@@ -33,19 +33,19 @@ class ShownPicture(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many characters it takes."""
+        """How many characters it takes in the page."""
         return len(self.image) + len(self.spec) + len(self.title) + 2 * len(self.sentence)
 
 
 class Gallery(NamedTuple):
-    """The pictures of the evidence or of one group, and how many more there is no room for."""
+    """The pictures of the evidence or of one group, and how many more the page has no room for."""
 
     pictures: list[ShownPicture]
     left_out: int
 
     @property
     def size(self) -> int:
-        """How many characters the pictures take."""
+        """How many characters the pictures take in the page."""
         return sum(each.size for each in self.pictures)
 
 
@@ -58,7 +58,7 @@ def theme_configs() -> Markup:
 
 
 def evidence_gallery(sizes: Iterable[Row], room: int) -> Gallery:
-    """Return the picture of whose bytes the log is made of, if it has room in so many characters; `sizes` are those of a review."""
+    """Return the picture of the log's bytes by group, if it takes at most `room` characters; `sizes` are those of a review."""
     picture = size_picture(sizes)
     if picture is None:
         return NO_PICTURES
@@ -67,7 +67,7 @@ def evidence_gallery(sizes: Iterable[Row], room: int) -> Gallery:
 
 
 def galleries(groups: Sequence[ReviewedGroup], asked: ReviewAsked, room: int) -> list[Gallery]:
-    """Return the pictures of each group that have room in so many characters; the first of every group before its others."""
+    """Return for each group its pictures, as many as fit into `room` characters; each group's first comes before others' second."""
     drawn = [_pictures(group, asked) for group in groups]
     shown: list[list[ShownPicture]] = [[] for _ in groups]
     for rank, number in product(range(max(map(len, drawn), default=0)), range(len(drawn))):
@@ -98,7 +98,7 @@ def _shown(picture: Picture, anchor: str) -> ShownPicture:
 
 
 def _image(picture: Picture) -> Markup:
-    """Return a picture as a data URL: drawn in lines, or in points where those are too many."""
+    """Return a picture as a data URL: as SVG, or as PNG where the SVG would be too large."""
     lines = _numbered(picture.svg(Theme.LIGHT, has_title=False)).encode()
     if len(lines) <= IMAGE_SIZE:
         return _data_url("svg+xml", lines)
@@ -111,7 +111,7 @@ def _data_url(kind: str, data: bytes) -> Markup:
 
 
 def _numbered(drawing: str) -> str:
-    """Return SVG whose gradients and clips are numbered from its own begin: vl-convert goes on from one picture to the next."""
+    """Return SVG with its gradients and clips renumbered from 0, as vl-convert continues numbers from picture to picture."""
     numbers: dict[str, str] = {}
 
     def renumber(found: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""The appendix of a page: the records that are named, each with what it says, its bytes, and where it stands."""
+"""The appendix of a page: the records that it names, each decoded, with its bytes and its position."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -16,7 +16,7 @@ _AROUND: Final = 900
 
 
 class ShownRecord(NamedTuple):
-    """A record of the appendix; of copies that differ there are several at one place."""
+    """One log offset of the appendix, with its records: several where copies differ."""
 
     place: str
     anchor: str
@@ -24,12 +24,12 @@ class ShownRecord(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many characters it takes."""
+        """How many characters it takes in the page."""
         return sum(len(each.text) + len(each.key) + len(each.value) + _AROUND for each in self.events)
 
 
 class ShownEvent(NamedTuple):
-    """One record as one source has it."""
+    """One record in the form that one source has."""
 
     event: Event
     kind: str
@@ -39,13 +39,13 @@ class ShownEvent(NamedTuple):
 
     @property
     def where(self) -> str:
-        """Where it stands in its file."""
+        """The position of the record's batch in its file, as the end of a phrase; empty for a record without a batch."""
         batch = self.event.record.batch
         return "" if batch is None else f", in the batch at byte {batch.position:,}"
 
 
 def shown_records(cited: Citations) -> list[ShownRecord]:
-    """Return the records that a page has room for, in the order of the log; the most telling are chosen first."""
+    """Return the records that a page has room for, in the order of the log; the most important are chosen first."""
     chosen = within(_all(cited), lambda each: each.size, RECORDS_SIZE)
     return sorted(chosen, key=lambda each: _order(each.place))
 

@@ -1,6 +1,6 @@
-r"""Texts for a page: names are hostile input, and nothing in them becomes markup, a link or a style, or turns a line around.
+r"""Make texts safe for a page: names are hostile input, which must not become markup, a link or a style, or reverse a line.
 
-What nobody sees is escaped as in a terminal (`\x1b`), what is too long is elided with its length, and letters that are written from
+Invisible characters are escaped as in a terminal (`\x1b`), long texts are elided with their length, and letters written from
 right to left stand in a <bdi>.
 """
 
@@ -46,7 +46,7 @@ _PER_LINE: Final = 16
 
 
 def elided(text: str, most: int) -> str:
-    """Return a text that is too long by its beginning, its end and its length; any other as it is."""
+    """Return a long text as its beginning, its end and its length; return any other unchanged."""
     if len(text) <= most:
         return text
     tail = most // 4
@@ -54,20 +54,20 @@ def elided(text: str, most: int) -> str:
 
 
 def say(text: str) -> Markup:
-    """Return a sentence, with names in it, as markup that shows it."""
+    """Return a sentence that may have names in it as safe markup."""
     seen = _LONG_WORD.sub(lambda found: elided(found[0], _WORD), visible(shown(text)))
     return _marked_up(elided(seen, _SENTENCE), _IN_SENTENCES)
 
 
 def name(text: str | None) -> Markup:
-    """Return a name as markup that shows it apart from what is around it; a dash for none."""
+    """Return a name as safe markup that sets it apart from its surroundings; a dash for None."""
     if text is None:
         return Markup(_NOTHING)
     return Markup("<bdi class=name>{}</bdi>").format(in_cell(elided(visible(shown(text)), _NAME)))
 
 
 def _marked_up(text: str, marks: re.Pattern[str]) -> Markup:
-    """Return a visible text as markup, in which what a pattern finds stands in the element that its group is named after."""
+    """Return a visible text as markup: each match of a pattern in an element with the name of the matching group."""
     parts: list[Markup] = []
     at = 0
     for found in marks.finditer(text):
@@ -88,7 +88,7 @@ def _word(word: str) -> Markup:
 
 
 def time(timestamp: int | None) -> Markup:
-    """Return epoch milliseconds as a time in UTC; a dash for none."""
+    """Return epoch milliseconds as markup of a time in UTC; a dash for None."""
     text = None if timestamp is None else shown_time(timestamp)
     if text is None:
         return Markup(_NOTHING)
@@ -99,17 +99,17 @@ def time(timestamp: int | None) -> Markup:
 
 
 def day(timestamp: int | None) -> str:
-    """Return the day of epoch milliseconds in UTC; empty for none."""
+    """Return the day of epoch milliseconds in UTC; an empty text for None."""
     return "" if timestamp is None else (shown_time(timestamp) or "")[:10]
 
 
 def number(value: int | None) -> str:
-    """Return a number with its thousands apart; a dash for none."""
+    """Return a number with separated thousands; a dash for None."""
     return _NOTHING if value is None else f"{value:,}"
 
 
 def event_text(event: Event) -> Markup:
-    """Return what a record says, as indented JSON."""
+    """Return the decoded key and value of an event as markup of indented JSON."""
     row = event_json(event)
     fields = {
         field: row[field]
@@ -120,7 +120,7 @@ def event_text(event: Event) -> Markup:
 
 
 def _json_lines(value: Any, indent: str = "", before: str = "", after: str = "") -> Iterator[str]:
-    """Yield a value as JSON, with a line for each object or list that is short enough for one."""
+    """Yield the lines of a value as indented JSON; a short object or list takes one line."""
     line = json.dumps(value, ensure_ascii=False)
     if (
         not value
@@ -144,7 +144,7 @@ def _lines(text: str) -> Markup:
 
 
 def hex_dump(data: bytes | None) -> Markup:
-    """Return bytes as hexadecimal digits, sixteen a line, and as text beside them; only the first of many."""
+    """Return bytes as markup of a hex dump, sixteen bytes in a line with text beside; of many bytes only the first."""
     if data is None:
         return Markup("null")
     shown_bytes = data[:_BYTES]

@@ -28,7 +28,7 @@ SERVER_LOG = FIXTURES / "incidents/member-killed/group-coordinator.log"
 
 
 class Case(NamedTuple):
-    """A call and the command line that has the same rows."""
+    """A call of a function that reads a table, and the command line that shows the same rows."""
 
     read: Callable[..., pa.Table]
     row: type
@@ -116,7 +116,7 @@ def printed(case: Case) -> list[dict[str, Any]]:
 
 
 def as_printed(case: Case, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of a table as JSON lines have them: times as text, lists for tuples."""
+    """Return rows of a table as JSON lines have them: times as text, lists for tuples."""
     named = _TIMES if case.row is AssignmentRow else {}
     return [
         {

@@ -47,7 +47,7 @@ LIVE_ONLY = {
 
 @dataclass(frozen=True, eq=False)
 class KafkaSnapshot:
-    """What the coordinator answered when the log ended at `ends`."""
+    """What the live coordinator answered when the log ended at `ends`."""
 
     corpus: Path
     number: int
@@ -81,7 +81,7 @@ SNAPSHOTS = list(snapshots())
 
 
 def every_snapshot(check: Callable[[KafkaSnapshot], None]) -> Callable[[Path], None]:
-    """A test for each corpus: the check at each of its snapshots, of which a failure names its own."""
+    """Make a test that runs a check at each snapshot of a corpus; a failure names the snapshot."""
 
     def test(corpus: Path) -> None:
         for taken in (each for each in SNAPSHOTS if each.corpus == corpus):
@@ -122,7 +122,7 @@ def moment(taken: KafkaSnapshot) -> Snapshot:
 
 
 def is_in_the_log(taken: KafkaSnapshot, group: str, what: str = "groups") -> bool:
-    """Whether the log of the fixture can tell it of a group: its partition is here, and it is in no way LIVE_ONLY."""
+    """Return whether the fixture's log must show what was answered: it has the group's partition, and LIVE_ONLY is silent."""
     if partition_for(group, manifest(taken.corpus)["partitions"]) not in events(taken.corpus):
         return False
     reasons = {
@@ -141,7 +141,7 @@ def is_in_the_log(taken: KafkaSnapshot, group: str, what: str = "groups") -> boo
 
 
 def described(taken: KafkaSnapshot) -> dict[str, dict[str, Any]]:
-    """Groups with the state that the coordinator gave them, where the log has it."""
+    """Return the groups that the coordinator described, with their states where the log has these."""
     return {
         group: told
         for group, told in taken.answered.get("groups", {}).items()
@@ -157,7 +157,7 @@ Commit = tuple[int, int | None, str | None]
 
 
 def answered_offsets(taken: KafkaSnapshot) -> dict[tuple[str, str, int], Commit]:
-    """Two layouts of manifests: "topic-partition" under the group, or topic and partition under the group's description."""
+    """Return the commits that the coordinator answered, from either layout of manifests."""
     found = {}
     for group, partitions in taken.answered.get("offsets", {}).items():
         for place, commit in (partitions or {}).items():
@@ -271,7 +271,7 @@ def same_partitions(shown: list[str], answered: list[str]) -> bool:
 
 
 def by_topic(partitions: list[str]) -> list[list[int]]:
-    """Partition numbers of each topic, without its name: not every topic's name is in the log."""
+    """Return the partition numbers of each topic, without its name, which the log need not have."""
     topics: dict[str, list[int]] = {}
     for topic, _, partition in (each.rpartition("-") for each in partitions):
         topics.setdefault(topic, []).append(int(partition))
@@ -282,14 +282,14 @@ def by_topic(partitions: list[str]) -> list[list[int]]:
 
 
 def field(name: str, text: str) -> str | None:
-    """`name=value` in Java's toString."""
+    """Return the value of `name=value` in the text of Java's toString; None without it."""
     value = re.search(rf"\b{name}=([^,()]*)", text)
     assert value, (name, text)
     return None if value[1] == "null" else value[1]
 
 
 def listed(name: str, text: str) -> list[str]:
-    """`name=a,b,c` as a sorted list."""
+    """Return the values of `name=a,b,c` in a text as a sorted list."""
     value = re.search(rf"\b{name}=((?:[^=()]*(?=, \w+=))|[^=()]*)", text)
     assert value, (name, text)
     return sorted(each for each in value[1].split(",") if each)

@@ -29,7 +29,7 @@ MIRRORED = {Difference.APPEARED: Difference.GONE, Difference.GONE: Difference.AP
 
 
 def replayed(logs: Logs, *moments: AsOf) -> list[Snapshot]:
-    """All moments by one pass over the events."""
+    """Return a snapshot for each of several moments, from one pass over the events."""
     snapshots = [Snapshot(moment, TopicNames()) for moment in moments]
     for number, log in logs.items():
         replay_events(snapshots, number, log)
@@ -110,7 +110,7 @@ def patched(held: dict[Any, Any], compared: Compared, rows: list[dict[str, Any]]
 def known(
     moment: Snapshot, compared: Compared, rows: list[dict[str, Any]], unproven: set[str]
 ) -> dict[Any, Any]:
-    """What a view shows, of the fields that are compared; without what is unknown at either moment."""
+    """Return the compared fields of a view's rows by key, without keys that are unknown at either moment."""
     left_out = {
         key(row) for row in rows if row["subject"] == compared and row["difference"] == Difference.UNKNOWN
     }
@@ -128,7 +128,7 @@ def has(row: dict[str, Any], compared: Compared, side: str) -> bool:
 
 
 def owner_rows(moment: Snapshot) -> Iterator[dict[str, Any]]:
-    """All members that each partition is assigned to; `describe` shows one of them."""
+    """Yield a row for each member that a partition is assigned to; `describe` shows one of them."""
     described = {key(row | {"member_id": None}): row for row in described_offsets(moment, Wanted())}
     for p in moment:
         owned: dict[OffsetOf, list[dict[str, Any]]] = {}

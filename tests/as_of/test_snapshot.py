@@ -27,7 +27,7 @@ def states(moment: Snapshot) -> dict[int | None, Any]:
 
 
 def naive_end(log: Iterable[Event], time: int) -> int:
-    """The first record that is later, by looking at each."""
+    """Return the offset of the first record later than a time, by looking at each record."""
     last = 0
     for event in log:
         at = timestamp_of(event)

@@ -18,9 +18,9 @@ NAMES = ("orders", "a", "Z", "\ue000", "\U0001f98a")
 
 
 def groups(*, are_equal: bool | None = None, are_alone: bool = False) -> st.SearchStrategy[Subscriptions]:
-    """Members of a group that may have owned partitions before; `are_alone`: no partition is claimed twice.
+    """Make members of a group that may have owned partitions before; with `are_alone` no partition is claimed twice.
 
-    `are_equal` True: all ask for the same topics. Made from a number each: drawing one by one takes longer than asking.
+    With `are_equal` all subscribe to the same topics. Each group is made from one drawn number, which is faster.
     """
     numbers = st.integers(0, 2**32)
     return numbers.map(lambda seed: _group(Random(seed), are_equal=are_equal, are_alone=are_alone))
@@ -51,7 +51,7 @@ def _group(random: Random, *, are_equal: bool | None, are_alone: bool) -> Subscr
 def _claims(
     random: Random, counts: dict[str, int], ids: list[str], *, are_alone: bool
 ) -> dict[str, set[Partition]]:
-    """What members owned: often nothing, or all of it by half of them."""
+    """Return what members owned before: often nothing, or half of the members owned everything."""
     claims = defaultdict[str, set[Partition]](set)
     owners = random.choice(([], ids, ids[: len(ids) // 2 + 1]))
     for partition in ((topic, number) for topic, count in counts.items() for number in range(count)):
@@ -63,7 +63,7 @@ def _claims(
 def group_value(
     protocol: str, given: Subscriptions, assigned: Assignment, version: int = 3
 ) -> GroupMetadataValue:
-    """The record of a classic group of these members; `version` is that of their subscriptions."""
+    """Return the value of a classic group's record with these members; `version` is that of their subscriptions."""
     return GroupMetadataValue(
         protocol_type="consumer",
         generation=GENERATION + 1,
@@ -85,7 +85,7 @@ def group_value(
 
 
 def subscription_blob(protocol: str, member: Subscriber, version: int) -> bytes:
-    """A member's subscription as a client of this assignor writes it."""
+    """Return a member's subscription as a client of this assignor writes it."""
     user_data = None
     if protocol == "sticky":
         said = embedded.StickyUserData(

@@ -210,7 +210,7 @@ def test_nobody_is_no_group() -> None:
 
 
 def _moved(asked: Subscriptions, right: Assignment) -> list[Assignment]:
-    """The assignment with one partition less, and with one at another of those that ask for it."""
+    """Return the assignment with one partition less, and with one partition moved to another member that subscribes to it."""
     owner, partitions = next((member, partitions) for member, partitions in right.items() if partitions)
     partition = min(partitions)
     less = {**right, owner: partitions - {partition}}

@@ -67,7 +67,7 @@ def foreign_parquet(data: Path) -> Path:
 
 
 def cut_archive(data: Path) -> Path:
-    """Cut before its first line ends."""
+    """An archive that is cut before its first line ends."""
     path = data / "nightly.jsonl.gz"
     path.write_bytes(gzip.compress(json.dumps(ROW).encode())[:30])
     return path

@@ -264,7 +264,7 @@ def test_gaps_are_no_problem_for_strict() -> None:
 
 
 def strange_archive(folder: Path) -> Path:
-    """A commit, a value of an unknown version, another commit."""
+    """Write an archive with a commit, a value of an unknown version, and another commit."""
     key = base64.b64encode(bytes.fromhex("0001000167000174") + bytes(4)).decode()
     good = base64.b64encode(b"\x00\x03" + bytes(12) + b"\x00\x00" + bytes(8)).decode()
     strange = base64.b64encode(b"\x00\x09" + bytes(20)).decode()

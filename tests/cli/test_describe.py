@@ -28,7 +28,7 @@ def rows(*args: object) -> list[dict[str, Any]]:
 
 
 def printed(name: str) -> list[dict[str, str]]:
-    """A table of kafka-consumer-groups as the oracle's file has it, group after group."""
+    """Return the rows of a table of kafka-consumer-groups from the oracle's file, group after group."""
     found: list[dict[str, str]] = []
     header: list[str] = []
     for line in (KIP848 / "oracle" / name).read_text().splitlines():

@@ -55,7 +55,7 @@ ALONE: Final = {"?": "[?]"}
 
 @cache
 def names() -> tuple[str, ...]:
-    """Each part alone, and some of several, as Python holds them."""
+    """Return names that consist of one hostile part or of several, as Python holds them."""
     dice = random.Random(7)
     several = (b"".join(dice.choices(PARTS, k=dice.randint(2, 4))) for _ in range(8))
     return tuple(dict.fromkeys(decode_text(name) for name in (*PARTS, *several)))
@@ -93,7 +93,7 @@ def groups_in(row: dict[str, Any]) -> list[str]:
 
 
 def assert_seen_by_people(text: str) -> None:
-    """Nothing in it steers a terminal."""
+    """Assert that a text has no character that steers a terminal."""
     bad = {c for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs")}
     assert not bad, bad
 

@@ -22,7 +22,7 @@ def rows(result: Result) -> list[dict[str, Any]]:
 
 
 def without_place(row: dict[str, Any]) -> dict[str, Any]:
-    """The row without what says where it was read: live batches have no place in a file."""
+    """Return the row without the fields on where it was read, as live batches have no position in a file."""
     batch = {name: value for name, value in row["batch"].items() if name != "position"}
     return {name: value for name, value in row.items() if name != "source"} | {"batch": batch}
 

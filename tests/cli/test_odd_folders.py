@@ -62,7 +62,7 @@ def test_a_folder_given_by_two_names_is_read_as_one(tmp_path: Path) -> None:
 
 @pytest.fixture(params=[("x", 700), ("x" * 250, 20)])
 def deep(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
-    """Deeper than Python's recursion, or than the longest path that can be opened."""
+    """A folder deeper than Python's recursion, or than the longest path that can be opened."""
     name, levels = request.param
     here = Path.cwd()
     os.chdir(tmp_path)
@@ -119,7 +119,7 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
 
 
 def as_nobody(*commands: list[str]) -> list[tuple[int, str, str]]:
-    """What commands say to a user who may not do everything; they have run once before, so that all is imported."""
+    """Return code, stdout and stderr of commands run as an unprivileged user; all is imported before."""
     for command in commands:
         invoke(*command)
     ours, theirs = os.pipe()

@@ -28,12 +28,12 @@ def rows(*args: object) -> list[dict[str, Any]]:
 
 
 def committed(*args: object) -> dict[str, int]:
-    """Of group g in topic t: partition to offset."""
+    """Return the committed offsets of group g in topic t by partition."""
     return {row["partition"]: row["committed_offset"] for row in rows(*args)}
 
 
 def commits(*offsets: int) -> list[Placed]:
-    """Of one key, a second apart from 1,000 ms on."""
+    """Return commits of one key, a second apart from 1,000 ms on."""
     return in_order(*(commit("g", "t", 0, offset) for offset in offsets))
 
 
@@ -142,7 +142,7 @@ def test_a_position_behind_the_end_is_said(tmp_path: Path) -> None:
 
 
 def compacted(folder: Path) -> None:
-    """Offsets 0 to 3 are gone; of 6, partition 0's key has records before and after, 1's only after, 2's only before."""
+    """Write a log of offsets 4 to 7 only: partition 0 has records before and after 6, 1 only from 6 on, 2 only before."""
     records = {4: (0, 40), 5: (2, 50), 6: (1, 60), 7: (0, 70)}
     write_log(
         folder,

@@ -60,7 +60,7 @@ for width, command in asked:
 
 
 class Screen(NamedTuple):
-    """What a command put on the terminal, and what it said besides."""
+    """What a command put on the terminal, and what it wrote to stderr."""
 
     lines: list[str]
     said: str
@@ -69,7 +69,7 @@ class Screen(NamedTuple):
 
 
 def commands(log: Path) -> list[list[str]]:
-    """A command line for each table that there is, of names as they are used, and of such as are hard to show."""
+    """Return a command line for each table, over usual names and over names that are hard to show."""
     kip848, mix, transactions = (
         str(CORPORA / name / "segments") for name in ("4.3.1-kip848", "2.4.1-mix", "3.9.2-txn")
     )
@@ -112,9 +112,9 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def on_terminal(
     asked: Sequence[tuple[int, list[str]]], *, notes_too: bool = False, **environment: str
 ) -> list[Screen]:
-    """What commands show, each on a terminal of so many columns; one after the other, in one process.
+    """Run commands in one process, each on a terminal of a number of columns, and return their screens.
 
-    With `notes_too` stderr is that terminal too; `environment` has variables of its process beside this one's.
+    With `notes_too` stderr is that terminal too; `environment` has further variables of the process.
     """
     ours, theirs = pty.openpty()
     kept = {name: value for name, value in os.environ.items() if name not in _OF_TERMINALS}

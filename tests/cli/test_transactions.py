@@ -43,7 +43,7 @@ def rows(*args: object) -> list[dict[str, Any]]:
 
 
 def mixed(folder: Path) -> None:
-    """Producers 1 (committed), 2 (open from 1 on), 3 (aborted), 4 (open from 6 on), 5 (a marker alone)."""
+    """Write transactions of producers 1 (committed), 2 (open from 1 on), 3 (aborted), 4 (open from 6 on), 5 (a marker alone)."""
     records = (
         txn_commit(1, "g", "t", 0, 10),
         txn_commit(2, "g", "t", 1, 20),

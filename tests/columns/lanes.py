@@ -51,7 +51,7 @@ class Tables:
         count_outcomes(events, self.ledger)
 
     def add_records(self, records: Iterable[LogRecord]) -> None:
-        """Tables of few rows are costly, so they are made of many records."""
+        """Add records, whose rows are made later for many records at once, because tables of few rows are costly."""
         self._waiting += records
 
     def settle(self) -> None:
@@ -66,14 +66,14 @@ class Tables:
 
 
 def _whole(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
-    """One table of them; what a lane encodes as a dictionary the schema does not."""
+    """Return batches as one table of this schema, without the dictionaries that a lane makes."""
     alike = groupby(batches, lambda batch: batch.schema)
     tables = [pa.Table.from_batches(some).cast(schema) for _, some in alike]
     return pa.concat_tables([schema.empty_table(), *tables]).combine_chunks()
 
 
 def by_reference(data: bytes) -> Tables:
-    """The whole of the bytes through the reference reader and decoder."""
+    """Return the tables of some bytes, read by the reference reader and decoder."""
     tables, view = Tables(), memoryview(data)
     for item in Walker(view, "s").walk():
         read = read_content(view, item, "s", 3) if isinstance(item, Batch) else item
@@ -83,7 +83,7 @@ def by_reference(data: bytes) -> Tables:
 
 
 def by_lane(data: bytes, lane: Lane | None = None) -> Tables:
-    """The same through the fast lane."""
+    """Return the tables of some bytes, read by the fast lane."""
     tables, assembler = Tables(), Assembler()
     for item in (lane or Lane(memoryview(data), "s", 3)).read():
         if isinstance(item, Chunk):
@@ -110,7 +110,7 @@ def _keep(tables: Tables, item: BatchRead | Unreadable) -> None:
 
 
 def assert_same(data: bytes) -> Tables:
-    """The lane's tables, after they were found equal to the reference's."""
+    """Assert that the lane's tables of some bytes equal the reference's, and return them."""
     reference, lane = by_reference(data), by_lane(data)
     assert lane.ledger.entry() == reference.ledger.entry()
     for ours, theirs in zip(lane.tables(), reference.tables(), strict=True):

@@ -54,7 +54,7 @@ _NEXT_CODEC: Final = 0.01
 
 
 def in_bits(number: int, bits: int) -> int:
-    """What is left of a number in a signed type of so many bits."""
+    """Return a number cut to a signed type of `bits` bits."""
     half = 1 << (bits - 1)
     return (number + half) % (2 * half) - half
 
@@ -70,7 +70,7 @@ class Mutants:
         self._codec = 0
 
     def batches(self, count: int) -> list[bytes]:
-        """The next batches."""
+        """Return the next `count` batches."""
         return [self._batch() for _ in range(count)]
 
     def _batch(self) -> bytes:
@@ -165,7 +165,7 @@ class Mutants:
         return bytes(changed)
 
     def _legacy(self) -> bytes:
-        """A message or a wrapper of magic 0 or 1, inner offsets and times at the edges."""
+        """Return a message or a wrapper of magic 0 or 1, with inner offsets and times at the edges of their types."""
         random = self._random
         magic = random.randrange(2)
         inner = b"".join(
@@ -189,12 +189,12 @@ def _finished(base: int, tail: bytes) -> bytes:
 
 
 def _checked(made: bytes) -> bytes:
-    """With the checksum of what it now is."""
+    """Return the batch with the right checksum of its changed bytes."""
     return made[:17] + struct.pack(">I", crc32c.crc32c(made[21:])) + made[21:]
 
 
 def least(batches: Sequence[bytes], differs: Callable[[list[bytes]], bool]) -> list[bytes]:
-    """As few of these batches as still differ between the lanes, in their order."""
+    """Return as few of these batches as still make the lanes differ, in their order."""
     left, size = list(batches), len(batches) // 2
     while size:
         for first in range(0, len(left), size):

@@ -53,7 +53,7 @@ BY_CORPUS = {
 
 
 class PartitionEnd(NamedTuple):
-    """Of one partition: facts of its removals, its last checkpoint, and how its log ends."""
+    """The end of one partition's replay: facts of its removals, its last checkpoint, and how its log ends."""
 
     facts: list[str]
     checkpoint: bytes
@@ -61,7 +61,7 @@ class PartitionEnd(NamedTuple):
 
 
 def replayed_in_parts(number: int, records: Sequence[LogRecord], rules: Rules | None) -> PartitionEnd:
-    """In three turns, each gone on with from the checkpoint of the one before."""
+    """Replay records in three parts, each from the checkpoint of the one before, and return the end."""
     rows, facts, checkpoint = rows_of(records), list[str](), None
     for batch in parts(rows, [rows.num_rows // 3, rows.num_rows - 2]):
         replay = HistoryReplay(Start(number, {}, rules, checkpoint))
@@ -76,7 +76,7 @@ def replayed_in_parts(number: int, records: Sequence[LogRecord], rules: Rules | 
 
 
 def by_column(moment: Snapshot, logs: Records, asked: ExpiryAsked) -> list[Any]:
-    """Each topic by itself, as tasks see them."""
+    """Return the expiry of each topic by itself, as tasks of a lake compute it."""
     found, removals, alive = [], list[TopicFact](), []
     for partition in moment:
         coordinator = partition.coordinator

@@ -85,7 +85,7 @@ def plain(found: list[Row], grid: int | None, *, is_last_stable: bool) -> Iterat
 
 
 class _History:
-    """A row by its names."""
+    """A row of a history, with its fields by name."""
 
     def __init__(self, row: Row) -> None:
         self.__dict__.update(row)
@@ -100,7 +100,7 @@ few = st.sampled_from((0, 1, 5, 2**45, 2**62, -1))
 
 
 def alike(found: list[Row]) -> list[Row]:
-    """Rows of places that each have one topic id."""
+    """Return the rows of topics' partitions that have only one topic id each."""
     return [row | {"topic_id": ("id", None)[row["partition"]]} for row in found]
 
 

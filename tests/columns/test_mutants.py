@@ -21,7 +21,7 @@ def in_print(dialect: str) -> Callable[[list[bytes]], None]:
 
 
 def hold(seed: int, rounds: int, check: Callable[[list[bytes]], None], at_once: int = AT_ONCE) -> None:
-    """Checks so many files of mutated batches; fails with the seed and the least bytes that differ."""
+    """Check `rounds` files of mutated batches; fail with the seed and the fewest batches that make the lanes differ."""
     mutants = Mutants(seed)
     for turn in range(rounds):
         batches = mutants.batches(at_once)

@@ -46,7 +46,7 @@ def test_both_lanes_give_the_same_rows_and_ledger(path: Path) -> None:
 
 
 def assert_same(path: Path, **cut: int) -> tuple[pa.Table, LedgerEntry]:
-    """The events and the ledger's entry, after both lanes were found to give the same of everything."""
+    """Assert that both lanes read a file alike, and return its events and its ledger entry."""
     fast, slow = read(path, fast=True, **cut), read(path, fast=False, **cut)
     assert fast[3] == slow[3] and fast[3].adds_up
     assert fast[2] == slow[2]

@@ -18,7 +18,7 @@ from tests.dialects.hostile import Hostile
 
 
 def by_lane(*paths: Path) -> list[tuple[Survey, LedgerEntry]]:
-    """Each file after the other through one surveyor."""
+    """Return the survey and the ledger entry of each file, read by one surveyor."""
     surveyor, found = Surveyor(), []
     for path in paths:
         survey, ledger = Survey(), Ledger("s", 3)

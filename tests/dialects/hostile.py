@@ -73,7 +73,7 @@ class Hostile:
         return key, struct.pack(">h", version) + walk.encode(value, version)
 
     def message(self, cls: type, version: int) -> Any:
-        """Any message of a declaration, all its fields filled by chance."""
+        """Return a message of a declaration, with all its fields filled by chance."""
         fields = {
             spec.name: self._value(spec.shape, version)
             for spec in schema_of(cls).fields
@@ -197,7 +197,7 @@ def _flip(data: bytes, random: Random) -> bytes:
 
 
 def _fill(data: bytes, random: Random) -> bytes:
-    """Some bytes all ones or zeros: lengths become null, zero or enormous."""
+    """Return data with some bytes set to ones or zeros, so that lengths become null, zero or enormous."""
     at, size = random.randrange(len(data) + 1), random.choice((1, 2, 4))
     return data[:at] + random.choice((b"\xff", b"\x00", b"\x7f")) * size + data[at + size :]
 
@@ -207,7 +207,7 @@ def _longer(data: bytes, random: Random) -> bytes:
 
 
 def _relabelled(data: bytes, random: Random) -> bytes:
-    """Another record type or value version before the same bytes."""
+    """Return data with another record type or value version at its beginning."""
     return struct.pack(">h", random.choice((*range(-2, 26), 32767, -32768))) + data[2:]
 
 
@@ -215,6 +215,6 @@ _DAMAGES: Final = (_cut, _flip, _flip, _fill, _longer, _relabelled)
 
 
 def batches(records: list[Record], size: int) -> Iterator[list[Record]]:
-    """The records in lists of `size`."""
+    """Yield the records in lists of `size`."""
     for start in range(0, len(records), size):
         yield records[start : start + size]

@@ -15,7 +15,7 @@ _CODECS: Final = (encoded_batches.NONE, encoded_batches.NONE, *_MAGIC_1_CODECS)
 
 
 def segment(records: list[Record], random: Random, base_offset: int) -> bytes:
-    """All the records in order, some batches with gaps before them, some with a marker after them."""
+    """Return a segment with all the records in order, with gaps before some batches and markers after some."""
     content, offset = b"", base_offset
     while records:
         some, records = records[:3], records[3:]
@@ -71,7 +71,7 @@ def _marker(random: Random, offset: int) -> bytes:
 
 
 def end(random: Random) -> bytes:
-    """Mostly nothing; else zeros, or the first bytes of a batch."""
+    """Return the end of a segment: mostly nothing, else zeros, or the first bytes of a batch."""
     chance = random.random()
     if chance < 0.1:
         return bytes(random.choice((5, 17, 18, 40)))

@@ -62,14 +62,14 @@ def printed(name: str, version: str, key: bytes | None, value: bytes | None) -> 
 
 
 def text(release: str, key: bytes | None, value: bytes | None, kind: str = "offsets") -> str:
-    """What is printed, where nothing is thrown."""
+    """Return what a formatter prints of a record; nothing may be thrown."""
     output = printed(kind, release, key, value)
     assert output.error is None
     return output.text.decode()
 
 
 def threw(release: str, key: bytes | None, value: bytes | None, kind: str = "offsets") -> str:
-    """What the exception says, where nothing is printed."""
+    """Return the message of what a formatter throws for a record; nothing may be printed."""
     output = printed(kind, release, key, value)
     assert output.text == b"" and output.error is not None
     return output.error

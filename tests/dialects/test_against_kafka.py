@@ -53,7 +53,7 @@ WANTED = {OFFSETS: (0, 1, 1), GROUPS: (2, 2, 2), SHARE: tuple(range(10, 16))}
 
 
 def message_of(thrown: Thrown | None) -> str | None:
-    """Its message; its class where it has none, or where only newer JVMs find words (NullPointerException)."""
+    """Return the message of an exception; its class where it has none, or only newer JVMs give one (NullPointerException)."""
     if thrown is None:
         return None
     return thrown.type if thrown.message is None or thrown.name == "NullPointerException" else thrown.message
@@ -77,7 +77,7 @@ def test_a_formatter_prints_what_kafkas_prints_and_says_what_it_throws(
 
 
 def dies_of(version: str, records: Iterable[Record]) -> tuple[list[Record], list[Record]]:
-    """The records that the decoder gets over, and those it does not."""
+    """Return the records that the decoder survives, and those of which it dies."""
     decoder = DumpDecoder(parse_release(version))
     harmless: list[Record] = []
     deadly: list[Record] = []

@@ -45,7 +45,7 @@ def manifest(corpus: Path) -> dict[str, object]:
 
 
 def version_of(corpus: Path) -> str:
-    """The tools of the last release on the data wrote the oracle."""
+    """Return the release of the tools that wrote a corpus's oracle files: the last one that ran on the data."""
     named = manifest(corpus).get("kafka_version", corpus.name.partition("-")[0])
     return str(named).rsplit("+", 1)[-1]
 
@@ -61,7 +61,7 @@ def printed(pattern: str) -> list[Printed]:
 
 
 def same(got: bytes, want: bytes) -> None:
-    """Fails with the first difference alone: the texts are long."""
+    """Assert that two texts are equal; show only the first difference, as they are long."""
     if got != want:
         at = next(
             (i for i, (x, y) in enumerate(zip(got, want, strict=False)) if x != y), min(len(got), len(want))
@@ -90,7 +90,7 @@ def formatter_of(case: Printed) -> Formatter:
 
 
 def consumed(case: Printed, dialect: Formatter, partition: int) -> Iterator[Output]:
-    """What the console consumer hands to a formatter: no control records."""
+    """Yield what a formatter prints of the records that the console consumer passes on: all but control records."""
     for log in sorted((case.corpus / f"segments/__consumer_offsets-{partition}").glob("*.log")):
         for read in read_segment(log):
             assert isinstance(read, BatchRead)
@@ -98,7 +98,7 @@ def consumed(case: Printed, dialect: Formatter, partition: int) -> Iterator[Outp
 
 
 def partitions(case: Printed) -> list[int]:
-    """In the order in which they were printed; empty where one run printed all, as the records came."""
+    """Return the partitions in the order in which they were printed; empty where one run printed all records as they came."""
     one = re.search(r"-(\d+)\.txt", case.file.name)
     if one:
         return [int(one[1])]
@@ -147,7 +147,7 @@ def test_one_run_over_all_partitions_is_an_interleaving_of_theirs(case: Printed)
 
 
 def dumped(case: Printed, **view: bool) -> Iterator[Output]:
-    """Of the files that the tool was given."""
+    """Yield what the dump prints of the files that Kafka's tool was given."""
     names = re.findall(rb"^Dumping (.*)$", case.file.read_bytes(), re.MULTILINE)
     for name in (name.decode() for name in names):
         path = case.corpus / name

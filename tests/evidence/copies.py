@@ -12,19 +12,19 @@ from tests.replay.story_segments import Placed, segment
 
 
 def asked(*args: object) -> list[dict[str, Any]]:
-    """The rows that a command gives."""
+    """Return the rows that a command prints as JSON lines."""
     result = CliRunner().invoke(main, [*map(str, args), "--format", "jsonl"], catch_exceptions=False)
     assert result.exit_code == 0, result.stderr
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
 def stderr_of(*args: object) -> str:
-    """What a command says on stderr."""
+    """Return what a command writes to stderr."""
     return CliRunner().invoke(main, [*map(str, args)], catch_exceptions=False).stderr
 
 
 def offsets(*args: object) -> dict[tuple[str, str, int], int]:
-    """The committed offsets by group, topic and partition."""
+    """Return the committed offsets that `offsets` shows, by group, topic and partition."""
     rows = asked("offsets", *args)
     return {
         (row["group"], row["topic"], row["partition"]): row["committed_offset"]
@@ -36,7 +36,7 @@ def offsets(*args: object) -> dict[tuple[str, str, int], int]:
 def copy(
     folder: Path, log: Sequence[Placed] | bytes, *, cleaned_to: int | None = None, base: int = 0
 ) -> Path:
-    """A copy of partition 3, with the checkpoint of its cleaner."""
+    """Write a copy of partition 3, with its cleaner's checkpoint, and return its folder."""
     directory = folder / "__consumer_offsets-3"
     directory.mkdir(parents=True)
     (directory / f"{base:020}.log").write_bytes(log if isinstance(log, bytes) else segment(list(log)))
@@ -47,7 +47,7 @@ def copy(
 
 
 def rolled(folder: Path, log: Sequence[Placed], *, lost: int | None = None, cleaned_to: int = 0) -> Path:
-    """A copy of partition 3 in segments of four records; the one with a base offset is lost."""
+    """Write a copy of partition 3 in segments of four records, without the one at base offset `lost`; return its folder."""
     copy(folder, log[:4], cleaned_to=cleaned_to)
     for base in range(4, len(log), 4):
         if base != lost:

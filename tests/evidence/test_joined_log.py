@@ -64,7 +64,7 @@ def moments(corpus: Path) -> list[Manifest]:
 
 
 def answered(moment: Manifest) -> dict[tuple[str, str, int], int]:
-    """What the living coordinators answered."""
+    """Return the committed offsets that the live coordinators answered."""
     return {
         (group, topic, int(partition)): answer["offset"]
         for group, facts in moment["groups"].items()
@@ -74,7 +74,7 @@ def answered(moment: Manifest) -> dict[tuple[str, str, int], int]:
 
 
 def options(corpus: Path, moment: Manifest) -> list[object]:
-    """The moment by its positions and leader epochs, and the first copy taken afterwards of each broker that led."""
+    """Return options for a moment by offsets and leader epochs, and the first later copy of each broker that led."""
     found: list[object] = []
     leaders, taken = moment.get("leaders") or {}, manifest_of(corpus)["checks"]["copies"]
     for number, end in moment["end_offsets"].items():
@@ -148,7 +148,7 @@ def test_abandoned_records_are_those_of_no_broker_in_the_end() -> None:
 def events_of(
     folders: list[Path], view: CopiesView = CopiesView.EVIDENCE
 ) -> list[tuple[int, bytes | None, bytes | None, bool]]:
-    """What is replayed of copies: offset, key, value, and whether only an absence tells it."""
+    """Return the events of copies as offset, key, value, and whether the event is an absence."""
     evidence = open_evidence(*folders)
     evidence.leave_out_set_aside()
     logs = partition_logs(evidence.sources, uncounted)

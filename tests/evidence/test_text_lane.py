@@ -43,7 +43,7 @@ ASKED = (
 
 
 def both(monkeypatch: pytest.MonkeyPatch, *args: object) -> tuple[Result, Result]:
-    """What is said with the lane and without it."""
+    """Return the results of `decode` with the lane and without it."""
     said = []
     for least in (0, sys.maxsize):
         monkeypatch.setattr(lanes, "TEXT_FROM", least)
@@ -64,7 +64,7 @@ def test_a_folder_of_segments(monkeypatch: pytest.MonkeyPatch, asked: tuple[str,
 
 
 def hostile_segment(folder: Path) -> Path:
-    """Records that cannot be read among commits, a batch with a wrong checksum, damage, a gap and a torn tail."""
+    """Write a segment of commits with unreadable records, a wrong checksum, damage, a gap and a torn tail."""
     commits = [record(place, COMMIT_KEY, commit(3)) for place in range(5)]
     strange = [record(place, *pair) for place, pair in enumerate(Hostile(3).records(40))]
     wrong = bytearray(v2(60, commits))

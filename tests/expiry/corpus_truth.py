@@ -37,7 +37,7 @@ class Deed(NamedTuple):
     partitions: frozenset[tuple[str, int]] | None = None
 
     def takes(self, where: Where, at: int) -> bool:
-        """Whether a tombstone for this offset at this time is its doing."""
+        """Return whether this action caused a tombstone for this offset at this time."""
         group, topic, partition = where
         return (
             abs(at - self.at) <= SOON_MS
@@ -48,7 +48,7 @@ class Deed(NamedTuple):
 
 
 class Commit(NamedTuple):
-    """A commit, and whether it brought its own time to expire."""
+    """A commit, and whether it has its own time to expire."""
 
     at: int
     where: Where
@@ -97,7 +97,7 @@ ACTIONS: Final[Mapping[str, Callable[[Story], Deed]]] = {
 
 
 def _commits(step: Story, old: bool) -> Iterable[Commit]:
-    """Commits of a step; a client's own time counts as explicit where the value keeps what came of it."""
+    """Yield the commits of a step; a time from the client counts as explicit where the value keeps it."""
     args = step.get("args", ())
     if args and args[0] == "raw-commit":
         _, group, topic, partition, _, _, retention = args
@@ -114,7 +114,7 @@ def _commits(step: Story, old: bool) -> Iterable[Commit]:
 
 
 def _presence(step: Story) -> Presence | None:
-    """Only what the corpora of expiry tell: their groups have one member."""
+    """Return the members that a step of the corpora on expiry implies, whose groups have one member; None for other steps."""
     what, at = step["what"], step["at_ms"]
     if what == "member starts":
         return Presence(at, step["group"], frozenset(step["topics"]))
@@ -149,7 +149,7 @@ class Truth:
         self.superseded = {where for where, _ in _ended(story, _OVERTAKEN)}
 
     def cause(self, group: str, topic: str, partition: int, at: int | None) -> str:
-        """Why an offset got its tombstone at this time (None: the log has no times, and no deed is in its story)."""
+        """Return why an offset got its tombstone at this time; None: the log has no times, and its story no deed."""
         where = (group, topic, partition)
         deeds = [] if at is None else [deed for deed in self.deeds if deed.takes(where, at)]
         if at is not None and deeds:
@@ -161,7 +161,7 @@ class Truth:
         return UNSUBSCRIBED if at is not None and self._is_unsubscribed(group, topic, at) else RETENTION
 
     def _is_taken(self, where: Where, at: int) -> bool:
-        """Whether a deed took what was pending before its abort: the new coordinator's do."""
+        """Return whether an action removed a pending commit before its abort, as with the new coordinator."""
         return self.release >= (4, 0) and any(deed.takes(where, at) and deed.at < at for deed in self.deeds)
 
     def _is_unsubscribed(self, group: str, topic: str, at: int) -> bool:
@@ -172,7 +172,7 @@ class Truth:
 
 
 def _minutes(config: Mapping[str, str], release: tuple[int, ...]) -> int:
-    """`offsets.retention.minutes`; a day until 1.1, a week since 2.0."""
+    """Return `offsets.retention.minutes`, by default a day until 1.1 and a week since 2.0."""
     default = 1_440 if release < (2, 0) else 10_080
     return int(config.get("offsets.retention.minutes", default))
 
@@ -187,7 +187,7 @@ _ABORTS: Final = (
 
 
 def _ended(story: Iterable[Story], endings: Iterable[str]) -> set[tuple[Where, int]]:
-    """Offsets that were sent in a transaction which then ended in one of these ways, and when."""
+    """Return the offsets sent in transactions that ended in one of these ways, with the time."""
     open_: dict[str, set[Where]] = {}
     ended: set[tuple[Where, int]] = set()
     for step in story:
@@ -210,5 +210,5 @@ def _producer(step: Story) -> str | None:
 
 
 def corpora() -> list[Path]:
-    """The corpora of this run whose stories are about what becomes of offsets."""
+    """Return the corpora of this run whose stories are about expiry and removal of offsets."""
     return [path for path in every_corpus() if path.name.rpartition("-")[2] in KINDS]

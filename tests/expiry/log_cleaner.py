@@ -6,7 +6,7 @@ from tests.replay.random_logs import CONTROL, TRANSACTIONAL, Placed
 
 
 def cleaned(placed: list[Placed], random: Random) -> list[Placed]:
-    """A log after its first part was cleaned: newest committed records, markers; tombstones or not, as their time has come or not.
+    """Return a log after its first part was cleaned: newest committed records, markers, and at random the tombstones.
 
     The cleaner stops before the first open transaction. Batches that lose all their records vanish.
     """
@@ -28,7 +28,7 @@ def cleaned(placed: list[Placed], random: Random) -> list[Placed]:
 
 
 def stable(placed: list[Placed]) -> int:
-    """How many batches stand before the first whose transaction is never ended."""
+    """Return how many batches come before the first whose transaction never ends."""
     ended = {batch.producer[0]: number for number, batch in enumerate(placed) if batch.attributes & CONTROL}
     open_ = (
         number
@@ -39,7 +39,7 @@ def stable(placed: list[Placed]) -> int:
 
 
 def _aborted(placed: list[Placed]) -> set[int]:
-    """The offsets of records whose transaction was ended by ABORT."""
+    """Return the offsets of records whose transaction was aborted."""
     aborted: set[int] = set()
     waiting: dict[int, list[int]] = {}
     for batch in placed:

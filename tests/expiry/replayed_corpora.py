@@ -35,12 +35,12 @@ def truth_of(corpus: Path) -> Truth:
 
 
 def policy_of(truth: Truth) -> Policy:
-    """The broker's own."""
+    """Return the policy of the broker that made a corpus."""
     return Policy(truth.release, truth.retention_ms, truth.check_interval_ms)
 
 
 def moment_of(logs: Logs, as_of: AsOf | None = None) -> Snapshot:
-    """All partitions replayed, again where the rules turned out to be others."""
+    """Return the snapshot of all partitions, replayed again where the log proves other rules."""
     moment = Snapshot(as_of or AsOf(), TopicNames())
     for log_partition, events in logs.items():
         moment.replay(log_partition, events)
@@ -53,7 +53,7 @@ def moment_of(logs: Logs, as_of: AsOf | None = None) -> Snapshot:
 def once_more(
     moment: Snapshot, logs: Logs
 ) -> Iterator[tuple[PartitionSnapshot, Iterator[tuple[Event, tuple[Change, ...]]]]]:
-    """Every partition's events with what they did."""
+    """Yield every partition of a snapshot with its events and their changes."""
     for partition in moment:
         assert partition.log_partition is not None
         yield partition, _happened(partition, logs[partition.log_partition])
@@ -71,7 +71,7 @@ def _happened(
 
 
 def explained(logs: Logs, policy: Policy, known: PolicyConfidence | None = None) -> list[Deletion]:
-    """Why everything went that is gone at the end."""
+    """Return the explanations of all removals in some logs, under a policy."""
     moment = moment_of(logs)
     lost = all_removals(once_more(moment, logs), ClusterFacts())
     return why(lost, moment.newest_timestamp, policy, known or PolicyConfidence())
@@ -81,14 +81,14 @@ def explained(logs: Logs, policy: Policy, known: PolicyConfidence | None = None)
 def explained_corpus(
     corpus: Path, retention_known: bool = True, release_known: bool = True
 ) -> tuple[Deletion, ...]:
-    """A fixture under the broker's own policy, or a default in place of what is not known."""
+    """Return the explanations of a corpus under the broker's own policy, or a default for what is not known."""
     truth = truth_of(corpus)
     policy = policy_of(truth) if retention_known else Policy(truth.release, 7 * 86_400_000)
     return tuple(explained(events_of(corpus.name), policy, PolicyConfidence(release_known, retention_known)))
 
 
 def at(after: int, *told: StoryRecord, sequence: int = -1) -> list[tuple[int, StoryRecord, int]]:
-    """Records that many milliseconds after the start."""
+    """Return records with the time `after` milliseconds from the start."""
     return [(START + after, each, sequence) for each in told]
 
 
@@ -97,7 +97,7 @@ def commit(group: str, topic: str = "t", partition: int = 0, after: int = 0, **m
 
 
 def log_of(folder: Path, *steps: list[tuple[int, StoryRecord, int]]) -> list[Event]:
-    """One partition's log, every record a batch of its own."""
+    """Return the events of a partition's log made of steps; every record has a batch of its own."""
     told = [each for step in steps for each in step]
     placed = [Placed(offset, when, what, sequence) for offset, (when, what, sequence) in enumerate(told)]
     folder.mkdir(parents=True, exist_ok=True)

@@ -34,7 +34,7 @@ KNOWN = st.builds(PolicyConfidence, st.booleans(), st.booleans())
 def check_explanations(
     log: list[Event], policy: Policy, known: PolicyConfidence, rules: Rules | None = None
 ) -> None:
-    """All that goes is explained, once, and an explanation agrees with itself."""
+    """Assert that each removal is explained once, and that an explanation is consistent."""
     found = explained({0: log}, policy, known)
     coordinator = moment_of({0: log})
     (partition,) = coordinator
@@ -65,7 +65,7 @@ def _places(found: Sequence[Deletion]) -> list[Place]:
 
 
 def _removed(log: list[Event], rules: Rules | None) -> list[Place]:
-    """What a replay says went: by a tombstone, by a marker, or with its commit unseen."""
+    """Return the offsets that a replay removes: by a tombstone, by a marker, or by a tombstone whose commit is missing."""
     coordinator, gone = Coordinator(0, rules), []
     for event in log:
         changes = coordinator.replay(event)

@@ -33,7 +33,7 @@ Row = dict[str, Any]
 
 
 def unnamed(logs: Logs) -> tuple[Basis, list[Deletion]]:
-    """What the command line supposes of a log, and its explanations."""
+    """Return the policy that the command line infers for a log, and the explanations under it."""
     moment, facts = moment_of(logs), ClusterFacts()
     lost = all_removals(once_more(moment, logs), facts)
     basis = facts.basis(None, None, None)
@@ -48,7 +48,7 @@ def unnamed(logs: Logs) -> tuple[Basis, list[Deletion]]:
 
 
 def wrong(corpus: Path, found: list[Deletion]) -> list[Deletion]:
-    """But for what markers dropped, and what a log without times cannot tell."""
+    """Return wrongly explained removals, but for those by markers, and those in a log without times."""
     truth = truth_of(corpus)
     return [
         each
@@ -169,7 +169,7 @@ def test_of_one_partition_alone_nothing_wrong_is_called_likely(corpus: Path) -> 
 
 
 def ages_of(minutes: tuple[int, int], late: int, removals: int = 4, apart: int = 5_000) -> Ages:
-    """Removals of this retention, the latest of them by so much."""
+    """Return the ages of removals that fit a retention; the latest came `late` milliseconds after it."""
     found = Ages()
     found.fitting[minutes] = Fitting(removals, 0, apart)
     found.oldest = [Age(minutes[1] * MINUTE + late, DAY)]

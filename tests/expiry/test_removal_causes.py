@@ -30,7 +30,7 @@ def by_tombstone(found: tuple[Deletion, ...]) -> list[Deletion]:
 
 
 def is_wrong(corpus: Path, found: Deletion) -> bool:
-    """Whether the cause is another than the story's: in doubt it must be among those that are named."""
+    """Return whether a cause contradicts the story's; an ambiguous one does unless the story's is among the alternatives."""
     truth = truth_of(corpus).cause(found.group, found.topic, found.partition, found.at)
     ambiguous = found.confidence is Confidence.AMBIGUOUS
     return truth != found.cause and not (ambiguous and truth in found.alternatives)
@@ -44,7 +44,7 @@ def test_every_tombstone_is_explained_as_the_story_tells(corpus: Path) -> None:
 
 
 def _tombstones(logs: Logs) -> set[tuple[int, int]]:
-    """Tombstones of offsets; none of these logs was compacted, so that each took something."""
+    """Return the log offsets of tombstones of offsets; as none of these logs was compacted, each removed something."""
     return {
         (log_partition, event.record.log_offset)
         for log_partition, events in logs.items()
@@ -106,7 +106,7 @@ def test_evidence_names_the_commit_and_the_tombstone(corpus: Path) -> None:
 
 
 def moments(logs: Logs) -> Iterator[int]:
-    """Times at which the logs stand: some from their whole length."""
+    """Yield some times from the whole length of the logs."""
     times = sorted(
         at for events in logs.values() for event in events if (at := timestamp_of(event)) is not None
     )
@@ -148,12 +148,12 @@ def test_a_forecast_from_a_prefix_is_what_then_happens(corpus: Path) -> None:
 
 
 def _went(deletion: Deletion, at: int, within: int, now: int) -> bool:
-    """Whether it went when it should have; what was over at the moment already, from then on."""
+    """Return whether an offset was removed when the forecast said so; one overdue at the moment, any time after it."""
     return deletion.at is None or max(at, now) <= deletion.at <= max(at, now) + within
 
 
 def _touched(logs: Logs, now: int) -> set[OffsetOf | str]:
-    """Offsets that were committed, and groups whose own records were written, after a moment, before they went."""
+    """Return offsets committed, and groups with records, after a moment and before their removal."""
     touched: set[OffsetOf | str] = set()
     for events in logs.values():
         for event in events:

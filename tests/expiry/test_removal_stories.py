@@ -31,7 +31,7 @@ WEEK = Policy((3, 9), 7 * DAY)
 
 @pytest.fixture
 def judge(tmp_path: Path) -> Any:
-    """Explains one partition's log."""
+    """Return a function that explains the removals in one partition's log."""
 
     def judged(
         *steps: list[tuple[int, StoryRecord, int]],

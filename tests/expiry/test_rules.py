@@ -38,7 +38,7 @@ SIMPLE = group(GroupKind.SIMPLE)
 
 
 def is_expired(expiry: Expiry, now: int) -> bool:
-    """Whether a check at this time takes it."""
+    """Return whether the broker's check at this time removes an offset with this expiry."""
     return expiry.at is not None and now >= expiry.at
 
 
@@ -209,7 +209,7 @@ def classic_member(*topics: str, blob: bytes | None = None) -> Member:
 
 
 def subscribed_to(*topics: str) -> bytes:
-    """ConsumerProtocolSubscription of version 0."""
+    """Return a ConsumerProtocolSubscription of version 0 to these topics."""
     names = b"".join(pack(">h", len(topic)) + topic.encode() for topic in topics)
     return pack(">hi", 0, len(topics)) + names + pack(">i", -1)
 

@@ -41,7 +41,7 @@ _ENDED: Final = (
 
 
 class Deed(NamedTuple):
-    """What was done to a group, and the kinds that tell it; `must` is False where there may be nothing to find."""
+    """What was done to a group, and the kinds of findings that show it; `must` is False where none need appear."""
 
     group: str
     kinds: frozenset[str]
@@ -99,7 +99,7 @@ def _producer(step: Story) -> str | None:
 
 
 def _is_refused(step: Story) -> bool:
-    """Whether the broker refused all of it: [[group, code], ...], or [code, {partition: code}]."""
+    """Return whether the broker refused all of a step, whose answer is [[group, code], ...] or [code, {partition: code}]."""
     match step.get("result"):
         case [_, dict() as by_partition]:
             return all(by_partition.values()) and bool(by_partition)

@@ -155,7 +155,7 @@ def removed(log_offset: int, after: int, cause: str, **given: Any) -> ExpiryRow:
 
 
 def live(log_offset: int, expires_in: int | None, **given: Any) -> ExpiryRow:
-    """Return an offset that is there, and how long it is yet."""
+    """Return a live offset, which expires in so many milliseconds."""
     fields = {
         "topic": TOPIC,
         "partition": 0,
@@ -174,7 +174,7 @@ def live(log_offset: int, expires_in: int | None, **given: Any) -> ExpiryRow:
 
 
 def anomaly(log_offset: int, after: int, note: str) -> AnomalyRow:
-    """Return something that cannot be."""
+    """Return an anomaly with this note."""
     return AnomalyRow(GROUP, None, LOG_PARTITION, log_offset, START + after, note)
 
 

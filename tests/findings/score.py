@@ -34,7 +34,7 @@ LOST: Final = {kind.name for kind in KINDS.values()}
 
 
 class Score(NamedTuple):
-    """Of one kind: deeds that a story has, those that were found, findings that are sure, and those that are right."""
+    """The score of one kind: deeds in stories, deeds found, sure findings, and sure findings that are right."""
 
     deeds: int
     found: int
@@ -82,7 +82,7 @@ class Scores:
 
 
 def expired_in(corpus: Path) -> Iterator[Deed]:
-    """Yield what took offsets without a request for it: that they expired, or that their topic was deleted; once a group."""
+    """Yield removals without a request, as deeds: offsets that expired, or whose topic was deleted; once for each group."""
     if corpus not in corpora_of_expiry():
         return
     truth, seen = Truth(corpus), set[tuple[str, str]]()
@@ -97,7 +97,7 @@ def expired_in(corpus: Path) -> Iterator[Deed]:
 
 
 def _kind_of_tombstone(truth: Truth, event: Event) -> str | None:
-    """Return the kind of finding that the story's cause of an offset's tombstone is; None for other records."""
+    """Return the kind of finding for the cause that the story gives an offset's tombstone; None for other records."""
     if event.key is None or event.value is not None or event.type_id not in COMMITS:
         return None
     at = None if event.record.timestamp < 0 else event.record.timestamp
@@ -108,7 +108,7 @@ def _kind_of_tombstone(truth: Truth, event: Event) -> str | None:
 def judged(
     corpus: Path, deeds: Iterable[Deed], findings: Iterable[Finding]
 ) -> Iterator[tuple[Finding, bool]]:
-    """Yield the sure findings that the story can judge, and whether it bears them out."""
+    """Yield the sure findings that the story can judge, each with whether the story confirms it."""
     asked = {(deed.group, kind) for deed in deeds for kind in deed.kinds}
     truth = Truth(corpus) if corpus in corpora_of_expiry() else None
     for each in findings:
@@ -121,7 +121,7 @@ def judged(
 
 
 def _is_caused(corpus: Path, truth: Truth, finding: Finding) -> bool:
-    """Return whether the first offset that a loss took went by a cause of its kind."""
+    """Return whether the first offset of a finding on removals was removed by the cause that the finding states."""
     event = next(
         event
         for event in events_of(corpus.name)[finding.log_partition]

@@ -59,6 +59,6 @@ def test_where_nothing_was_done_nothing_is_loud(corpus: Path) -> None:
 
 
 def _is_asked(corpus: Path, finding: Finding) -> bool:
-    """Whether an admin's own commit, which need leave nothing, is what was found."""
+    """Return whether a deed of the story explains a finding of its group: a deed that need not leave one counts too."""
     deeds = deeds_of(story_of(corpus))
     return any(deed.group == finding.group and finding.kind in deed.kinds for deed in deeds)

@@ -51,7 +51,7 @@ def test_the_worst_comes_first_then_the_oldest() -> None:
 
 
 def versions(places: dict[tuple[int, int | None], tuple[int, int]]) -> PartitionFacts:
-    """Facts of a log partition with records of these types and versions, from one offset to another."""
+    """Return the facts of a log partition with records of these types and versions at these ranges of offsets."""
     ranges = {each: VersionRange(first, first, last, last) for each, (first, last) in places.items()}
     return PartitionFacts(3, versions=ranges)
 

@@ -36,7 +36,7 @@ Short = tuple[str, str, str]
 
 
 class Case(NamedTuple):
-    """Rows, what holds for the log, and what must be found: kind, severity, confidence."""
+    """Rows of a group, its LogContext, and the findings that must result: kind, severity, confidence."""
 
     what: str
     rows: Sequence[GroupRow]

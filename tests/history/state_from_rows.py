@@ -41,7 +41,7 @@ Facts = dict[tuple[Any, ...], tuple[Any, ...]]
 
 @cache
 def events_of(corpus: str) -> dict[int, list[Event]]:
-    """The events of a fixture, by log partition."""
+    """Return the events of a fixture, by log partition."""
     return {
         int(path.name.rpartition("-")[2]): [
             decode(record) for record in plain_rows.records(path.glob("*.log"))
@@ -66,20 +66,20 @@ def rows_of(corpus: str) -> tuple[HistoryRow, ...]:
 def changes_of(
     events: Iterable[Event], log_partition: int | None = 0, rules: Rules | None = None
 ) -> list[Change]:
-    """What the events do."""
+    """Return the changes that a replay of the events gives."""
     coordinator = Coordinator(log_partition, rules)
     return [change for event in events for change in coordinator.replay(event)]
 
 
 def folded(changes: Iterable[Change], history: History | None = None) -> list[HistoryRow]:
-    """All rows: those that ended, and those that hold."""
+    """Return all rows of a history: those that ended, and those that still hold."""
     history = history or History()
     rows = [row for change in changes for row in history.observe_change(change)]
     return [*rows, *history.flush(), *history.open_rows()]
 
 
 def facts_of_state(state: State) -> Facts:
-    """What a coordinator holds."""
+    """Return the facts that a coordinator's state holds."""
     facts: Facts = {}
     for subject, value in state.subjects():
         match value:
@@ -139,7 +139,7 @@ def _texts(parts: Iterable[Owned], kind: GroupKind) -> tuple[str, ...]:
 
 
 def facts_of_rows(rows: Sequence[HistoryRow], end: int) -> Facts:
-    """What the rows say of the log's records below `end`."""
+    """Return the facts that rows of history give for the state behind the records below `end`."""
     facts: Facts = {}
     for row in rows:
         if isinstance(row, AnomalyRow) or not row.from_log_offset < end:
@@ -159,7 +159,7 @@ def effective_by_state(state: State) -> set[tuple[str, str, int]]:
 
 
 def effective_by_rows(rows: Iterable[HistoryRow]) -> set[tuple[str, str, int]]:
-    """The same by the rows that hold at the end of the log."""
+    """Return the effective offsets by the rows of history that hold at the end of the log."""
     return {
         (row.group, row.topic, row.partition)
         for row in rows

@@ -31,7 +31,7 @@ CLOCKS_MS = 1500
 
 
 def commits(corpus: str) -> list[dict[str, Any]]:
-    """What clients committed and said with it: their member id, and their generation or member epoch."""
+    """Return the steps of a story in which clients committed and named their member id and generation or epoch."""
     manifest = folder_of(corpus) / "manifest.json"
     if not manifest.exists():
         return []

@@ -44,7 +44,7 @@ def strings() -> Iterator[tuple[str, str]]:
 
 @cache
 def imports() -> dict[str, set[tuple[str, str]]]:
-    """Module and name of each, by where it stands."""
+    """Return the module and name of each import in a text, by the place of that text."""
     found = defaultdict[str, set[tuple[str, str]]](set)
     for where, text in (*cells(), *strings()):
         for module, names in OURS.findall(text):

@@ -129,7 +129,7 @@ Run = Callable[..., str]
 
 @pytest.fixture(scope="module")
 def run(copied: Path) -> Run:
-    """Runs Python with the copy in the product's place, and gives what it prints."""
+    """Return a function that runs Python with the copy in the product's place, and returns what it prints."""
 
     def ask(*arguments: str) -> str:
         environment = {**os.environ, "PYTHONPATH": f"{copied}{os.pathsep}{ROOT}"}
@@ -149,7 +149,7 @@ def run(copied: Path) -> Run:
 
 @pytest.fixture(scope="module")
 def segment(copied: Path, run: Run) -> str:
-    """A value of the new type, and its tombstone."""
+    """A segment with a value of the new record type, and its tombstone."""
     path = copied / "logs" / "__consumer_offsets-0" / f"{0:020d}.log"
     path.parent.mkdir(parents=True)
     script = f"""{RECORD}

@@ -16,7 +16,7 @@ DECLARATIONS: Final = ROOT / "offsets_tool" / "records"
 
 
 def names_of(module: Path) -> Iterator[str]:
-    """Public classes, and types given a name: all that begins with a capital letter, but for type variables and columns."""
+    """Yield the public classes and named types of a module: all names that begin with a capital, but for type variables."""
     for node in ast.parse(module.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ClassDef):
             yield node.name

@@ -47,7 +47,7 @@ class Member:
 
     @property
     def is_running(self) -> bool:
-        """Whether its process lives."""
+        """Return whether the process is running."""
         return self._process.poll() is None
 
     def leave(self) -> None:
@@ -69,7 +69,7 @@ class Member:
         self._process.send_signal(signal.SIGCONT)
 
     def read_on(self) -> None:
-        """Take what a stuck process has to say, and all that it says from now on."""
+        """Read what a process has printed, and all that it prints from now on, so that it is stuck no longer."""
         assert self._process.stdout
         subprocess.Popen(["cat"], stdin=self._process.stdout, stdout=subprocess.DEVNULL)
 
@@ -83,7 +83,7 @@ class Member:
                 pipe.close()
 
     def words(self) -> str:
-        """What it said to stderr."""
+        """Return what the process wrote to stderr."""
         return self._words.read_text(errors="replace")[-2000:]
 
     def _wait(self) -> None:
@@ -94,7 +94,7 @@ class Member:
 
 
 class ApplicationMember(Member):
-    """A process of tests/incidents/application.py, which obeys."""
+    """A member run by tests/incidents/application.py, which takes commands."""
 
     def __init__(self, name: str, settings: Mapping[str, Any], words: Path) -> None:
         command = [sys.executable, "-m", "tests.incidents.application", json.dumps(settings)]
@@ -107,7 +107,7 @@ class ApplicationMember(Member):
         self._process.stdin.flush()
 
     def answer(self, within: float = ANSWERS_WITHIN) -> dict[str, Any]:
-        """Return what it says next. MemberError: it says nothing, or is gone."""
+        """Return the next line that the process prints, parsed. MemberError where it prints nothing, or has ended."""
         assert self._process.stdout
         ready, _, _ = select([self._process.stdout], [], [], within)
         line = self._process.stdout.readline() if ready else b""
@@ -122,7 +122,7 @@ class ApplicationMember(Member):
         return self.answer()
 
     def owned(self) -> list[list[Any]]:
-        """Return topic and partition of what it is assigned."""
+        """Return topic and partition of each partition that the member is assigned."""
         assigned: list[list[Any]] = self.ask("tell")["assigned"]
         return assigned
 
@@ -132,7 +132,7 @@ class ApplicationMember(Member):
         self._wait()
 
     def end(self) -> None:
-        """Let it leave if it still can, and end it if it does not."""
+        """Let the member leave its group if it still can, and end its process if it does not."""
         if self.is_running:
             assert self._process.stdin
             self._process.stdin.close()

@@ -30,7 +30,7 @@ class StageError(Exception):
 
 
 class Stage:
-    """`with Stage(broker) as stage:`; who was started there ends with it."""
+    """A broker to act on, for a `with` block; members that were started in the block end with it."""
 
     def __init__(self, broker: KRaftBroker, release: str) -> None:
         self._open = ExitStack()
@@ -137,7 +137,7 @@ class Stage:
             consumer.close()
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
-        """Return the offsets that the live coordinator has of a group; none while it is not to be found."""
+        """Return the offsets that the live coordinator has for a group; empty while the coordinator cannot be found."""
         try:
             told = self.admin.list_group_offsets(group)
         except RetriableError:

@@ -12,27 +12,27 @@ LATEST = 1_000
 
 
 class Log(NamedTuple):
-    """When each record was written: the record at offset i at `written[i]`."""
+    """A data partition: the record at offset i was written at the time `written[i]`."""
 
     written: tuple[int, ...]
 
     def end(self, at: int) -> int:
-        """After all that was written up to a time."""
+        """Return the end offset after all records that were written up to a time."""
         return bisect_right(self.written, at)
 
     def time_lag(self, offset: int, at: int) -> int:
-        """0 where the record was not there yet."""
+        """Return for how long the record at an offset has been there at a time; 0 where it is not there yet."""
         return at - self.written[offset] if offset < self.end(at) else 0
 
 
 @st.composite
 def logs(draw: st.DrawFn) -> Log:
-    """Up to thirty records."""
+    """Draw a Log of up to thirty records."""
     return Log(tuple(sorted(draw(st.lists(st.integers(1, LATEST), max_size=30)))))
 
 
 def some(log: Log, data: st.DataObject) -> list[EndSample]:
-    """What was seen of it: by a broker, and by commits, which are never beyond the end."""
+    """Draw samples of a log's end: by a broker, and by commits, which are never beyond the end."""
     found = [
         EndSample("t", 0, at, end_offset=log.end(at), source="broker")
         for at in data.draw(st.lists(st.integers(0, LATEST), max_size=6, unique=True))
@@ -44,12 +44,12 @@ def some(log: Log, data: st.DataObject) -> list[EndSample]:
 
 
 def commits(log: Log, data: st.DataObject) -> tuple[CommitAt, int]:
-    """A commit, and a moment not before it."""
+    """Draw a commit, and a moment that is not before it."""
     at = data.draw(st.integers(0, LATEST))
     moment = data.draw(st.integers(at, LATEST))
     return CommitAt(at, data.draw(st.integers(0, log.end(at)))), moment
 
 
 def ends_of(*points: tuple[int, int], source: str = "broker") -> Ends:
-    """From (time, end) that a broker said."""
+    """Return the Ends of samples (time, end) that a broker gave."""
     return Ends.of(EndSample("t", 0, at, end_offset=end, source=source) for at, end in points)

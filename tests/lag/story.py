@@ -30,7 +30,7 @@ COMMITS = {
 
 
 def run_story(broker: KRaftBroker, segment_bytes: int) -> dict[str, Any]:
-    """What clients do, and what the broker and its tools say after it; the broker still runs."""
+    """Let clients act on a broker, and return what the broker and its tools say afterwards; the broker still runs."""
     admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_server)
     settings = SETTINGS | {"segment.bytes": str(segment_bytes)}
     admin.create_topics(
@@ -60,7 +60,7 @@ def run_story(broker: KRaftBroker, segment_bytes: int) -> dict[str, Any]:
 
 
 def _produce(broker: KRaftBroker, begins: int, segment_bytes: int) -> None:
-    """Records of a size that gives some segments, in batches of a few."""
+    """Produce records that fill some segments, in batches of a few."""
     value = bytes(segment_bytes // 100)
     producer = KafkaProducer(
         bootstrap_servers=broker.bootstrap_server, batch_size=5 * len(value), linger_ms=50
@@ -71,7 +71,7 @@ def _produce(broker: KRaftBroker, begins: int, segment_bytes: int) -> None:
 
 
 def _append(broker: KRaftBroker) -> list[int]:
-    """Records with the broker's time, one by one: when each was written."""
+    """Produce records with the broker's time one by one, and return when each was written."""
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap_server)
     times = [producer.send(APPENDED, b"x").get(30).timestamp for _ in range(6)]
     producer.close()
@@ -79,7 +79,7 @@ def _append(broker: KRaftBroker) -> list[int]:
 
 
 def _leave_a_transaction_open(broker: KRaftBroker) -> KafkaProducer:
-    """Offsets 0-2 committed (3 is the marker), 4 and 5 open: the last stable offset is 4."""
+    """Produce offsets 0-2 in a committed transaction (3 is the marker), 4 and 5 in an open one: the last stable offset is 4."""
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap_server, transactional_id="lag-tx")
     producer.init_transactions()
     producer.begin_transaction()
@@ -103,7 +103,7 @@ def _commit(broker: KRaftBroker, group: str, offsets: dict[str, int]) -> None:
 
 
 def _offsets(broker: KRaftBroker, *arguments: str) -> str:
-    """kafka-get-offsets."""
+    """Return what kafka-get-offsets prints with these arguments."""
     return broker.run(
         "org.apache.kafka.tools.GetOffsetShell",
         "--bootstrap-server",
@@ -115,7 +115,7 @@ def _offsets(broker: KRaftBroker, *arguments: str) -> str:
 
 
 def _described(broker: KRaftBroker) -> str:
-    """kafka-consumer-groups --describe."""
+    """Return what kafka-consumer-groups --describe prints of all groups."""
     return broker.run(
         "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
         "--bootstrap-server",
@@ -126,7 +126,7 @@ def _described(broker: KRaftBroker) -> str:
 
 
 def keep(broker: KRaftBroker, folder: Path) -> None:
-    """The data directory without what no test reads."""
+    """Copy the broker's data directory without the files that no test reads."""
     needed = ("lag-*", "__consumer_offsets-*", "*-checkpoint", "meta.properties")
     for path in sorted(path for pattern in needed for path in broker.data_dir.glob(pattern)):
         target = folder / "broker" / path.name

@@ -43,7 +43,7 @@ def copied(tmp_path: Path) -> Path:
 
 
 def offsets(printed: str) -> dict[str, int]:
-    """What kafka-get-offsets printed, by topic."""
+    """Return the offsets that kafka-get-offsets printed, by topic."""
     return {line.split(":")[0]: int(line.split(":")[2]) for line in printed.splitlines()}
 
 
@@ -190,7 +190,7 @@ def test_until_the_copy_was_made_the_end_stayed() -> None:
 
 
 def described(printed: str) -> dict[tuple[str, str], tuple[int, int]]:
-    """LOG-END-OFFSET and LAG by group and topic."""
+    """Return LOG-END-OFFSET and LAG, as printed by kafka-consumer-groups, by group and topic."""
     rows = [line.split() for line in printed.splitlines() if line.startswith("lag-")]
     return {(row[0], row[1]): (int(row[4]), int(row[5])) for row in rows}
 

@@ -14,7 +14,7 @@ VALUE = b"\x00\x03" + walk.encode(commit(3, leader_epoch=1, metadata="m"), 3)
 
 
 def one(chance: random.Random, offset: int) -> tuple[bytes, int]:
-    """A batch, and the offset after its last; some have gaps, none are of the newest format only."""
+    """Return a batch of a random format, with gaps now and then, and the offset after its last."""
     count = chance.choice((1, 1, 2, 5))
     keys = [chance.choice(KEYS) for _ in range(count)]
     kind = chance.choice(("v2", "v2", "v2", "zstd", "empty", "gap", "message", "wrapper"))
@@ -36,7 +36,7 @@ def one(chance: random.Random, offset: int) -> tuple[bytes, int]:
 
 
 def log(chance: random.Random, batches: int, offset: int = 0) -> list[bytes]:
-    """Batches that follow each other as brokers write them."""
+    """Return batches whose offsets follow each other as brokers write them."""
     found = []
     for _ in range(batches):
         batch, offset = one(chance, offset + chance.choice((0, 0, 0, 7)))
@@ -45,7 +45,7 @@ def log(chance: random.Random, batches: int, offset: int = 0) -> list[bytes]:
 
 
 def flipped(chance: random.Random, batch: bytes) -> bytes:
-    """The batch with a bit of its offset, or (magic 2) of its leader epoch, flipped: its checksum is as right as before."""
+    """Return the batch with a flipped bit in its offset, or (magic 2) its leader epoch, which its checksum does not cover."""
     is_new = batch[16] == 2
     at = chance.choice((*range(8), *(range(12, 16) if is_new else ())))
     changed = bytearray(batch)
@@ -54,12 +54,12 @@ def flipped(chance: random.Random, batch: bytes) -> bytes:
 
 
 def moved(batch: bytes, offset: int) -> bytes:
-    """The batch with another offset in its header."""
+    """Return the batch with another base offset in its header."""
     return struct.pack(">q", offset) + batch[8:]
 
 
 def displaced(chance: random.Random) -> bytes:
-    """A log of some batches with some of them displaced."""
+    """Return a log of some batches, of which some are displaced."""
     batches = log(chance, chance.randint(1, 14), chance.choice((0, 100)))
     for _ in range(chance.randint(0, 4)):
         at = chance.randrange(len(batches))

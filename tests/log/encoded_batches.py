@@ -59,7 +59,7 @@ def v2(
     producer: tuple[int, int, int] = (-1, -1, -1),
     leader_epoch: int = 0,
 ) -> bytes:
-    """A batch; `content` replaces what the records would compress to."""
+    """Return a batch of magic 2; `content` replaces its compressed records."""
     records = [record()] if records is None else records
     if content is None:
         content = compress(codec, b"".join(records))
@@ -109,7 +109,7 @@ def xerial(data: bytes, chunk: int = 1 << 15) -> bytes:
 
 
 def lz4_frame(data: bytes, *, flags: int = 0x60, header_checksum: int = 0) -> bytes:
-    """Independent blocks of 64 KiB; the header's checksum is whatever is asked for."""
+    """Return an LZ4 frame of independent blocks of 64 KiB, with any checksum of its header."""
     out = struct.pack("<IBBB", 0x184D2204, flags, 0x40, header_checksum)
     for at in range(0, len(data), 1 << 16):
         block = bytes(cramjam.lz4.compress_block(data[at : at + (1 << 16)], store_size=False))

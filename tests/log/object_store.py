@@ -88,7 +88,7 @@ class ObjectStore:
         self._control("fault", {"code": code, "times": times, "method": method, "part": part})
 
     def mend(self) -> None:
-        """Let nothing fail any more."""
+        """Let all later requests succeed."""
         self._control("mend", None)
 
     def _control(self, what: str, said: object) -> Any:
@@ -116,7 +116,7 @@ def object_store() -> Iterator[ObjectStore]:
 
 
 class _Server:
-    """Answers requests, notes them, and fails where it was told to."""
+    """Answers requests, records them, and lets those fail for which `fail` was called."""
 
     def __init__(self) -> None:
         from moto.server import create_backend_app
@@ -172,7 +172,7 @@ def _serve() -> None:
         protocol_version = "HTTP/1.1"
 
         def log(self, type: str, message: str, *args: Any) -> None:
-            """Say nothing: what is asked is counted."""
+            """Log nothing: requests are counted instead."""
 
     server = make_server("127.0.0.1", 0, _Server(), threaded=True, request_handler=Quiet)
     print(f"http://127.0.0.1:{server.server_port}", flush=True)

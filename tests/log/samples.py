@@ -20,7 +20,7 @@ Line = dict[str, str]
 
 
 def dumps() -> Iterator[tuple[Path, list[Line], list[Line]]]:
-    """Segment, batch lines and record lines of every dump-log output."""
+    """Yield each segment with the batch lines and the record lines that dump-log printed of it."""
     names = ("dump-log-plain-?.txt", "dump-log-offsets-decoder-?.txt")
     found = {path for corpus in corpora() for name in names for path in (corpus / "oracle").glob(name)}
     for dump in sorted(found - TOOL_DIED):

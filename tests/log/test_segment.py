@@ -29,7 +29,7 @@ Item = BatchRead | Unreadable
 
 
 def counted(segment: Path | Segment, **options: int) -> tuple[list[Item], LedgerEntry]:
-    """Everything a segment gives, and its ledger with every record called decoded or control."""
+    """Return all items of a segment, and its ledger entry with every record counted as decoded or control."""
     ledger = Ledger("here")
     items = list(read_segment(segment, ledger=ledger, **options))
     for item in items:
@@ -39,7 +39,7 @@ def counted(segment: Path | Segment, **options: int) -> tuple[list[Item], Ledger
 
 
 def batch_facts(batch: Batch) -> Line:
-    """As dump-log names them, whatever its release."""
+    """Return the facts of a batch under dump-log's names, for all its releases."""
     sequenced = batch.base_sequence >= 0
     last_sequence = increment_sequence(batch.base_sequence, batch.last_offset - batch.base_offset)
     horizon = batch.delete_horizon_ms
@@ -93,7 +93,7 @@ def record_facts(record: LogRecord) -> Line:
 
 
 def agrees(facts: Line, line: Line) -> bool:
-    """Every fact that the tool printed; what it printed beside them is not ours to judge."""
+    """Return whether all facts agree with a line of dump-log; other fields of the line are not compared."""
     told = {name: value.lower() for name, value in line.items() if name in facts}
     return bool(told) and told.items() <= facts.items()
 

@@ -21,7 +21,7 @@ class Ran(NamedTuple):
 
 
 def cells(name: str) -> Iterator[str]:
-    """The code of a notebook, cell by cell."""
+    """Yield the code of a notebook, cell by cell."""
     notebook = nbformat.read(NOTEBOOKS / name, as_version=4)
     yield from (cell.source for cell in notebook.cells if cell.cell_type == "code")
 
@@ -39,7 +39,7 @@ def run_cells(name: str) -> Ran:
 
 
 def html_of(shown: list[Any]) -> list[str]:
-    """What a notebook shows of tables."""
+    """Return the HTML of the tables among the values that a notebook shows."""
     return [value.to_html() for value in shown if hasattr(value, "to_html")]
 
 
@@ -54,7 +54,7 @@ def is_bare(name: str) -> bool:
 
 
 def execute(name: str, question: str) -> tuple[Any, nbformat.NotebookNode]:
-    """The value of an expression after the last cell (as JSON), and the notebook with its outputs."""
+    """Run a notebook in a kernel; return the value of an expression after its last cell, and the notebook with outputs."""
     notebook = nbformat.read(NOTEBOOKS / name, as_version=4)
     notebook.cells.append(nbformat.v4.new_code_cell(f"import json\nprint(json.dumps({question}))"))
     resources = {"metadata": {"path": str(NOTEBOOKS)}}
@@ -64,7 +64,7 @@ def execute(name: str, question: str) -> tuple[Any, nbformat.NotebookNode]:
 
 
 def outputs(notebook: nbformat.NotebookNode, kind: str) -> list[Any]:
-    """What the cells show, of one media type."""
+    """Return the outputs of all cells of one media type."""
     return [
         output.data[kind]
         for cell in notebook.cells

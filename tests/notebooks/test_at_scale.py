@@ -67,7 +67,7 @@ def test_it_answers_of_a_lake(session: SparkSession, tmp_path: Path, monkeypatch
 
 
 def behind(lake: Path) -> Counter[str]:
-    """Of each group the sum over its partitions, each at its newest moment."""
+    """Return the lag of each group: the sum over its partitions at their newest moment."""
     newest = {}
     for row in sorted(histories.rows(lake, "lag"), key=lambda row: row["timestamp"]):
         newest[row["cluster"], row["group"], row["topic"], row["partition"]] = row["lag"]

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 def objects(corpus: Path, formatter: str) -> list[Any]:
-    """What Kafka's JSON formatter printed: objects without anything between them."""
+    """Return the objects that Kafka's JSON formatter printed, with nothing between them."""
     decoder = json.JSONDecoder()
     found = []
     for path in sorted((corpus / "oracle").glob(f"{formatter}-formatter-[0-9]*.txt")):
@@ -28,7 +28,7 @@ def objects(corpus: Path, formatter: str) -> list[Any]:
 
 
 def dumped(corpus: Path, pattern: str) -> int:
-    """How many lines of Kafka's dump of the segments begin like this."""
+    """Return how many lines of Kafka's dump of the segments begin with a match of a pattern."""
     dumps = (corpus / "oracle").glob("dump-log-offsets-decoder-*[0-9].txt")
     return sum(len(re.findall(f"^{pattern}", path.read_text(), re.MULTILINE)) for path in dumps)
 
@@ -56,7 +56,7 @@ def test_it_agrees_with_kafka() -> None:
 
 
 def transactional(corpus: Path) -> int:
-    """Records that Kafka's dump has in transactional batches, markers aside."""
+    """Return the number of records in transactional batches of Kafka's dump, without markers."""
     found, inside = 0, False
     for path in sorted((corpus / "oracle").glob("dump-log-offsets-decoder-*[0-9].txt")):
         for line in path.read_text().splitlines():

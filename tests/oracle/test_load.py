@@ -24,7 +24,7 @@ PASSING_STATES = ("PreparingRebalance", "CompletingRebalance", "Dead")
 
 
 class Moment(NamedTuple):
-    """An answer of the living coordinator: the log's ends then, groups as it described them, commits by group."""
+    """An answer of the live coordinator: the log's end offsets, groups as it described them, commits by group."""
 
     label: str
     ends: dict[int, int]
@@ -42,7 +42,7 @@ def moments(corpus: str) -> Iterator[Moment]:
 
 
 def commits(told: dict[str, Any], groups: dict[str, Any]) -> Iterator[tuple[str, dict[Any, Any]]]:
-    """From 3.7 on by group, topic and partition with the epoch; before, by group and topic-partition without."""
+    """Yield each group with its committed offsets, with leader epochs from 3.7 on, from either layout of answers."""
     for name, group in groups.items():
         if "offsets" in told:
             held = told["offsets"].get(name, {}).items()
@@ -60,7 +60,7 @@ def commits(told: dict[str, Any], groups: dict[str, Any]) -> Iterator[tuple[str,
 
 
 def loads(oracle: Oracle, corpus: str, *, classic: bool) -> Iterator[tuple[Moment, LoadedState]]:
-    """Every moment with what the loads of all partitions' segments, as they were then, hold together."""
+    """Yield every moment with the joined state that Kafka loads from all partitions' segments, cut at that moment."""
     version = corpus.partition("-")[0]
     told = list(moments(corpus))
     together = [LoadedState(None, {}, {}, {}) for _ in told]
@@ -119,7 +119,7 @@ def test_groups_are_what_the_living_coordinator_described(corpus: str, oracle: O
 
 
 def described(group: LoadedGroup, corpus: str) -> tuple[Any, ...]:
-    """4.1 forgets over a restart that a streams group is ready."""
+    """Return the comparable fields of a loaded group; 4.1 forgets over a restart that a streams group is ready."""
     state = None if group.kind == "streams" and corpus.startswith("4.1") else group.state
     return group.kind, state, group.epoch, group.assignment_epoch
 
@@ -132,7 +132,7 @@ def answered(told: dict[str, Any], corpus: str) -> tuple[Any, ...]:
 
 
 def members(group: LoadedGroup) -> dict[str, tuple[Any, ...]]:
-    """Who they are, their epochs, and how many partitions they have and shall have: the answer names these by topic."""
+    """Return the members of a group with epochs and the numbers of their current and target partitions."""
     found = {}
     for name, member in group.members.items():
         sizes = (
@@ -193,7 +193,7 @@ def segment(oracle: Oracle, folder: Path, *batches: Batch) -> Path:
 
 
 def shown(state: LoadedState) -> tuple[list[int], list[int]]:
-    """Committed offsets, and those that wait for a marker."""
+    """Return the committed offsets and the pending ones of a state."""
     waiting = [commit.committed_offset for held in state.pending.values() for commit in held.values()]
     return [commit.committed_offset for commit in state.offsets.values()], waiting
 

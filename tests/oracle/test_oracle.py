@@ -26,7 +26,7 @@ def vectors(name: str) -> list[dict[str, Any]]:
 
 
 def readable() -> list[dict[str, Any]]:
-    """The coordinator records that Kafka reads: of the others the vectors hold the exception."""
+    """Return the vectors with coordinator records that Kafka reads; the others have its exception instead."""
     return [each for each in vectors("coordinator_records.jsonl") if each.get("key_json") is not None]
 
 

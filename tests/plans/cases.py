@@ -26,7 +26,7 @@ LATER = 1_700_000_000_000 + 30_000
 
 
 class PlanCase(NamedTuple):
-    """What was written, the last record that counts, and of each row the action, the offsets and the risks."""
+    """A log, the last record before the moment, and for each row of the plan its action, offsets and risks."""
 
     name: str
     written: tuple[StoryRecord, ...] | Callable[[Path], object]
@@ -58,14 +58,14 @@ class PlanCase(NamedTuple):
 
 
 def damaged(folder: Path) -> None:
-    """The first batch cannot stand where it says."""
+    """Write a log whose first batch is misplaced."""
     written = in_order(commit("h", "t", 0, 1), commit("g", "t", 0, 5), commit("g", "t", 0, 9))
     log = write_log(folder, written) / f"{0:020}.log"
     log.write_bytes(b"\x80" + log.read_bytes()[1:])
 
 
 def compacted(folder: Path) -> None:
-    """What partition 0 had at the moment was in one of the records 0 to 3."""
+    """Write a log that compaction left without records 0 to 3: one of them had the commit of partition 0 at the moment."""
     placed = [Placed(4, 4_000, commit("g", "t", 1, 5)), Placed(5, 5_000, commit("g", "t", 0, 9))]
     write_log(folder, placed)
 

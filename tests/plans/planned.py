@@ -22,13 +22,13 @@ NUMBER = 0
 
 
 def planned(folder: Path, as_of: AsOf) -> Plan:
-    """The plan for all groups of the evidence in a folder."""
+    """Return the plan for all groups of the evidence in a folder."""
     with EvidenceReplay(open_evidence(folder), as_of) as replay, EvidenceReplay(open_evidence(folder)) as end:
         return plan_back(replay, end, KnownEnds(), PolicyOverrides(), Wanted())
 
 
 def standing(folder: Path, as_of: AsOf = END) -> dict[tuple[str, str, int], int]:
-    """What is committed at a moment."""
+    """Return the committed offsets at a moment."""
     rows = offset_rows(snapshot_of(folder, as_of=as_of))
     return {
         (row["group"], row["topic"], row["partition"]): row["committed_offset"]
@@ -38,7 +38,7 @@ def standing(folder: Path, as_of: AsOf = END) -> dict[tuple[str, str, int], int]
 
 
 def written(folder: Path, placed: list[Placed]) -> Path:
-    """The folder, with the log as the only segment of its partition."""
+    """Write a log as the only segment of its partition into a folder, and return the folder."""
     log = folder / f"__consumer_offsets-{NUMBER}" / f"{0:020}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_bytes(random_logs.segment(placed))
@@ -46,7 +46,7 @@ def written(folder: Path, placed: list[Placed]) -> Path:
 
 
 def with_commits(placed: list[Placed], lines: list[ResetLine]) -> list[Placed]:
-    """The log, and behind it what a coordinator writes when Kafka's tool sets these offsets."""
+    """Return the log followed by what a coordinator writes when Kafka's tool sets these offsets."""
     first = random_logs.ends(placed)[-1]
     records = []
     for at, line in enumerate(lines, first):
@@ -59,7 +59,7 @@ def with_commits(placed: list[Placed], lines: list[ResetLine]) -> list[Placed]:
 
 
 def random_moment(seed: int, reader: Reader) -> tuple[list[Placed], AsOf]:
-    """A random log, and the end of one of its batches."""
+    """Return a random log, and the end of one of its batches as a moment."""
     placed = RandomLog(seed, reader).grow(120).placed
     end = Random(seed).choice(random_logs.batch_ends(placed))
     return placed, AsOf(ends={NUMBER: end})

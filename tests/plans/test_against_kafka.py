@@ -67,7 +67,7 @@ def programs(broker: KRaftBroker, folder: Path) -> dict[str, str]:
 
 
 def run(line: str, env: dict[str, str], folder: Path) -> str:
-    """What a command line of a plan says in bash."""
+    """Run a command line of a plan in bash, and return its stdout."""
     done = subprocess.run(
         ["bash", "-c", line], capture_output=True, text=True, check=True, cwd=folder, env=env
     )
@@ -127,7 +127,7 @@ def rows_of(file: Path) -> dict[tuple[str, str, int], int]:
 
 
 def moment_of(broker: KRaftBroker) -> str:
-    """The time of the newest record, once the clock has gone on."""
+    """Return the time of the newest record as text, once the clock is past it."""
     newest = snapshot_of(broker.data_dir).newest_timestamp
     assert newest is not None
     text = time_text(newest)

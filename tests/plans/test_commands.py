@@ -13,7 +13,7 @@ AT = ClusterAddress("b:1")
 
 
 def as_bash_reads(words: list[str]) -> list[bytes]:
-    """What a program is given that bash is told to start so."""
+    """Return the arguments that a program gets when bash runs these words."""
     said = subprocess.run(
         ["bash", "-c", f"printf '%s\\0' {' '.join(words)}"], capture_output=True, check=True
     )

@@ -56,7 +56,7 @@ def test_a_plan_of_a_compacted_log_says_nothing_that_was_not_so(seed: int, tmp_p
 
 
 def brought_back(placed: list[Placed]) -> set[tuple[Any, ...]]:
-    """Offsets with a key of 0.8.2, by group, topic and partition; and groups, alone, that have a tombstone of their own."""
+    """Return offsets with a key of 0.8.2 by group, topic and partition, and groups with a tombstone of their own record."""
     found: set[tuple[Any, ...]] = set()
     for _, key, value in (
         record for batch in placed if not batch.attributes & CONTROL for record in batch.records

@@ -67,13 +67,13 @@ def generated(partitions: int, members: int) -> tuple[Made, dict[str, Picture]]:
 
 
 def data(picture: Picture) -> dict[str, list[dict[str, Any]]]:
-    """The data sets of a picture, which its specification has as they are."""
+    """Return the data sets in the specification of a picture."""
     found: dict[str, list[dict[str, Any]]] = picture.chart.datasets
     return found
 
 
 def compiled(picture: Picture) -> dict[str, Any]:
-    """A picture's specification for Vega, after a look at its size."""
+    """Return a picture's specification for Vega, and assert that it is not too large."""
     spec = picture.spec()
     assert len(json.dumps(spec)) < LARGEST and spec["datasets"] == data(picture)
     zoomed = {view for each in spec["params"] for view in each["views"]} if "params" in spec else set()
@@ -230,7 +230,7 @@ def test_names_are_hostile(tmp_path: Any) -> None:
 
 
 def expressions(of: Any) -> Iterator[str]:
-    """What Vega would run: filters, formulas, labels."""
+    """Yield the expressions that Vega would run: filters, formulas, labels."""
     if isinstance(of, dict):
         yield from (
             str(of[name])

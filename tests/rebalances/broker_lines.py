@@ -33,7 +33,7 @@ _METADATA: Final = frozenset({"topics_changed", "member_resubscribed"})
 
 
 class BrokerReasons(NamedTuple):
-    """By group and the generation or epoch that followed, the causes that the broker's reason allows."""
+    """The causes that brokers' reasons allow, by group and the generation or epoch that followed."""
 
     classic: dict[tuple[str, int], set[str]]
     """Of those that a rebalance of the generation before began with; a group made again has the last."""

@@ -40,7 +40,7 @@ def lines_of(folder: Path) -> Path:
 def judged(
     folder: Path, reasons: BrokerReasons, rows: Iterable[RebalanceRow]
 ) -> Iterator[tuple[RebalanceRow, set[str]]]:
-    """Rebalances of which the broker says why, and the causes that this allows."""
+    """Yield the rebalances with a reason in the broker's log, each with the causes that this reason allows."""
     for row in rows:
         if (folder.name, row.group) in TWICE:
             continue

@@ -51,7 +51,7 @@ def test_so_does_a_row_of_a_random_log(release: str, seed: int, tmp_path: Path) 
 
 
 def holds_for(rows: Sequence[RebalanceRow]) -> None:
-    """What holds of every row, of whatever log."""
+    """Assert what must hold of the rebalances of any log."""
     for row in rows:
         assert (row.generation is None) != (row.epoch is None)
         assert (row.duration_ms is None) == (row.duration_method is None)

@@ -57,7 +57,7 @@ def decoded(key: bytes | None, value: bytes | None) -> Event:
 
 
 def difference(event: Event) -> str | None:
-    """Which named difference lets us read what Kafka refuses."""
+    """Return the name of the Difference by which we read an event that Kafka refuses; None if there is none."""
     if event.key is None or event.kept_raw is not None:
         return None
     record_type = event.key.type
@@ -71,7 +71,7 @@ def difference(event: Event) -> str | None:
 
 
 def check(key: bytes | None, value: bytes | None, theirs: "Read") -> str:
-    """Compares one record; says how the two agree."""
+    """Compare our reading of one record with Kafka's; return how the two agree."""
     event = decoded(key, value)
     refused = theirs.key is None or (value is not None and theirs.value is None)
     if refused:
@@ -101,7 +101,7 @@ def check(key: bytes | None, value: bytes | None, theirs: "Read") -> str:
 
 
 def _since_4_4(message: str) -> str | None:
-    """What Kafka began to refuse in 4.4: every earlier release takes a negative number of tags for none."""
+    """Return the difference in a message of Kafka 4.4: a negative number of tags, which earlier releases take for none."""
     return "negative number of tags" if "Invalid negative number of tagged fields" in message else None
 
 

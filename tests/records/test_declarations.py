@@ -21,7 +21,7 @@ Row = tuple[str, str, str, bool, int | None, object]
 
 
 def declared_for(release: str) -> Iterator[tuple[str, type]]:
-    """Our classes under the names that Kafka's declarations of that release have."""
+    """Yield our classes under the names of Kafka's declarations of a release."""
     asked = release_of(release)[:2]
     for record_type in RECORD_TYPES.values():
         if not release_of(record_type.since) <= asked <= release_of(record_type.until or "99"):
@@ -116,7 +116,7 @@ def _our_kind(shape: Shape) -> str:
 
 
 def _our_default(spec: FieldSpec) -> object:
-    """As Kafka's JSON says it, where that says more than the type's zero."""
+    """Return our default of a field as Kafka's JSON states it, where it is not the type's zero."""
     plain = spec.shape.part is None and spec.shape.element is None
     if not plain or spec.default in (None, "", b"", 0, ZERO_UUID):
         return None
@@ -143,7 +143,7 @@ def _fields(
 
 
 def _kafka_default(field: dict[str, Any]) -> object:
-    """Numbers only: the three unquoted nulls (an empty structure or list, by Kafka's generator) have tests of their own."""
+    """Return Kafka's default of a field if it is a number; the three unquoted nulls have tests of their own."""
     default = field.get("default")
     return None if default in (None, "null", "", 0, "0") else int(default)
 

@@ -24,7 +24,7 @@ class Write(NamedTuple):
     version: int = 0
 
     def encoded(self) -> tuple[bytes, bytes | None]:
-        """Key and value bytes."""
+        """Return the bytes of key and value."""
         key = encode_key(Key(RECORD_TYPES[self.type], self.key))
         return key, None if self.value is None else encode_value(Value(self.version, "", self.value))
 
@@ -34,12 +34,12 @@ class Write(NamedTuple):
 
 
 def write(record_type: int, value: Any = None, version: int = 0, **key: Any) -> Write:
-    """A record by its type's number and the fields of its key."""
+    """Return a record to append, by its type's number and the fields of its key."""
     return Write(record_type, RECORD_TYPES[record_type].key(**key), value, version)
 
 
 def by_place(units: set[Unit]) -> dict[int, tuple[int, ...]]:
-    """Partitions, ascending, by topic or subtopology."""
+    """Return ascending partitions by topic or subtopology."""
     return {
         place: tuple(sorted(partition for at, partition in units if at == place))
         for place in sorted({place for place, _ in units})

@@ -14,7 +14,7 @@ from oracle.loaded import Assigned, LoadedGroup, LoadedMember, LoadedOffset, Loa
 
 
 class ComparableState(NamedTuple):
-    """Offsets by place, pending ones by producer id and place, groups and members by name; each a dict of comparable fields."""
+    """A state as dictionaries of comparable fields: offsets, pending offsets, groups and members, by their keys."""
 
     offsets: dict[Any, dict[str, Any]]
     pending: dict[Any, dict[str, Any]]
@@ -24,7 +24,7 @@ class ComparableState(NamedTuple):
 
 
 def of_ours(state: State) -> ComparableState:
-    """What we believe."""
+    """Return our state in comparable form."""
     known = {
         (group, name): member for group, members in state.members.items() for name, member in members.items()
     }
@@ -42,7 +42,7 @@ def of_ours(state: State) -> ComparableState:
 
 
 def of_kafka(state: LoadedState) -> ComparableState:
-    """What Kafka believes."""
+    """Return Kafka's state in comparable form."""
     return ComparableState(
         {place: _loaded_commit(each) for place, each in state.offsets.items()},
         {
@@ -65,7 +65,7 @@ def of_kafka(state: LoadedState) -> ComparableState:
 
 
 def common(ours: ComparableState, kafkas: ComparableState) -> ComparableState:
-    """Kafka's sight without the fields that ours does not tell of the same thing."""
+    """Return Kafka's state without the fields that ours does not have for the same subject."""
 
     def cut(mine: dict[Any, dict[str, Any]], theirs: dict[Any, dict[str, Any]]) -> dict[Any, dict[str, Any]]:
         return {
@@ -111,7 +111,7 @@ def _group(group: Group) -> dict[str, Any]:
 
 
 def _classic(group: Group) -> dict[str, Any]:
-    """Kafka calls every group without protocol type and members simple (ClassicGroup.isSimpleGroup)."""
+    """Return the fields of a classic group; one without protocol type and members is simple (ClassicGroup.isSimpleGroup)."""
     is_simple = not group.protocol_type and not group.members
     return {
         "kind": "simple" if is_simple else "classic",
@@ -151,7 +151,7 @@ def _member(member: Member) -> dict[str, Any]:
 
 
 def _about(data: Any) -> dict[str, Any]:
-    """Who the member is; of a member without that record (`data` None), nothing."""
+    """Return the fields of a member's metadata record; empty where it has none (`data` None)."""
     if data is None:
         return {"client_id": ""}
     kept = getattr(data, "classic_member_metadata", None)
@@ -173,7 +173,7 @@ def _about(data: Any) -> dict[str, Any]:
 
 
 def _rebalance_timeout(data: Any) -> int | None:
-    """Where version 0 of a classic group has none, Kafka takes the session timeout."""
+    """Return a member's rebalance timeout; version 0 has none, for which Kafka takes the session timeout."""
     if not hasattr(data, "rebalance_timeout"):
         return getattr(data, "rebalance_timeout_ms", None)
     timeout: int = data.session_timeout if data.rebalance_timeout == -1 else data.rebalance_timeout
@@ -181,7 +181,7 @@ def _rebalance_timeout(data: Any) -> int | None:
 
 
 def _assigned(data: Any, suffix: str) -> Assigned:
-    """Partitions by topic id, or tasks by role and subtopology."""
+    """Return an assignment: partitions by topic id, or tasks by role and subtopology."""
     topics = getattr(data, "assigned_partitions", getattr(data, "topic_partitions", ()))
     found = {str(topic.topic_id): _sorted_partitions(topic.partitions) for topic in topics}
     for role in ("active", "standby", "warmup"):

@@ -24,7 +24,7 @@ class ClassicLife:
         self.members: dict[str, str | None] = {}
 
     def step(self) -> list[Write]:
-        """One change; the first may be the empty generation 0 that a 4.x coordinator writes at a first join."""
+        """Return the records of one change; the first may be the empty generation 0 that a 4.x coordinator writes."""
         random = self._random
         if self.generation == 0 and random.random() < 0.3:
             return [self._value("", None)]
@@ -38,7 +38,7 @@ class ClassicLife:
         return self._next_generation()
 
     def joined(self, *members: str) -> list[Write]:
-        """These members come in, and the generation with them."""
+        """Return the record of a new generation with these members."""
         for member in members:
             instance = self._random.choice((None, f"instance-of-{member}"))
             # Kafka refuses two members with one instance id.
@@ -46,7 +46,7 @@ class ClassicLife:
         return self._next_generation()
 
     def end(self) -> list[Write]:
-        """The tombstone."""
+        """Return the tombstone of the group's record."""
         return [write(2, group=self.group)]
 
     def _next_generation(self) -> list[Write]:
@@ -79,7 +79,7 @@ class ClassicLife:
 
 
 def subscription(random: Random) -> bytes:
-    """A member's topics in the consumer protocol's version 0; now and then bytes that no client wrote."""
+    """Return a random subscription in the consumer protocol's version 0; now and then bytes that no client writes."""
     if random.random() < 0.1:
         return random.choice((b"", b"\x00", b"\x00\x00\x00\x00"))
     topics = tuple(sorted(random.sample(list(TOPICS), random.randint(1, len(TOPICS)))))
@@ -102,7 +102,7 @@ class Member:
 
 
 class Life:
-    """What consumer, share and streams groups have in common; what their records say is their own (group_values.py)."""
+    """The life of a consumer, share or streams group; their records' values come from subclasses (group_values.py)."""
 
     kind: str
     group_type: int
@@ -119,7 +119,7 @@ class Life:
         self.members: dict[str, Member] = {}
 
     def step(self) -> list[Write]:
-        """One change: mostly reconciliations, now and then a member that comes, goes, or is reassigned."""
+        """Return the records of one change: mostly of a reconciliation, else a member joins, leaves, or is reassigned."""
         random = self._random
         if not self.members or (len(self.members) < 4 and random.random() < 0.25):
             return self.joined(f"member-{random.randrange(100)}")
@@ -130,7 +130,7 @@ class Life:
         return chosen(name)
 
     def joined(self, *names: str, classic: bool = False) -> list[Write]:
-        """Members come: their metadata, the group's epoch, a new assignment, what they own of it."""
+        """Return the records of members that join: metadata, the group's epoch, a new assignment, current assignments."""
         for name in names:
             instance = self._random.choice((None, None, f"instance-of-{name}"))
             self.members[name] = Member(instance, classic=classic)
@@ -139,12 +139,12 @@ class Life:
         return writes + [each for name in names for each in self.reconcile(name)]
 
     def bump(self, _: str) -> list[Write]:
-        """A new group epoch, whose assignment is not made yet."""
+        """Return the record of a new group epoch without a target assignment yet."""
         self.epoch += 1
         return [write(self.group_type, self.group_value(), group_id=self.group)]
 
     def assign(self, _: str) -> list[Write]:
-        """Targets for everyone, and then their epoch."""
+        """Return the target assignments of all members, followed by their epoch."""
         self.assignment_epoch = self.epoch
         names = list(self.members)
         for member in self.members.values():
@@ -161,7 +161,7 @@ class Life:
         return [*targets, write(self.target_epoch_type, self.target_epoch_value(), group_id=self.group)]
 
     def reconcile(self, name: str) -> list[Write]:
-        """The next step of a member towards its target: it gives up first, then takes what is free."""
+        """Return the record of a member's next step to its target: it first gives up partitions, then takes free ones."""
         member = self.members[name]
         surplus = member.assigned - member.target
         if surplus and self.exclusive:
@@ -180,7 +180,7 @@ class Life:
         return [self.current(name)]
 
     def left(self, name: str) -> list[Write]:
-        """A member goes; its tombstones, and the epoch that this makes."""
+        """Return the tombstones of a member that leaves, and the new epoch."""
         gone = [
             write(each, **self.named(name))
             for each in (self.current_type, self.target_type, self.member_type)
@@ -189,11 +189,11 @@ class Life:
         return [*gone, *self.bump("")]
 
     def aside(self, name: str) -> list[Write]:
-        """What only this kind of group writes."""
+        """Return records that only this kind of group writes."""
         return self.besides()
 
     def end(self) -> list[Write]:
-        """All tombstones, in Kafka's order."""
+        """Return the tombstones of the whole group, in Kafka's order."""
         currents, targets, members = (
             [write(each, **self.named(name)) for name in self.members]
             for each in (self.current_type, self.target_type, self.member_type)
@@ -202,15 +202,15 @@ class Life:
         return [*currents, *targets, epoch, *members, *self.last(), *self.ends()]
 
     def ends(self) -> list[Write]:
-        """The group's own tombstone, and what stands after it."""
+        """Return the tombstone of the group's own record, and the records that follow it."""
         return [write(self.group_type, group_id=self.group)]
 
     def named(self, member: str) -> dict[str, str]:
-        """The fields of a key that names a member."""
+        """Return the fields of a key that names a member of this group."""
         return {"group_id": self.group, "member_id": member}
 
     def current(self, name: str) -> Write:
-        """A member's current assignment."""
+        """Return the record of a member's current assignment."""
         return write(self.current_type, self.current_value(self.members[name]), **self.named(name))
 
     def group_value(self) -> Any:
@@ -229,9 +229,9 @@ class Life:
         raise NotImplementedError
 
     def besides(self) -> list[Write]:
-        """Records of the group that are about no member."""
+        """Return the records of the group that are about no member."""
         raise NotImplementedError
 
     def last(self) -> list[Write]:
-        """Tombstones of those."""
+        """Return the tombstones of the records about no member."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""What consumer, share and streams groups write of their lives: the values of their records."""
+"""The lives of consumer, share and streams groups, with the values of their records."""
 
 from random import Random
 from typing import Any
@@ -19,7 +19,7 @@ def _partitions(units: set[Unit]) -> tuple[consumer.TopicPartition, ...]:
 
 
 def _epochs(random: Random, partitions: tuple[int, ...], epoch: int) -> tuple[int, ...] | None:
-    """As many as partitions from 4.3 (streams: 4.2) on; before, none."""
+    """Return an epoch for each partition from 4.3 (streams: 4.2) on; None before."""
     choices = (tuple(random.randint(0, max(epoch, 0)) for _ in partitions), (), None)
     return random.choices(choices, (10, 8, 1))[0]
 

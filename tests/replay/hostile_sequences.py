@@ -22,7 +22,7 @@ OTHERS = [case for case in CASES if case.value_hex]
 
 @dataclass(frozen=True)
 class Writing:
-    """One batch's worth of drawing: who writes, and how."""
+    """The drawn properties of one batch: who writes it, and how."""
 
     producer: int
     is_transactional: bool
@@ -44,7 +44,7 @@ def _key(case: Case, group: bytes, member: bytes, partition: int) -> bytes:
 
 
 def _value(case: Case, number: int) -> bytes:
-    """The case's value; a commit's position is its own, and its metadata now and then not UTF-8."""
+    """Return the bytes of a case's value; a commit gets an offset of its own, and now and then metadata that is not UTF-8."""
     value = bytes.fromhex(case.value_hex or "")
     if case.type > 1:
         return value
@@ -58,7 +58,7 @@ def _marker(number: int, type_id: int) -> tuple[bytes, bytes]:
 
 @st.composite
 def _contents(draw: st.DrawFn) -> list[tuple[bytes | None, bytes | None, bool]]:
-    """Keys, values and whether they are control records, of one batch."""
+    """Draw the records of one batch: keys, values, and whether they are control records."""
     what = draw(st.integers(0, 19))
     if what == 0:
         key, value = draw(st.binary(max_size=6) | st.none()), draw(st.binary(max_size=6) | st.none())
@@ -78,7 +78,7 @@ def _contents(draw: st.DrawFn) -> list[tuple[bytes | None, bytes | None, bool]]:
 
 @st.composite
 def logs(draw: st.DrawFn, most: int = 40) -> list[LogRecord]:
-    """The records of one partition, in the order of their offsets; gaps, too."""
+    """Draw the records of one partition, in the order of their offsets, with gaps."""
     records: list[LogRecord] = []
     offset, timestamp = draw(st.integers(0, 5)), 1_700_000_000_000
     for contents, writing in draw(st.lists(st.tuples(_contents(), WRITINGS), max_size=most)):
@@ -100,7 +100,7 @@ def written(
     value: bytes | None,
     is_control: bool,
 ) -> LogRecord:
-    """As the readers give it: an archive's has neither batch nor producer."""
+    """Return a record as the readers yield it: that of an archive has neither batch nor producer."""
     facts: dict[str, object] = {}
     if writing.has_batch:
         sequence = -1 if writing.sequence < 0 else writing.sequence + offset - base

@@ -12,7 +12,7 @@ _FIRST_JOIN = "classic Empty 0 -/-"
 
 
 def tellable(picture: Picture, rules: Rules, batches: Mapping[int, int]) -> Picture:
-    """Without open transactions, anomalies, and the topics' records that Kafka drops (types 4, 9, 18).
+    """Return a picture without what Kafka cannot show: open transactions, anomalies, topics of types 4, 9 and 18.
 
     The classic coordinator knows no topic ids, and of a commit the batch: `batches` has each record's base offset.
     """
@@ -32,7 +32,7 @@ def tellable(picture: Picture, rules: Rules, batches: Mapping[int, int]) -> Pict
 
 
 def kafka_picture(state: LoadedState) -> Picture:
-    """Offsets, pending commits, groups and members."""
+    """Return the picture of Kafka's state: offsets, pending commits, groups and members."""
     groups = state.groups
     return believed(
         offsets={place: _at(held) for place, held in state.offsets.items()},
@@ -97,5 +97,5 @@ def _held(held: Assigned) -> list[str]:
 
 
 def _named_as_we(name: str) -> str:
-    """A topic by its id's number, a subtopology behind the task's kind."""
+    """Return our name of a topic or subtopology: the number of the topic's id, or task kind and subtopology."""
     return name.replace(" ", ".") if " " in name else str(UUID(name).int)

@@ -17,7 +17,7 @@ _ROLES: Final = ("active_tasks", "standby_tasks", "warmup_tasks")
 
 
 def picture(state: State, changes: Iterable[Change]) -> Picture:
-    """What is believed, and what was found impossible on the way."""
+    """Return the picture of a state, with the anomalies among the changes that led to it."""
     return Picture(
         offsets={
             (group, *place): _at(commit)
@@ -47,7 +47,7 @@ def picture(state: State, changes: Iterable[Change]) -> Picture:
 
 
 def with_expected_notes(story: Picture, found: Picture) -> Picture:
-    """What was found, with each anomaly's note cut down to the words that the story expects, if it has them."""
+    """Return the picture found, with each anomaly's note cut to the words that the story expects, where it has them."""
     cut = list(found.anomalies)
     for at, (expected, seen) in enumerate(zip(story.anomalies, found.anomalies, strict=False)):
         if expected.why in seen.why:
@@ -68,7 +68,7 @@ def _at(commit: CommittedOffset) -> At:
 
 
 def group_words(group: Group) -> str:
-    """Kind, state, generation or epochs, and what else the group has."""
+    """Return a group in words: kind, state, generation or epochs, and its further fields."""
     if group.kind == "simple":
         return f"{group.kind} {group.state}"
     if group.kind == "classic":
@@ -83,7 +83,7 @@ def group_words(group: Group) -> str:
 
 
 def member_words(member: Member) -> str:
-    """Who it is, its epoch and state, what it owns, gives up and is wanted to own."""
+    """Return a member in words: its client, epoch and state, and the partitions that it owns, revokes and is to own."""
     words = [_who(member)] if member.metadata else []
     if member.is_member and not hasattr(member.metadata, "assignment"):
         words.append(f"{member_epoch(member)} {member_state(member)}")

@@ -23,7 +23,7 @@ NO_PRODUCER = (-1, -1, -1)
 
 
 class Reader(NamedTuple):
-    """What a release can read: value versions of commits and of classic groups, kinds of groups besides the classic.
+    """What a release can read: versions of commits and of classic groups' records, and other kinds of groups.
 
     `classic`: its classic coordinator reads, which passes over those kinds.
     """
@@ -68,7 +68,7 @@ class RandomLog:
         self.placed: list[Placed] = []
 
     def grow(self, steps: int) -> "RandomLog":
-        """So many batches or markers more."""
+        """Append `steps` batches or markers, and return this log."""
         acts = (self._commits, self._deletes, self._transaction, self._marker, self._lives_on)
         for _ in range(steps):
             if self._random.random() < self._disorder:
@@ -103,7 +103,7 @@ class RandomLog:
         return write(0 if legacy else 1, value, version, group=random.choice(GROUPS), **place)
 
     def _transaction(self) -> None:
-        """Commits that wait for a marker; in disorder a tombstone among them, or a producer without a transaction."""
+        """Append pending commits; in disorder a tombstone among them, or commits of a producer without a transaction."""
         random = self._random
         writes = [self._commit() for _ in range(random.randint(1, 3))]
         if random.random() < self._disorder:
@@ -112,7 +112,7 @@ class RandomLog:
         self._append(writes, (random.choice(PRODUCERS), 0, 0), attributes)
 
     def _marker(self) -> None:
-        """Of a producer with or without open commits; by transaction version 2 its epoch is one more than theirs."""
+        """Append a marker of a producer with or without pending commits; by transaction version 2 its epoch is one higher."""
         random = self._random
         key = b"\0\0\0" + random.choice((b"\1", b"\1", b"\0"))
         at = self._next_offset()
@@ -123,7 +123,7 @@ class RandomLog:
     # ---- groups
 
     def _lives_on(self) -> None:
-        """The next step of a group, or its beginning, its end, or its turning into another kind."""
+        """Append the next step of a group, or its beginning, its end, or its conversion to another kind."""
         random = self._random
         kind = random.choice(("classic", *self._reader.kinds))
         group = random.choice(SHARE_GROUPS if kind == "share" else GROUPS)
@@ -148,7 +148,7 @@ class RandomLog:
         return life
 
     def _converted(self, life: ClassicLife | Life, kind: str) -> list[Write]:
-        """The old kind's tombstones, then the new kind's records; members go along between classic and consumer."""
+        """Return the tombstones of the old kind and the records of the new; members stay between classic and consumer."""
         names = list(life.members) if {life.kind, kind} == {"classic", "consumer"} else []
         ended = life.end()
         after = self._begin(kind, life.group)
@@ -159,7 +159,7 @@ class RandomLog:
         return [*ended, *(after.joined(*names, classic=True) if names else after.step())]
 
     def _stray(self) -> Write:
-        """A record where nobody would write it: of any kind, about anyone, with a value or without."""
+        """Return a record that no coordinator would write here: of any kind, about any subject, with a value or without."""
         random = self._random
         kinds = [LIVES[kind] for kind in self._reader.kinds]
         group = random.choice(GROUPS)
@@ -190,7 +190,7 @@ class RandomLog:
 
 
 def segment(placed: list[Placed]) -> bytes:
-    """The bytes of a `.log` file, magic 2, uncompressed."""
+    """Return the log as the bytes of a `.log` file, magic 2, uncompressed."""
     return b"".join(map(_batch, placed))
 
 
@@ -209,10 +209,10 @@ def _batch(placed: Placed) -> bytes:
 
 
 def ends(placed: list[Placed]) -> list[int]:
-    """Every end offset at which the log can be looked at: after each record."""
+    """Return every end offset at which a log can be compared: after each record."""
     return [offset + 1 for batch in placed for offset, _, _ in batch.records]
 
 
 def batch_ends(placed: list[Placed]) -> list[int]:
-    """The end offsets at which a whole batch ends."""
+    """Return the end offsets at which a batch ends."""
     return [batch.records[-1][0] + 1 for batch in placed]

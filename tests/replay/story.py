@@ -72,7 +72,7 @@ class Open(NamedTuple):
 
 
 class Anomaly(NamedTuple):
-    """What cannot be: where, about what, and words that its note has."""
+    """An expected anomaly: its log offset, its subject, and words of its note."""
 
     log_offset: int
     subject: Subject
@@ -81,7 +81,7 @@ class Anomaly(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """Everything that a coordinator believes; groups and members in the words of tests/replay/picture.py."""
+    """The state that a story expects, in full; groups and members in the words of tests/replay/picture.py."""
 
     offsets: dict[tuple[str, str, int], At]
     pending: dict[tuple[int, str, str, int], At]
@@ -93,7 +93,7 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class Story:
-    """What was written, and what is believed then. `classic` is there where the classic rules end elsewhere than the new ones.
+    """Records, and the state expected after them; `classic` is given where the classic rules lead to another state.
 
     `asked` are the releases whose loader has to end there too; where one is left out, the table says why.
     """
@@ -109,12 +109,12 @@ class Story:
         return self.name
 
     def expected(self, rules: Rules) -> Picture:
-        """What is believed by these rules."""
+        """Return the state expected under these rules."""
         return self.classic if self.classic is not None and rules is Rules.CLASSIC else self.new
 
 
 def believed(**parts: Any) -> Picture:
-    """A picture; what is not said is empty."""
+    """Return a Picture with these parts; all others are empty."""
     nothing: dict[str, Any] = {
         "offsets": {},
         "pending": {},
@@ -138,7 +138,7 @@ def tombstone_of(key: Any, **batch: int) -> StoryRecord:
 
 
 def commit(group: str, topic: str, partition: int, offset: int, **more: Any) -> StoryRecord:
-    """A committed offset, of the version that has what is said: 4 with a topic id, 1 with an expiry, else 3.
+    """Return a commit, of the version that its fields need: 4 with a topic id, 1 with an expiry, else 3.
 
     Beside fields of OffsetCommitValue, `more` may have `legacy` (a key of type 0), `version`, `producer_id`, `attributes`.
     """
@@ -153,38 +153,38 @@ def commit(group: str, topic: str, partition: int, offset: int, **more: Any) -> 
 def txn_commit(
     producer_id: int, group: str, topic: str, partition: int, offset: int, **more: Any
 ) -> StoryRecord:
-    """A committed offset in a producer's transaction."""
+    """Return a commit in a producer's transaction."""
     return commit(group, topic, partition, offset, producer_id=producer_id, attributes=_TRANSACTIONAL, **more)
 
 
 def tombstone(group: str, topic: str, partition: int, **batch: int) -> StoryRecord:
-    """A committed offset is deleted."""
+    """Return the tombstone of a committed offset."""
     return tombstone_of(OffsetCommitKey(group=group, topic=topic, partition=partition), **batch)
 
 
 def txn_tombstone(producer_id: int, group: str, topic: str, partition: int) -> StoryRecord:
-    """The same in a producer's transaction."""
+    """Return the tombstone of a committed offset in a producer's transaction."""
     return tombstone(group, topic, partition, producer_id=producer_id, attributes=_TRANSACTIONAL)
 
 
 def marker(type_id: int, producer_id: int = _NO_PRODUCER) -> StoryRecord:
-    """A control record of any type."""
+    """Return a control record of any type."""
     key = bytes((0, 0, 0, type_id))
     return StoryRecord(key, bytes(6), producer_id, _CONTROL | _TRANSACTIONAL)
 
 
 def commit_marker(producer_id: int) -> StoryRecord:
-    """A producer's transaction is committed."""
+    """Return the marker that commits a producer's transaction."""
     return marker(1, producer_id)
 
 
 def abort_marker(producer_id: int) -> StoryRecord:
-    """A producer's transaction is aborted."""
+    """Return the marker that aborts a producer's transaction."""
     return marker(0, producer_id)
 
 
 def member(member_id: str, **more: Any) -> MemberMetadata:
-    """A member of a classic group."""
+    """Return a member of a classic group's record."""
     said: dict[str, Any] = {
         "group_instance_id": None,
         "client_id": "client",
@@ -198,7 +198,7 @@ def member(member_id: str, **more: Any) -> MemberMetadata:
 
 
 def group_metadata(group: str, generation: int, *members: MemberMetadata, **more: Any) -> StoryRecord:
-    """A classic group: with members, or Empty."""
+    """Return a classic group's record, with these members, or Empty."""
     said: dict[str, Any] = {"protocol_type": "consumer", "protocol": None, "leader": None}
     if members:
         said |= {"protocol": "range", "leader": members[0].member_id}
@@ -214,7 +214,7 @@ def group_tombstone(group: str) -> StoryRecord:
 
 
 def segment(story: Story) -> bytes:
-    """The story as a segment of v2 batches; record timestamps go up by one with the log offset."""
+    """Return a story as a segment of v2 batches; timestamps rise by one with the log offset."""
     batches = [(each,) if isinstance(each, StoryRecord) else each for each in story.events]
     starts = itertools.accumulate((max(len(batch), 1) for batch in batches), initial=0)
     return b"".join(_batch(*each) for each in zip(starts, batches, strict=False))
@@ -237,7 +237,7 @@ def _batch(base_offset: int, content: tuple[StoryRecord, ...]) -> bytes:
 
 
 def events_of(story: Story, folder: Path) -> list[Event]:
-    """The story, written to a segment and read again."""
+    """Return the events of a story, written to a segment in `folder` and read again."""
     path = folder / "00000000000000000000.log"
     path.write_bytes(segment(story))
     return list(_events(path))

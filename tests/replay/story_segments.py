@@ -10,7 +10,7 @@ from tests.replay.story import StoryRecord
 
 
 class Placed(NamedTuple):
-    """A record in a batch of its own."""
+    """A record with its log offset and time, for a batch of its own."""
 
     offset: int
     timestamp: int
@@ -20,12 +20,12 @@ class Placed(NamedTuple):
 
 
 def in_order(*records: StoryRecord, start: int = 0, timestamp: int = 1_000) -> list[Placed]:
-    """One after the other, a second apart."""
+    """Return records placed one after the other, a second apart."""
     return [Placed(start + at, timestamp + 1_000 * at, each) for at, each in enumerate(records)]
 
 
 def segment(placed: list[Placed]) -> bytes:
-    """Batches of one record each."""
+    """Return placed records as a segment with a batch for each."""
     return b"".join(
         v2(
             at.offset,
@@ -41,14 +41,14 @@ def segment(placed: list[Placed]) -> bytes:
 
 
 def without_timestamps(placed: list[Placed]) -> bytes:
-    """The same in the oldest message format, which has no times."""
+    """Return placed records as a segment in the oldest message format, which has no times."""
     return b"".join(message(0, at.offset, at.record.key, at.record.value) for at in placed)
 
 
 def write_log(
     folder: Path, placed: list[Placed], *, partition: int = 3, base: int = 0, suffix: str = ""
 ) -> Path:
-    """The partition's directory in `folder`, with one more segment."""
+    """Write placed records as a segment into a partition's directory in `folder`, and return the directory."""
     directory = folder / f"__consumer_offsets-{partition}"
     directory.mkdir(parents=True, exist_ok=True)
     (directory / f"{base:020}.log{suffix}").write_bytes(segment(placed))
@@ -56,7 +56,7 @@ def write_log(
 
 
 def archive_lines(placed: list[Placed], partition: int = 3) -> str:
-    """The same as a JSON-lines archive."""
+    """Return placed records as the text of a JSON-lines archive."""
     lines = (
         {
             "partition": partition,

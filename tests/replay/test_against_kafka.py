@@ -47,7 +47,7 @@ NOT_YET: Final = {
 
 
 class Moment(NamedTuple):
-    """An end offset: what both believe there, and what replay said of the records since the last one."""
+    """Both states at an end offset, and the changes by the records since the last one."""
 
     end: int
     ours: ComparableState
@@ -56,7 +56,7 @@ class Moment(NamedTuple):
 
 
 def logs(seed: int, reader: Reader, disorder: float) -> Iterator[list[Placed]]:
-    """A log, and the same after the cleaner. A classic coordinator passes over newer kinds of groups; replay does not."""
+    """Yield a log, and the same log cleaned, without newer kinds of groups for a classic coordinator."""
     placed = (
         RandomLog(seed, reader._replace(kinds=() if reader.classic else reader.kinds), disorder)
         .grow(STEPS)
@@ -82,7 +82,7 @@ def moments(oracle: Oracle, version: str, placed: list[Placed], folder: Path) ->
 
 
 def shown(sight: ComparableState, version: str) -> ComparableState:
-    """Without what the release does not keep.
+    """Return a state without what a release's coordinator does not keep.
 
     The classic coordinator knows the offset of a commit's batch, and forgets in a restart a group of which all was aborted.
     """
@@ -105,7 +105,7 @@ def shown(sight: ComparableState, version: str) -> ComparableState:
 
 
 def differences(moment: Moment, version: str) -> dict[str, Any]:
-    """What is believed differently, as (ours, Kafka's)."""
+    """Return the differences between both states as (ours, Kafka's), by subject."""
     ours, kafkas = shown(moment.ours, version), shown(of_kafka(moment.kafkas), version)
     found = {}
     for name, mine, theirs in zip(ComparableState._fields, ours, common(ours, kafkas), strict=True):

@@ -56,7 +56,7 @@ def subjects(coordinator: Coordinator) -> dict[Subject, Any]:
 
 
 def deleted_and_committed_again() -> list[LogRecord]:
-    """A classic group's generation, its tombstone, and a commit of the same name, which makes a simple group of it."""
+    """Return records of a classic group's generation, its tombstone, and a commit that makes it a simple group."""
     generation = next(case for case in CASES if case.type == 2 and case.value_hex)
     commit = next(case for case in CASES if case.type == 1 and case.value_hex)
     written = [(generation, generation.value_hex), (generation, None), (commit, commit.value_hex)]
@@ -74,7 +74,7 @@ def deleted_and_committed_again() -> list[LogRecord]:
 
 
 def check_history(events: Sequence[Event], log_partition: int | None, rules: Rules | None) -> None:
-    """At every position, the rows that hold are the state; and they are of the log that they come from."""
+    """Assert that at every log offset the rows that hold equal the state, and name the right log partition."""
     rows = folded(changes_of(events, log_partition, rules))
     coordinator = Coordinator(log_partition, rules)
     assert facts_of_rows(rows, 0) == {}
@@ -187,7 +187,7 @@ _ABORT = b"\0\0\0\0"
 
 
 def _written(marker: bytes | None, each: Iterable[Any], log_offset: int) -> Iterator[LogRecord]:
-    """A marker for each producer id, or a tombstone of each key."""
+    """Yield a marker for each producer id, or a tombstone of each key."""
     for at, what in enumerate(each, log_offset):
         record = LogRecord(
             source="s", log_partition=0, log_offset=at, timestamp=at, key=marker or what, value=None
@@ -212,7 +212,7 @@ def test_hostile_records_raise_nothing(seed: int) -> None:
 
 
 def check_checkpoints(events: Sequence[Event], rules: Rules | None, stride: int = 1) -> None:
-    """Kept as bytes and folded on, wherever that is, in the middle of a batch too: the rows are the same."""
+    """Assert that a replay gives the same rows when it is saved and restored on the way, also in the middle of a batch."""
     coordinator, told, rows = Coordinator(0, rules), new_observers(), list[HistoryRow]()
     for number, event in enumerate(events):
         if number % stride == 0:

@@ -68,7 +68,7 @@ def test_all_stories_are_one_log(step: int, rules: Rules | None, tmp_path: Path)
 
 
 def check_changes(events: list[Event], rules: Rules | None) -> None:
-    """The newest `after` of every subject is the state, and `before` is what was there."""
+    """Assert that the newest `after` of every subject is its state, and `before` the one before."""
     whole, changes = replayed(events, rules)
     rebuilt = State()
     for change in changes:

@@ -26,7 +26,7 @@ TOLD = [
 
 
 def refusals(events: list[Event], rules: Rules) -> Iterator[int]:
-    """Where a load ends, by our own notes: only records of unknown types are passed over. The classic loader tells the batch."""
+    """Yield where Kafka's load ends, by our anomalies; the classic loader names the batch instead of the record."""
     coordinator = Coordinator(LOG_PARTITION, rules)
     for event in events:
         for change in coordinator.replay(event):

@@ -207,7 +207,7 @@ def with_a_wrong_place(batch: bytes) -> bytes:
 
 
 def with_another_byte_at_its_end(batch: bytes) -> bytes:
-    """Its records do not parse, and its checksum is right."""
+    """Return a batch with another last byte and a right checksum, whose records do not parse."""
     content = batch[21:-1] + b"\x7f"
     return batch[:17] + crc32c(content).to_bytes(4, "big") + content
 
@@ -235,7 +235,7 @@ def test_nothing_is_derived_where_a_record_is_lacking(harm: Callable[[bytes], by
 
 
 def owning(topic_id: UUID) -> StoryRecord:
-    """The record of a member that owns a partition of one topic."""
+    """Return the record of a member that owns a partition of one topic."""
     parts = consumer.TopicPartitions(topic_id=topic_id, partitions=(1,), assignment_epochs=None)
     value = consumer.ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=1,

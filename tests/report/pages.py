@@ -22,7 +22,7 @@ MOST = 3_000_000
 
 
 def policy_of(folder: Path) -> PolicyOverrides:
-    """What somebody knows who has the incident: the broker's retention, if it is not Kafka's default."""
+    """Return the policy that a user with the incident would know: the retention, if it is not Kafka's default."""
     retention = json.loads((folder / "manifest.json").read_text())["config"].get("offsets.retention.minutes")
     return PolicyOverrides(retentions=(int(retention) * MINUTE_MS,) if retention else ())
 
@@ -42,7 +42,7 @@ def page_of(review: Review) -> str:
 
 
 class Parsed(HTMLParser):
-    """A page, taken apart."""
+    """A page parsed into elements, anchors, links, scripts and text."""
 
     VOID = frozenset(("meta", "img", "br", "input", "link"))
 
@@ -77,7 +77,7 @@ class Parsed(HTMLParser):
 
     @property
     def text(self) -> str:
-        """What is read, in one line."""
+        """Return the text of the page in one line."""
         return " ".join("".join(self.words).split())
 
     @property

@@ -39,7 +39,7 @@ def test_the_picture_of_bytes_is_small_however_many_groups_there_are(groups: int
 
 
 def big_group() -> list[StoryRecord]:
-    """500 partitions and 100 members: commits, generations, offsets that go back and are removed."""
+    """Return records of a group with 500 partitions and 100 members: commits, generations, rewinds and removals."""
     members = [
         member(f"member-{number:03}-{'f' * 36}", client_id=f"client-{number}") for number in range(100)
     ]

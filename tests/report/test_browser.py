@@ -38,7 +38,7 @@ pytestmark = [
 
 
 class Opened(NamedTuple):
-    """A page that is open, and what was told of it since."""
+    """A page open in a browser, with the errors and requests since then."""
 
     page: Any
     errors: list[str]
@@ -55,7 +55,7 @@ class Opened(NamedTuple):
         assert self.page.evaluate(NO_NUMBERS) == []
 
     def texts(self) -> list[str]:
-        """The events of the timeline that are shown."""
+        """Return the texts of the timeline's events that are visible."""
         return [each.inner_text() for each in self.page.locator("#events > li:visible").all()]
 
 

@@ -50,7 +50,7 @@ Four = tuple[str, str, str, str]
 
 
 def records(names: Four) -> tuple[StoryRecord, ...]:
-    """A group that goes back, and loses what it committed: findings, members, rebalances."""
+    """Return records of a group that rewinds and loses offsets, so that there are findings, members and rebalances."""
     group, topic, client, metadata = names
     return (
         group_metadata(group, 1, member(client, client_id=client, client_host=client)),

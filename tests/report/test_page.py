@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 
 def as_shown(text: str) -> str:
-    """A text as a page shows it, but for elements around parts of it."""
+    """Return a text as a page shows it, without the elements around parts of it."""
     return " ".join(visible(shown(text)).replace("`", "").split())
 
 

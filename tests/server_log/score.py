@@ -36,7 +36,7 @@ SOON_MS: Final = 60_000
 
 
 class Done(NamedTuple):
-    """A deed, and the cause that it is to get; `group` None where it is done to a topic."""
+    """A deed, and the cause that the broker's log must give for it; `group` is None for a deed on a topic."""
 
     group: str | None
     at: int
@@ -53,7 +53,7 @@ class StatedCause(NamedTuple):
 
 
 class Scores:
-    """By cause, deeds and how many of them have it for certain; `missed` names the others."""
+    """The number of deeds by cause, and of those found for certain; `missed` names the others."""
 
     def __init__(self) -> None:
         self.deeds: Counter[str] = Counter()
@@ -102,7 +102,7 @@ def done_in(corpus: Path) -> Iterator[Done]:
 
 @cache
 def found_in(corpus: Path) -> tuple[tuple[GroupFindings, ...], ServerLog]:
-    """Return the findings of all groups of a corpus that the broker's log is given with, and that log."""
+    """Return the findings of all groups of a corpus, judged with the broker's log, and that log."""
     with EvidenceReplay(open_evidence(corpus / "segments")) as replay:
         found = LogFindings(replay, PolicyOverrides(), [log_of(corpus)])
         return tuple(found.groups()), found.server_log

@@ -13,7 +13,7 @@ from offsets_tool.sizes.tally import Tally
 
 
 class Sized:
-    """The rows of an evidence, and its ledgers."""
+    """The rows of `size` on an evidence, and its ledgers."""
 
     def __init__(self, *paths: Path) -> None:
         with open_evidence(*paths, has_hashes=False) as evidence:
@@ -25,6 +25,6 @@ class Sized:
 
 
 def sized(path: Path, monkeypatch: pytest.MonkeyPatch, *, fast: bool) -> Sized:
-    """By the lane whatever the size, or by the reference reader alone."""
+    """Return the rows of `size` on a path, by the lane for any size, or by the reference reader alone."""
     monkeypatch.setattr(sizing, "FAST_FROM", 0 if fast else 1 << 40)
     return Sized(path)

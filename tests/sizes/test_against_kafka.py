@@ -42,7 +42,7 @@ def test_one_run_leaves_what_kafka_leaves(seeds: range, tmp_path: Path, oracle: 
 
 
 def _growth(read: BatchRead) -> int:
-    """How many bytes longer records are since their times are told from their batch's delete horizon; before, all had one time."""
+    """Return how many bytes records grow when their batch gets a delete horizon, from which their times then count."""
     if read.batch.delete_horizon_ms is None:
         return 0
     return sum(

@@ -104,7 +104,7 @@ def random_logs() -> list[list[Placed]]:
 
 
 def write_segments(folder: Path, placed: list[Placed], *bounds: int) -> None:
-    """Segments of the batches up to each bound, and one of those behind the last, which is active."""
+    """Write a segment for the batches up to each bound, and an active one for the rest."""
     directory = folder / "__consumer_offsets-0"
     directory.mkdir(parents=True, exist_ok=True)
     for path in directory.iterdir():

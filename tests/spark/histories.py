@@ -45,7 +45,7 @@ def replay_lake(session: SparkSession, lake: Path, coordinator: str = "auto") ->
 
 
 def histories(lake: Path) -> Rows:
-    """All rows of the histories but their run, in one order."""
+    """Return all rows of a lake's histories without their run, sorted."""
     return {name: _sorted(_without_run(rows(lake, name))) for name in TABLES}
 
 
@@ -58,7 +58,7 @@ def _without_run(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def grown(corpus: str, folder: Path, share: float) -> None:
-    """The corpus' logs up to a share of their bytes."""
+    """Write a corpus' logs into a folder, each up to a share of its bytes."""
     for log in (CORPORA / corpus / "segments").glob("*/*.log"):
         part = folder / log.parent.name / log.name
         part.parent.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def grown(corpus: str, folder: Path, share: float) -> None:
 
 
 def copy(logs: Path, share: float) -> Path:
-    """Files read once are remembered by their path."""
+    """Copy logs to a new folder and return it, because files read once are remembered by their path."""
     made = logs.with_name(f"{logs.name}-{share}")
     shutil.copytree(logs, made, dirs_exist_ok=True)
     return made
@@ -78,13 +78,13 @@ def _sorted(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def plain_histories(evidence: dict[str, Path]) -> Rows:
-    """Of each cluster's files."""
+    """Return the histories of each cluster's files, computed without a lake."""
     all_ = [each for cluster, path in evidence.items() for each in cluster_rows(cluster, path)]
     return {name: _sorted([row for table, row in all_ if table == name]) for name in TABLES}
 
 
 def table_rows(cluster: str, found: Iterable[Any]) -> Rows:
-    """Rows of histories as a lake's tables have them."""
+    """Return rows of histories by table, with their cluster, as a lake has them."""
     names = {kind: name for name, kind in TABLES.items()}
     by_table: Rows = {name: [] for name in TABLES}
     for row in found:
@@ -93,7 +93,7 @@ def table_rows(cluster: str, found: Iterable[Any]) -> Rows:
 
 
 def cluster_rows(cluster: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of a cluster's files one by one, each with its table."""
+    """Yield the rows of histories of a cluster's files one by one, each with its table."""
     names = {kind: name for name, kind in TABLES.items()}
     for row in _rows(path):
         yield names[type(row)], _fields(cluster, row)

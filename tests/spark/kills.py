@@ -10,12 +10,12 @@ from deltalake import DeltaTable
 
 
 class Killed(BaseException):
-    """What nothing catches."""
+    """The end of a job as by a kill: no code catches it."""
 
 
 @contextmanager
 def killed(step: int, *, before: bool) -> Iterator[list[str]]:
-    """Ends a job, as far as the lake can tell, before or after its n-th commit. Gives the tables committed."""
+    """End a job before or after its n-th commit, as a kill would; yield the list of tables committed until then."""
     made: list[str] = []
     commit = DeltaTable.create_write_transaction
 

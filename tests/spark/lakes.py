@@ -38,25 +38,25 @@ def bring(
 
 
 def ingest_here(lake: Path, *paths: Path, **options: Any) -> Ingested:
-    """As `bring`, without Spark: for tests of what an ingest plans, reads and commits, and of what comes after it."""
+    """Ingest into a lake without Spark: for tests of what an ingest plans, reads and commits, and of later jobs."""
     request = Request(paths=[str(path) for path in paths], lake=str(lake), **options)
     return ingest(request, no_session)
 
 
 def no_session() -> SparkSession:
-    """Stands where a session is begun, for work that needs none."""
+    """Take the place of a function that starts a session, for work that needs none: fail if it is called."""
     raise AssertionError("there is little to do, and no session is needed for it")
 
 
 def rows(lake: Path, table: str) -> list[Row]:
-    """The rows that count, in the order of their key."""
+    """Return the rows of a table that count, sorted by their key."""
     found = delta_rows(lake / table).to_pylist()
     runs = {row["run"] for row in delta_rows(lake / "sources", ["run"]).to_pylist()}
     return in_order((row for row in found if row["run"] in runs), table)
 
 
 def in_order(found: Iterable[Row], table: str) -> list[Row]:
-    """Rows of a table of an ingest, in the order of its key."""
+    """Return rows of a table of an ingest, sorted by its key."""
     source, place = {"sources": ("source", "range_start"), "copies": ("copy", "run")}.get(
         table, ("source", "log_offset")
     )
@@ -64,7 +64,7 @@ def in_order(found: Iterable[Row], table: str) -> list[Row]:
 
 
 def content(lake: Path, *tables: str) -> dict[str, list[Row]]:
-    """All rows of the tables, without what differs from run to run."""
+    """Return all rows of the tables of an ingest, without columns that differ from run to run."""
     return {
         table: [
             {name: value for name, value in row.items() if name not in PASSING} for row in rows(lake, table)
@@ -74,7 +74,7 @@ def content(lake: Path, *tables: str) -> dict[str, list[Row]]:
 
 
 def plain(path: Path) -> dict[str, list[Row]]:
-    """What `log` and `events` must hold of the segments under a path, each row with its source."""
+    """Return the rows that `log` and `events` must have of the segments under a path, each with its source."""
     read = [
         (segment, record)
         for segment in find_segments([path.resolve()])
@@ -88,7 +88,7 @@ def plain(path: Path) -> dict[str, list[Row]]:
 
 
 def comparable(lake: Path) -> dict[str, list[Row]]:
-    """The same of a lake."""
+    """Return the rows of `log` and `events` of a lake in the form of `plain`."""
     return {
         table: [{"source": row["source"]} | plain_rows.comparable(row) for row in rows(lake, table)]
         for table in ("log", "events")
@@ -96,7 +96,7 @@ def comparable(lake: Path) -> dict[str, list[Row]]:
 
 
 def write_segment(folder: Path, data: bytes, partition: int = 4) -> Path:
-    """A segment of a partition's directory, holding the data; the same path each time."""
+    """Write data as the first segment of a partition's directory in `folder`, and return its path."""
     path = folder / f"__consumer_offsets-{partition}" / f"{0:020d}.log"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
@@ -104,7 +104,7 @@ def write_segment(folder: Path, data: bytes, partition: int = 4) -> Path:
 
 
 def rows_end(data: bytes) -> int:
-    """Where the tenth batch ends."""
+    """Return the position at which the tenth batch ends."""
     position = 0
     for _ in range(10):
         position += 12 + int.from_bytes(data[position + 8 : position + 12], "big")
@@ -112,7 +112,7 @@ def rows_end(data: bytes) -> int:
 
 
 def files(lake: Path) -> Iterator[tuple[str, int, int]]:
-    """Every file of a lake: what a run that writes nothing leaves as it was."""
+    """Yield every file of a lake with its size and time, which a run that writes nothing leaves unchanged."""
     for path in sorted(lake.rglob("*")):
         if path.is_file():
             stat = path.stat()

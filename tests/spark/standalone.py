@@ -60,7 +60,7 @@ class Standalone:
 
 
 def _environment() -> dict[str, str]:
-    """The environment without what other tests set of Spark."""
+    """Return the environment without the variables that other tests set for Spark."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK", "PYSPARK"))}
     kept.pop("PYTHONPATH", None)
     return kept | {
@@ -72,7 +72,7 @@ def _environment() -> dict[str, str]:
 
 @contextmanager
 def standalone(folder: Path) -> Iterator[Standalone]:
-    """Starts the cluster; its processes have ended when the block has."""
+    """Start a cluster and yield it; its processes end with the block."""
     with ExitStack() as running:
         at = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
         log = running.enter_context(_started(folder / "master", "master.Master", *at))

@@ -22,7 +22,7 @@ RECORDS = ("log", "events")
 
 
 class Sum(NamedTuple):
-    """Rows, and their digests added up: the same of the same rows, in whatever order."""
+    """A number of rows and the sum of their digests, which do not depend on the order of rows."""
 
     rows: int = 0
     digest: int = 0
@@ -41,7 +41,7 @@ def _sum(rows: Iterable[Mapping[str, Any]]) -> Sum:
 
 
 def of_lake(lake: Path, cluster: str) -> dict[str, Sum]:
-    """What a lake has of a cluster: all tables that have a row for each record, or each offset."""
+    """Return the sums over a lake's tables for a cluster: all tables with a row for each record or offset."""
     tables = (*RECORDS, *TABLES, "lag", "expiry")
     return {table: _sum(_comparable(table, row) for row in _rows(lake / table, cluster)) for table in tables}
 
@@ -58,7 +58,7 @@ def _comparable(table: str, row: dict[str, Any]) -> Mapping[str, Any]:
 
 
 def of_plain_python(cluster: str, logs: Path) -> dict[str, Sum]:
-    """What it must have."""
+    """Return the sums that the tables of a lake must have for these logs, computed without a lake."""
     made = {"log": plain_rows.log, "events": plain_rows.event}
     sums = {table: _sum(map(row, plain_rows.records([logs]))) for table, row in made.items()}
     sums |= dict.fromkeys(TABLES, Sum())

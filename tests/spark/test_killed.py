@@ -40,14 +40,14 @@ FIRST = 0.6
 
 
 class Lake:
-    """A lake that a command brings up to date, seen from outside: what it has committed since it was looked at first."""
+    """A lake that a command brings up to date, observed from outside by its commits."""
 
     def __init__(self, path: Path, broker: Path, command: Sequence[str]) -> None:
         self.path, self._broker, self._command = path, broker, command
         self._before = {table: self._commits(table) for _, table, _ in JOBS.values()}
 
     def start(self) -> "subprocess.Popen[bytes]":
-        """The command, once it works on the lake."""
+        """Start the command, and return it once it works on the lake."""
         lock = self.path / ".ingest.lock"
         touched = lock.stat().st_mtime_ns
         arguments = ["run", str(self._broker), "--lake", str(self.path), "--cluster", "c"]
@@ -61,14 +61,14 @@ class Lake:
         return started
 
     def reach(self, started: "subprocess.Popen[bytes]", job: str) -> float:
-        """Waits until all jobs before this one are done; the time."""
+        """Wait until all jobs before this one are done, and return the time."""
         before = list(JOBS)[: list(JOBS).index(job)]
         while started.poll() is None and not all(map(self.is_done, before)):
             time.sleep(0.001)
         return time.monotonic()
 
     def await_commit(self, started: "subprocess.Popen[bytes]", job: str) -> None:
-        """Waits for the first of a job's commits."""
+        """Wait for the first of a job's commits."""
         table = JOBS[job][0]
         before = self._commits(table)
         while started.poll() is None and self._commits(table) == before:
@@ -87,7 +87,7 @@ def bring_all(session: SparkSession, lake: Path, broker: Path) -> list[JobDone]:
 
 
 def grow(broker: Path, share: float) -> None:
-    """Logs of two brokers as those of one, up to a share of their bytes; and the directories of data topics."""
+    """Write the logs of two brokers as those of one, up to a share of their bytes, and directories of data topics."""
     logs = [LAG / "broker", CORPORA / "3.9.2-txn" / "segments"]
     for number, log in enumerate(
         sorted(path for folder in logs for path in folder.glob("__consumer_offsets-*/*.log"))
@@ -106,7 +106,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def begun(session: SparkSession, broker: Path) -> Path:
-    """A lake that every job has been through; then the logs grew."""
+    """A lake on which every job was run before the logs grew."""
     lake = broker.parent / "begun"
     grow(broker, FIRST)
     assert [step.run for step in bring_all(session, lake, broker)] == [1] * len(JOBS)
@@ -116,7 +116,7 @@ def begun(session: SparkSession, broker: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def undisturbed(begun: Path, broker: Path) -> tuple[Path, dict[str, dict[str, float]]]:
-    """A lake that was brought up to date at once, and how long each job of each command took, seconds."""
+    """A lake that was brought up to date without a kill, and the seconds of each job of each command."""
     took = {}
     for name, command in COMMANDS.items():
         lake = Lake(Path(shutil.copytree(begun, begun.with_name(f"undisturbed-{name}"))), broker, command)
@@ -129,7 +129,7 @@ def undisturbed(begun: Path, broker: Path) -> tuple[Path, dict[str, dict[str, fl
 
 
 def content(lake: Path) -> dict[str, list[Row]]:
-    """All rows of all tables that count, but for what tells runs apart."""
+    """Return all rows that count of all tables, without columns that differ from run to run."""
     tables = [path.name for path in lake.iterdir() if (path / "_delta_log").is_dir()]
     found = {
         name: rows(lake, name) if name in TABLES else delta_rows(lake / name).to_pylist() for name in tables
@@ -141,7 +141,7 @@ def content(lake: Path) -> dict[str, list[Row]]:
 
 
 def family(pid: int) -> Iterator[int]:
-    """A process and all that it has started."""
+    """Yield the ids of a process and of all processes that it has started."""
     told = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
     parents = [tuple(map(int, line.split())) for line in told.splitlines()]
     found = [pid]
@@ -151,7 +151,7 @@ def family(pid: int) -> Iterator[int]:
 
 
 def kill(started: "subprocess.Popen[bytes]", *, alone: bool) -> None:
-    """The command; or Spark and its workers too, at once."""
+    """Kill the command alone, or with Spark and its workers at once."""
     for pid in [started.pid] if alone else list(family(started.pid)):
         try:
             os.kill(pid, signal.SIGKILL)

@@ -24,7 +24,7 @@ Sums = dict[str, dict[str, Sum]]
 
 
 def made(folder: Path) -> dict[str, Path]:
-    """A broker's logs of each mix."""
+    """Make a broker's logs of each mix, and return their folders."""
     found = {}
     for number, (name, mix) in enumerate(MIXES.items()):
         path = folder / name / f"__consumer_offsets-{number}" / f"{0:020d}.log"

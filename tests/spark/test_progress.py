@@ -26,7 +26,7 @@ class Terminal(io.StringIO):
 
 
 def collected(start: rows.StartSpark, told: Told, seen: Path, *, is_here: bool) -> list[int]:
-    """Do four units, of which all but one wait until it was told that some are done: a minute at most."""
+    """Run four units of work, of which all but one wait for reported progress, a minute at most; return their numbers."""
 
     def task(numbers: Batches) -> Batches:
         for number in numbers_of(numbers):

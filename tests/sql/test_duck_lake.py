@@ -18,7 +18,7 @@ from tests.spark.views.random_lake import commit, made_up_lake
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """In a folder with a name that is a pattern."""
+    """A lake in a folder whose name is a pattern."""
     made = tmp_path_factory.mktemp("sql") / "a lake [x]*'s"
     ingest_here(made, SEGMENT, cluster="txn")
     return made

@@ -25,7 +25,7 @@ from offsets_tool.wire.walk import decode, encode
 
 @part
 class Inner:
-    """A part."""
+    """A message that is a part of another."""
 
     name: String
     size: Int8 = since("1+", default=7)
@@ -33,7 +33,7 @@ class Inner:
 
 @message(versions="0-2", flexible="2+")
 class Sample:
-    """Every rule once."""
+    """A message with a field for every rule of the wire format."""
 
     ident: Uuid
     text: String | None
@@ -109,14 +109,14 @@ HOSTILE = (
 
 @message(versions="0")
 class Items:
-    """A list of numbers."""
+    """A message with a list of numbers."""
 
     items: tuple[Int64, ...]
 
 
 @message(versions="0", flexible="0+")
 class FlexibleItems:
-    """A list of texts, in tags too."""
+    """A flexible message with lists of texts, also in tagged fields."""
 
     items: tuple[String, ...]
 
@@ -173,7 +173,7 @@ def test_unsigned_varints_are_java_ints(data: bytes, value: int) -> None:
 
 @message(versions="0")
 class JavaTexts:
-    """Texts as java.io.DataOutput writes them."""
+    """A message with texts as java.io.DataOutput writes them."""
 
     utf: JavaUtf
     chars: JavaChars

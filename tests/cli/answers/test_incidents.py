@@ -23,7 +23,7 @@ def musts(folder: Path) -> list[Must]:
 
 
 def settings(folder: Path) -> list[str]:
-    """The broker's settings, which somebody who has the incident knows."""
+    """Return the options with the broker's settings, which a user with the incident would know."""
     config = json.loads((folder / "manifest.json").read_text())["config"]
     minutes = config.get("offsets.retention.minutes")
     interval = config.get("offsets.retention.check.interval.ms")

@@ -22,7 +22,7 @@ def plan(log: Path, *options: str) -> Result:
 
 
 def two_groups(folder: Path) -> Path:
-    """Two groups in two partitions of the log, each with an offset that went on."""
+    """Write two groups into two partitions of the log, each with an offset that moved ahead."""
     for partition, group in ((3, "g"), (4, "h's")):
         write_log(folder, in_order(commit(group, "t", 0, 5), commit(group, "t", 0, 9)), partition=partition)
     return folder

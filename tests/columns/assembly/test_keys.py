@@ -80,7 +80,7 @@ class Tables:
         self.columns.update()
 
     def is_read(self, number: int) -> bool:
-        """Whether compiled code reads the key, which has been read before, so that its names are there."""
+        """Return whether compiled code reads the key, whose names are interned because it was read before."""
         table = np.empty((number + 1, len(KeyField)), np.int32)
         shapes, names = self.columns._shapes, self.columns._name_tables()
         stopped, _why = read_keys(

@@ -41,7 +41,7 @@ def given_away(path: Path) -> None:
 
 
 def linked(path: Path) -> None:
-    """Another file, whole and ours, under another name."""
+    """Put a link to another file of ours, which is whole, in the place of the file."""
     path.rename(path.with_name("real"))
     path.symlink_to("real")
 
@@ -79,7 +79,7 @@ def test_a_file_that_others_may_have_made_is_not_loaded(folder: Path, trap: Trap
 
 
 def as_link(path: Path) -> None:
-    """A link of ours into a folder that others may write."""
+    """Replace the folder by a link of ours to it, after others may write into it."""
     path.rename(path.with_name("open"))
     path.with_name("open").chmod(0o777)
     path.symlink_to("open")

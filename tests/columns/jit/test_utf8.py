@@ -41,7 +41,7 @@ def _is_shown_as_it_is(text: bytes) -> bool:
 
 
 def _values(version: int) -> list[bytes]:
-    """Commits with every text; their fields are the same otherwise."""
+    """Return the values of commits that differ only in their text."""
     fields = {} if version < 3 else {"leader_epoch": 1}
     marked = b"\x00%c" % version + walk.encode(commit(version, metadata="METADATA", **fields), version)
     before, after = marked.split(b"METADATA")

@@ -16,7 +16,7 @@ from tests.dialects.hostile import Hostile
 
 
 def printed(pairs: list[tuple[bytes, bytes]]) -> list[str | None]:
-    """JSON by programs; None where they decline."""
+    """Return the JSON that programs print of keys and values; None where they decline."""
     values = [value for _, value in pairs]
     sizes = np.array([len(value) for value in values], np.int64)
     places = np.cumsum(sizes) - sizes

@@ -38,7 +38,7 @@ ALLOWED: Final = 24 << 20
 
 
 def zstd_of_repeats(blocks: int) -> bytes:
-    """Four bytes a block that inflate to 128 KiB each, in a frame that asks for a window of 128 MiB."""
+    """Return a zstd frame whose blocks of four bytes inflate to 128 KiB each; it asks for a window of 128 MiB."""
     word = 1 << 1 | (128 << 10) << 3
     block, last = (struct.pack("<I", word | end)[:3] + b"\0" for end in (0, 1))
     return struct.pack("<IBB", 0xFD2FB528, 0, (27 - 10) << 3) + block * (blocks - 1) + last
@@ -127,7 +127,7 @@ def test_the_option_reads_them() -> None:
 
 
 def subscriptions(members: int, size: int) -> bytes:
-    """As a group whose members all subscribe to the same: only their ids differ."""
+    """Return the value of a group whose members have equal subscriptions: only their ids differ."""
     same = b"".join(b"topic-%06d" % (number * 7919 % 1_000_000) for number in range(size // 12))
     return b"".join(b"consumer-%032x" % (number * 0x9E3779B97F4A7C15) + same for number in range(members))
 

@@ -59,7 +59,7 @@ OF_COMMITS = [name for name in COLUMNS[COLUMNS.index("record_type") :] if name n
 
 
 def rows_of(records: Iterable[LogRecord]) -> pa.RecordBatch:
-    """Records as rows: raw bytes only of what is no commit that reads without a problem."""
+    """Return records as rows; only records that are no sound commits keep their raw bytes."""
     log = list(log_batches(records, cluster="", source="s", run=1))
     batches = [with_raw(*both) for both in zip(log, decode_batches(log), strict=True)]
     rows = pa.Table.from_batches(batches).combine_chunks()
@@ -77,7 +77,7 @@ def parts(rows: pa.RecordBatch, cuts: Iterable[int]) -> list[pa.RecordBatch]:
 
 
 def sorted_rows(found: Sequence[HistoryRows]) -> list[list[dict[str, Any]]]:
-    """All rows of each history, in an order that does not depend on when they were told."""
+    """Return all rows of each history, in an order that does not depend on when they ended."""
     return [
         sorted((row for each in found for row in each[kind].to_pylist()), key=repr)
         for kind in range(len(HistoryRows._fields))
@@ -103,7 +103,7 @@ def expected(records: Sequence[LogRecord], rules: Rules | None, partition: int) 
 
 
 def in_turns(batches: Sequence[pa.RecordBatch], rules: Rules | None, partition: int) -> list[HistoryRows]:
-    """Each batch by a replay of its own that goes on where the one before was left."""
+    """Replay each batch by a replay of its own, which goes on from the checkpoint of the one before; return all rows."""
     found, left = list[HistoryRows](), None
     for rows in batches:
         replay = HistoryReplay(Start(partition, {}, rules, left.checkpoint if left else None))
@@ -124,7 +124,7 @@ def log_facts_of(records: Iterable[LogRecord]) -> LogFacts:
 
 
 def log_facts_in_turns(batches: Sequence[pa.RecordBatch], rules: Rules | None) -> LogFacts | None:
-    """As a later reader has them of the last checkpoint alone."""
+    """Return the log facts that the last checkpoint of several replays has."""
     checkpoint = None
     for rows in batches:
         replay = HistoryReplay(Start(0, {}, rules, checkpoint))
@@ -134,7 +134,7 @@ def log_facts_in_turns(batches: Sequence[pa.RecordBatch], rules: Rules | None) -
 
 
 def settles(ended: HistoryRows, left: ReplayEnd) -> bool:
-    """What was told for good had ended before, what holds or may be told otherwise had not."""
+    """Return whether rows that ended have offsets below the settled one, and rows that may still change have not."""
     firm, loose = (
         [at for name, end in ENDS.items() for at in getattr(rows, name).column(end).to_pylist()]
         for rows in (ended, left.rows)
@@ -155,7 +155,7 @@ def test_any_log_however_it_is_cut(log: list[LogRecord], rules: Rules | None, cu
 
 
 def commits(*values: Value) -> list[LogRecord]:
-    """Of one offset, each in a batch of its own: by column, all but the first."""
+    """Return commits of one offset, each in a batch of its own: by column, all but the first."""
     key = encode_key(Key(RECORD_TYPES[COMMIT_KEY_TYPE], COMMIT_KEY))
     return [
         written(OWN_BATCH, number, number, 5, key, encode_value(value), is_control=False)
@@ -256,7 +256,7 @@ def test_what_was_learnt_of_the_rules_holds_from_the_checkpoint_on() -> None:
 
 
 def generated(mix: str, size: int, folder: Path) -> list[LogRecord]:
-    """The records of a log as it is made for measuring."""
+    """Return the records of a log that the benchmark's generator makes."""
     path = folder / "__consumer_offsets-3" / f"{0:020d}.log"
     path.parent.mkdir()
     path.write_bytes(write_batches(MIXES[mix](Random(7)), size))

@@ -24,7 +24,7 @@ from tests.test_checkpoint import RULES
 
 
 class KeptFacts(ClusterFacts):
-    """Facts that are kept as they were told."""
+    """Cluster facts that keep the log facts that were added."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -26,7 +26,7 @@ from tests.test_checkpoint import RULES, facts
 
 
 def comparable(moment: Snapshot) -> list[dict[str, Any]]:
-    """All that a moment knows, partition by partition."""
+    """Return all fields of a snapshot, partition by partition, in a comparable form."""
     known = []
     for partition in moment:
         told = {

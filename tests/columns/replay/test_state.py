@@ -36,18 +36,18 @@ PARTITIONS = partitions()
 
 
 def rows_of(records: Iterable[LogRecord]) -> list[pa.RecordBatch]:
-    """Records as rows, texts without dictionaries, as Spark hands them over."""
+    """Return records as rows, texts without dictionaries, as Spark passes them."""
     log = list(log_batches(records, cluster="", source="s", run=1))
     return [with_raw(*both).select(COLUMNS) for both in zip(log, decode_batches(log), strict=True)]
 
 
 def live_segments(partition: Path) -> list[Segment]:
-    """Those that Kafka has not set aside: no offset is there twice."""
+    """Return the segments of a partition that Kafka has not set aside, so that no offset occurs twice."""
     return [found for found in find_segments([partition.resolve()]) if found.kind is SegmentKind.LOG]
 
 
 def read_rows(partition: Path, *, fast: bool) -> Iterator[pa.RecordBatch]:
-    """A partition's segments as RowReader gives them, texts in dictionaries where the lane reads."""
+    """Yield the rows of a partition's segments by RowReader, with dictionaries where the lane reads."""
     reader = RowReader(fast=fast)
     for live in live_segments(partition):
         for item in reader.read(live, Origin("", "s", live.log_partition, 1)):
@@ -56,7 +56,7 @@ def read_rows(partition: Path, *, fast: bool) -> Iterator[pa.RecordBatch]:
 
 
 def cut(batches: Iterable[pa.RecordBatch], sizes: Sequence[int]) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of these sizes, again and again."""
+    """Yield the rows in batches whose lengths go through `sizes` again and again."""
     number = 0
     for batch in batches:
         at = 0
@@ -74,13 +74,13 @@ def one_at_a_time(
 
 
 def assert_equal(ours: Coordinator, expected: Coordinator) -> None:
-    """But for the order in which what is held was first seen."""
+    """Assert that two states are equal but for the order of their entries."""
     assert ours.state == expected.state
     assert facts(ours) | {"subjects": None} == facts(expected) | {"subjects": None}
 
 
 def check(records: list[LogRecord], batches: Iterable[pa.RecordBatch], rules: Rules | None) -> int:
-    """How many events had to be replayed one at a time. Where no generation is passed over, they do what they do alone."""
+    """Assert that replay by column equals replay by event, and return how many events were replayed one at a time."""
     expected, changes = one_at_a_time(records, rules)
     batches = list(batches)
     of_all = Coordinator(0, rules)

@@ -33,7 +33,7 @@ class Dialect(NamedTuple):
         return self.name
 
     def shown(self, item: BatchRead | Unreadable) -> Iterator[Output]:
-        """What is printed of it without the lane."""
+        """Yield what the reference prints of an item."""
         if self.dump is not None:
             yield from self.dump.show(item)
         elif isinstance(item, BatchRead):
@@ -81,7 +81,7 @@ def by_reference(data: bytes, dialect: Dialect) -> Print:
 
 
 class LanePrinter:
-    """Prints one file after another by one dialect, as a command does; a dump is told of one file only."""
+    """Prints files one after another by one dialect, as a command does; a dump dialect gets a single file."""
 
     def __init__(self, dialect: Dialect, selection: Selection | None = None) -> None:
         self._dialect = dialect
@@ -124,7 +124,7 @@ def _print(outputs: list[Output], dialect: Dialect) -> Print:
 
 
 def assert_same(data: bytes, make: "Dialect | str") -> Print:
-    """What the lane prints, after it was found equal to what is printed without it."""
+    """Assert that the lane prints the same as the reference, and return what it prints."""
     dialects = [_made(make), _made(make)]
     theirs, ours = by_reference(data, dialects[0]), LanePrinter(dialects[1]).print(data)
     assert ours.text == theirs.text
@@ -133,7 +133,7 @@ def assert_same(data: bytes, make: "Dialect | str") -> Print:
 
 
 def _made(make: "Dialect | str") -> Dialect:
-    """A dialect of its own for each reading: a dump remembers offsets."""
+    """Return a new dialect for each reading, because a dump remembers offsets."""
     if isinstance(make, Dialect):
         return make
     name, _, release = make.partition("@")

@@ -74,7 +74,7 @@ def test_every_real_segment(dialect: str) -> None:
 
 
 def values(number: int) -> list[bytes | None]:
-    """A commit of every version, with and without what may be absent, at the edges of its numbers."""
+    """Return commits of every version, with and without optional fields, and numbers at the edges of their types."""
     metadata = ("", "m", 'q"\\/\n\t\x00\x1f\x7f', "x" * 200, "è")[number % 5]
     edges = (0, 1, 9, 10, 99, 100, 2**31 - 1, 2**63 - 1, -1, -2, -(2**63))
     place, time = edges[number % 11], edges[number // 3 % 11]
@@ -93,7 +93,7 @@ def values(number: int) -> list[bytes | None]:
 
 
 def commits() -> bytes:
-    """Batches of all kinds of commits under all kinds of keys; header by header another class."""
+    """Return batches of all kinds of commits under all kinds of keys, with different batch headers."""
     chance, made, offset = random.Random(5), [], 0
     for number in range(60):
         some = [(chance.choice(KEYS), value) for value in values(number)]

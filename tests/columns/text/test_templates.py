@@ -32,7 +32,7 @@ def data() -> bytes:
 
 
 def of(show: Callable[[int, str, int], str]) -> Dialect:
-    """A printer by what it makes of committed offset, metadata and log offset."""
+    """Return a dialect whose printer shows committed offset, metadata and log offset by a function."""
 
     def line(record: LogRecord) -> Output:
         value = decode(record).value

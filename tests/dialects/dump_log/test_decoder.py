@@ -22,7 +22,7 @@ from tests.log import encoded_batches
 
 
 def decoded(folder: Path, release: str, key: bytes | None, value: bytes | None) -> str:
-    """What follows the record's own facts, or what was thrown."""
+    """Return what kafka-dump-log prints behind a record's own facts, or the message of what it throws."""
     outputs = dump(folder, encoded_batches.v2(7, [encoded_batches.record(0, key, value)]), release)
     line = lines(outputs)[-1].partition("headerKeys: []")[2]
     return next(iter(error for error in errors(outputs) if "consecutive" not in error), line)

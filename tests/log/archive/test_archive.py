@@ -68,7 +68,7 @@ def lines(rows: Iterable[Any]) -> bytes:
 
 
 def design(record: LogRecord) -> dict[str, Any]:
-    """The JSON lines of our own documentation."""
+    """Return a record as the JSON lines of our own documentation have it."""
     return {
         "topic": TOPIC,
         "partition": record.log_partition,
@@ -83,7 +83,7 @@ def design(record: LogRecord) -> dict[str, Any]:
 
 
 def kcat(record: LogRecord) -> bytes:
-    """What kcat -J writes: only what JSON must escape is escaped, all other bytes stand as they are."""
+    """Return a record as kcat -J writes it: only what JSON must escape is escaped, all other bytes are unchanged."""
 
     def string(data: bytes | None) -> bytes:
         if data is None:
@@ -214,7 +214,7 @@ def test_what_only_some_archives_know(tmp_path: Path) -> None:
 
 
 def spark_table(records: list[LogRecord]) -> pa.Table:
-    """The columns and types of Spark's Kafka source with includeHeaders."""
+    """Return records as a table with the columns and types of Spark's Kafka source with includeHeaders."""
     return pa.table(
         {
             "key": pa.array([r.key for r in records], pa.binary()),
@@ -513,7 +513,7 @@ def test_damaged_parquet(tmp_path: Path) -> None:
 
 
 def damaged(data: bytes, chance: random.Random) -> bytes:
-    """Some bytes changed, put in or taken out."""
+    """Return data with some bytes changed, inserted or removed."""
     found = bytearray(data)
     for _ in range(chance.choice([1, 2, 5, 30])):
         at = chance.randrange(len(found))

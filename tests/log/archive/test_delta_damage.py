@@ -19,7 +19,7 @@ ROWS = 200
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two files of rows, whose keys are records of groups."""
+    """A sound Delta table of two files, whose keys are of group records."""
     table = tmp_path_factory.mktemp("delta") / "raw"
     for first in (0, ROWS):
         offsets = list(range(first, first + ROWS))

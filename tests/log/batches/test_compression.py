@@ -117,7 +117,7 @@ def test_lz4_frames_that_kafka_refuses(flags: int, words: str) -> None:
 
 
 def zstd_frame_of_repeats(blocks: int) -> bytes:
-    """Four bytes a block that inflate to 128 KiB each."""
+    """Return a zstd frame whose blocks of four bytes inflate to 128 KiB each."""
     block = struct.pack("<I", 1 << 1 | (128 << 10) << 3)[:3] + b"x"
     last = struct.pack("<I", 1 | 1 << 1 | (128 << 10) << 3)[:3] + b"x"
     return struct.pack("<IBB", 0xFD2FB528, 0, 0x58) + block * (blocks - 1) + last

@@ -25,7 +25,7 @@ NOTHING_KNOWN = SegmentBounds()
 def misplaced(
     spans: list[tuple[int, int]], bounds: SegmentBounds = NOTHING_KNOWN, magic: int = 2
 ) -> list[int]:
-    """The numbers of the misplaced among batches of these offsets."""
+    """Return the numbers of those batches that are misplaced, given their spans of offsets."""
     places = BatchExtents(BatchExtent(at, first, last, magic) for at, (first, last) in enumerate(spans))
     verdict = judge(places, bounds)
     found = [at for at in range(len(spans)) if verdict.get(at) is not None]
@@ -102,7 +102,7 @@ def test_one_batch_of_an_unbroken_log_that_was_moved_is_the_one(
 
 
 def read(path: Path, **cut: int) -> tuple[list[tuple[int, str | None]], LedgerEntry]:
-    """Position and misplacement of each batch, and the ledger."""
+    """Return position and misplacement of each batch of a file, and the file's ledger."""
     ledger, found = Ledger(str(path), 3, has_hashes=False), []
     segment = Segment(path=path.as_posix(), log_partition=3, base_offset=0)
     for item in read_segment(segment, ledger=ledger, **cut):  # type: ignore[arg-type]
@@ -140,7 +140,7 @@ def test_pieces_are_judged_as_the_whole(
 
 
 def reasons(path: Path) -> list[str]:
-    """Of each misplaced record."""
+    """Return the reason of each misplaced record of a file."""
     items = (item for item in read_segment(find_segments([path])[0]) if isinstance(item, BatchRead))
     return [record.misplaced for item in items for record in item.records if record.misplaced is not None]
 

@@ -43,7 +43,7 @@ def assert_no_gap(data: bytes, items: list[Item], start: int = 0) -> None:
 
 
 class Edit(NamedTuple):
-    """`removed` bytes at `position` give way to `put`."""
+    """An edit of a file that replaces `removed` bytes at `position` by `put`."""
 
     position: int
     removed: int
@@ -53,7 +53,7 @@ class Edit(NamedTuple):
         return data[: self.position] + self.put + data[self.position + self.removed :]
 
     def survivors(self, found: list[tuple[int, bytes]]) -> set[tuple[int, bytes]]:
-        """The batches it does not touch, where they then stand."""
+        """Return the batches that the edit does not touch, at their positions afterwards."""
         shift = len(self.put) - self.removed
         before = {(at, batch) for at, batch in found if at + len(batch) <= self.position}
         after = {(at + shift, batch) for at, batch in found if at >= self.position + self.removed}

@@ -35,7 +35,7 @@ NAME = f"{0:020}.log"
 
 
 def log(count: int, start: int = 0, size: int = 200) -> bytes:
-    """Batches with a value of so many bytes each."""
+    """Return `count` batches, each with a value of `size` bytes."""
     key, value = b"\0\1\0\1g\0\1t\0\0\0\0", b"v" * size
     return b"".join(
         encoded_batches.v2(offset, [encoded_batches.record(key=key, value=value)])
@@ -65,7 +65,7 @@ class MemoryFile:
         self.start = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
 
     def damage(self, page: int, pages: int) -> None:
-        """Put pages of an empty file there: nobody can read them, and nothing else comes to lie there."""
+        """Make pages unreadable: map an empty file over them, so that nothing else is mapped there."""
         libc = ctypes.CDLL(None, use_errno=True)
         libc.mmap.restype = ctypes.c_void_p
         nothing = os.memfd_create("nothing")
@@ -108,7 +108,7 @@ def test_what_a_disk_fails_to_read_is_a_hole(page: int, pages: int) -> None:
 
 
 def reference(there: BytesOnDemand) -> list[tuple[int, int, str | None]]:
-    """Place, size, and what is wrong, of each item."""
+    """Return position, size and reason of each item that the reference reader yields of a file."""
     return [
         (item.position, item.size, item.reason if isinstance(item, Unreadable) else None)
         for item in Walker(there.data, "s", fetch=there.fetch).walk()

@@ -12,7 +12,7 @@ TOPIC = "live-orders"
 
 
 def _joined(bootstrap_server: str, group: str) -> KafkaConsumer:
-    """A consumer with its assignment. kafka-python now and then loses itself in a rebalance: then another one tries."""
+    """Return a consumer with its assignment; start another one where kafka-python gets stuck in a rebalance."""
     for _ in range(6):
         consumer = KafkaConsumer(
             TOPIC, bootstrap_servers=bootstrap_server, group_id=group, enable_auto_commit=False
@@ -27,7 +27,7 @@ def _joined(bootstrap_server: str, group: str) -> KafkaConsumer:
 
 
 def act(bootstrap_server: str) -> None:
-    """Groups that commit and leave, one that is deleted, transactions of which one is aborted."""
+    """Let groups commit and leave, delete one, and end transactions, one of them by an abort."""
     admin = KafkaAdminClient(bootstrap_servers=bootstrap_server)
     admin.create_topics([NewTopic(TOPIC, 2, 1)])
     for group in GROUPS:

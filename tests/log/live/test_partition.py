@@ -63,7 +63,7 @@ def log(request: pytest.FixtureRequest) -> Path:
 
 
 def read(path: Path) -> list[BatchRead]:
-    """What the segment's reader makes of the file, under the live name."""
+    """Return the batches that the segment reader finds in a file, with the source name of a live partition."""
     found = []
     for item in read_segment(path, log_partition=7):
         assert isinstance(item, BatchRead)

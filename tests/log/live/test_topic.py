@@ -29,7 +29,7 @@ FETCH, LIST_OFFSETS, METADATA, API_VERSIONS = 1, 2, 3, 18
 
 
 def in_files(broker: KRaftBroker, topic: LiveTopic) -> list[BatchRead]:
-    """What the broker's own files hold of the offsets that the topic had."""
+    """Return the batches in the broker's own files, up to the offsets that the topic had."""
     found = []
     for segment in find_segments([broker.data_dir]):
         for item in read_segment(segment):
@@ -179,7 +179,7 @@ def test_somebody_else_there(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Guarded(KRaftBroker):
-    """Also listens with TLS and passwords, and lets nobody read but whom it is told."""
+    """A broker that also listens with TLS and passwords, and lets only named users read."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -195,7 +195,7 @@ class Guarded(KRaftBroker):
             subprocess.run([java().resolve().with_name("keytool"), *command], check=True, capture_output=True)
 
     def client(self, user: str = "admin", password: str = "a;b=c") -> dict[str, str]:
-        """The properties with which a user gets in."""
+        """Return the client properties with which a user is let in."""
         return {
             "security.protocol": "SASL_SSL",
             "sasl.mechanism": "PLAIN",

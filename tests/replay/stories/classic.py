@@ -49,7 +49,7 @@ STATIC_WORDS = {
 
 
 def of_version(version: int) -> Story:
-    """A group's record in one of its versions; 0 has no rebalance timeout, 3 the first instance id."""
+    """Return the story of a group's record of one version; 0 has no rebalance timeout, 3 is the first with instance ids."""
     joined = member("m1", **({"rebalance_timeout": -1} if version == 0 else {}))
     return Story(
         name=f"GroupMetadataManagerTest.testCurrentStateTimestampForAllGroupMetadataVersions[{version}]",

@@ -101,7 +101,7 @@ def expression(group: str, text: str, *names: str) -> StoryRecord:
 
 
 def leaves(group: str, member_id: str) -> tuple[StoryRecord, ...]:
-    """In the order that Kafka writes."""
+    """Return the tombstones of a member that leaves, in the order in which Kafka writes them."""
     return (
         tombstone_of(current_key(group, member_id)),
         tombstone_of(target_key(group, member_id)),
@@ -110,7 +110,7 @@ def leaves(group: str, member_id: str) -> tuple[StoryRecord, ...]:
 
 
 def deleted(group: str) -> tuple[StoryRecord, ...]:
-    """What remains of an empty group goes."""
+    """Return the tombstones of an empty group."""
     return (tombstone_of(target_epoch_key(group)), tombstone_of(epoch_key(group)))
 
 

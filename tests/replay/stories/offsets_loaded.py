@@ -23,7 +23,7 @@ COMMITTED = (commit(*FOO0, 23), commit(*FOO1, 455), commit(*BAR0, 8992))
 
 
 def pending(producer_id: int, *offsets: int) -> tuple[StoryRecord, ...]:
-    """One batch of a producer's commits for partitions 0, 1, ... of topic foo."""
+    """Return a batch of a producer's commits for partitions 0, 1, ... of topic foo."""
     return tuple(txn_commit(producer_id, "foo", "foo", at, offset) for at, offset in enumerate(offsets))
 
 

@@ -21,7 +21,7 @@ REFUSED = "Kafka refuses to load it"
 
 
 def epoch(number: int, validated: int | None = 0) -> StoryRecord:
-    """The group's epoch; `validated` None as 4.1 writes it, with neither topology epoch nor configuration."""
+    """Return the record of the group's epoch; `validated` None as in 4.1, with neither topology epoch nor configuration."""
     later = {} if validated is None else {"validated_topology_epoch": validated}
     configs = () if validated is None else CONFIGURED
     value = kafka.StreamsGroupMetadataValue(

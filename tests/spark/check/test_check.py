@@ -72,7 +72,7 @@ def test_a_lake_by_its_uri(sound: Path) -> None:
 
 
 def data(lake: Path, table: str) -> Path:
-    """A data file that the table's newest version has."""
+    """Return a data file of the table's newest version."""
     return Path(min(DeltaTable(lake / table).file_uris()))
 
 
@@ -81,7 +81,7 @@ def cut(path: Path) -> None:
 
 
 def fewer(lake: Path) -> None:
-    """A file of the same length by the log, with a row less."""
+    """Replace a data file by one with a row less, and its size in Delta's log."""
     path = data(lake, "events")
     size = path.stat().st_size
     pq.write_table(pq.read_table(path).slice(1), path)
@@ -94,7 +94,7 @@ def _relogged(table: Path, before: str, after: str) -> None:
 
 
 def changed(lake: Path, **values: Any) -> None:
-    """The first row of `sources` with other values."""
+    """Change values in the first row of `sources`."""
     arrow = ArrowLake(lake)
     first, *others = sorted(arrow.sources(), key=lambda row: row["run"])
     rows = [tuple(row[name] for name in SOURCES.schema.names) for row in (first | values, *others)]
@@ -329,7 +329,7 @@ def test_rows_that_do_not_read_are_found_where_they_are_asked_for(lake: Path) ->
 
 
 def flip(path: Path) -> None:
-    """A bit in the middle flips, and the file keeps its size and time."""
+    """Flip a bit in the middle of a file, which keeps its size and time."""
     stat, content = path.stat(), bytearray(path.read_bytes())
     content[70] ^= 1
     path.write_bytes(bytes(content))

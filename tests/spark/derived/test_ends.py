@@ -14,14 +14,14 @@ from tests.spark.histories import rows
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Path:
-    """Of two clusters."""
+    """A lake of two clusters."""
     root = tmp_path / "lake"
     ArrowLake(root).create()
     return root
 
 
 def sample_file(folder: Path, name: str, *ats: int) -> str:
-    """A file of samples at these times."""
+    """Write a file of samples of end offsets at these times, and return its path."""
     path = folder / f"{name}.jsonl"
     path.write_text(
         "".join(json.dumps({"topic": "t", "partition": 0, "at": at, "end": 9}) + "\n" for at in ats)

@@ -52,7 +52,7 @@ def found(lake: Path) -> list[ExpiryRow]:
 
 
 def expiry_of_command(*args: object) -> list[ExpiryRow]:
-    """By `offsets-tool expiry`."""
+    """Return the rows of `offsets-tool expiry`, sorted."""
     result = CliRunner().invoke(main, ["expiry", *map(str, args), "--format", "jsonl"])
     assert result.exit_code == 0, result.output
     return sorted((_row(json.loads(line)) for line in result.stdout.splitlines()), key=repr)

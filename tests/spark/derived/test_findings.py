@@ -38,7 +38,7 @@ KEY = FINDINGS.key
 
 
 def find(session: SparkSession, lake: Path, *clusters: str) -> Derived:
-    """With expiry, on which findings rest, and without Spark."""
+    """Compute the findings of clusters, and the expiry on which they rest, without Spark."""
     done = run_findings(str(lake), no_session, clusters)
     return Derived(done.run, dict(done.ledger), done.notes, tuple(done.problems))
 
@@ -50,7 +50,7 @@ def found(lake: Path) -> list[Finding]:
 
 
 def findings_of_command(*args: object) -> list[Finding]:
-    """By `offsets-tool findings`."""
+    """Return the rows of `offsets-tool findings`, sorted."""
     result = CliRunner().invoke(main, ["findings", *map(str, args), "--format", "jsonl"])
     assert result.exit_code == 0, result.output
     told = map(json.loads, result.stdout.splitlines())
@@ -71,7 +71,7 @@ def _epoch(text: str | None) -> int | None:
 
 
 def written(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Logs that grew at random: of two partitions each."""
+    """Yield random logs of two partitions each, with their cluster."""
     for release, seed in RANDOM:
         # Version 4 says a topic's id, and random logs say one id of several topics: then no name is right.
         reader = READERS[release]._replace(commits=(0, 1, 2, 3))
@@ -92,7 +92,7 @@ def evidence(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def lake(session: SparkSession, evidence: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Each of them replayed, and its findings found in this process."""
+    """A lake of the evidence, replayed, with findings computed in this process."""
     made = tmp_path_factory.mktemp("lake")
     for cluster, path in evidence.items():
         ingest_here(made, path, cluster=cluster)

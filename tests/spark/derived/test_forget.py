@@ -48,7 +48,7 @@ def content(lake: Path) -> dict[str, list[str]]:
 
 @pytest.fixture
 def nights(tmp_path: Path) -> list[Path]:
-    """Of the same log: the second has all of the first, the third was written anew."""
+    """Three nights of one log: the second has all of the first, the third was written again."""
     return [
         copy(tmp_path / "night-1", LOG[:4]),
         copy(tmp_path / "night-2", LOG[:8]),

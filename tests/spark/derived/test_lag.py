@@ -67,7 +67,7 @@ def _sorted(told: Rows) -> Rows:
 
 @cache
 def _changes(path: Path) -> tuple[list[tuple[int | None, int, Change]], int]:
-    """All changes with their log partition and log offset, and the newest record's time."""
+    """Return all changes with their log partition and log offset, and the newest record's time."""
     logs: dict[int | None, list[Any]] = {}
     for segment in find_segments([path.resolve()]):
         if segment.kind is SegmentKind.LOG and not segment.fate:
@@ -95,7 +95,7 @@ def _changes(path: Path) -> tuple[list[tuple[int | None, int, Change]], int]:
 def plain(
     cluster: str, path: Path, samples: list[EndSample], grid_ms: int | None = None, **asked: Any
 ) -> Rows:
-    """Lag one by one, as offsets_tool.lag has it."""
+    """Return the lag of a cluster's commits, computed one by one by offsets_tool.lag."""
     changes, newest = _changes(path)
     newest = max([newest, *(sample.at for sample in samples)])
     bounds, told = Bounds(), dict[OffsetOf, list[OffsetHistoryRow]]()

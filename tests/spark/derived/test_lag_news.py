@@ -29,7 +29,7 @@ ALL = 1 << 30
 
 
 class Commit(NamedTuple):
-    """`offset` None: a tombstone."""
+    """A commit of an offset; None stands for a tombstone."""
 
     at: int
     group: str
@@ -54,7 +54,7 @@ class Evidence:
         self.lake = folder / "lake"
 
     def add(self, log_partition: int, commits: Sequence[Commit]) -> None:
-        """Ingested, and replayed."""
+        """Append commits to a log partition, ingest it and replay it."""
         self._logs.setdefault(log_partition, []).extend(commits)
         self._write(self._folder / "logs")
         ingest_here(self.lake, self._folder / "logs", cluster="c")
@@ -68,7 +68,7 @@ class Evidence:
         return folder
 
     def plain(self, *args: Any) -> list[dict[str, Any]]:
-        """All that there is, counted at once."""
+        """Return the lag of all commits, computed at once."""
         self._steps += 1
         return plain("c", self._write(self._folder / f"copy-{self._steps}"), *args)
 
@@ -84,7 +84,7 @@ def _record(each: Commit) -> Record:
 
 
 def runs(lake: Path) -> dict[str, set[int]]:
-    """By partition the runs that wrote its rows. What derivations count is there."""
+    """Return by partition the runs that wrote its rows of lag; assert that `derivations` counts them."""
     told: dict[str, set[int]] = {}
     counted = rows(lake, "lag")
     for row in counted:
@@ -96,7 +96,7 @@ def runs(lake: Path) -> dict[str, set[int]]:
 
 @pytest.fixture
 def evidence(session: SparkSession, tmp_path: Path) -> Evidence:
-    """A log, counted."""
+    """A log in a lake, with its lag computed."""
     made = Evidence(session, tmp_path)
     made.add(0, FIRST)
     count(session, made.lake)

@@ -28,12 +28,12 @@ def of_log(lake: Path) -> set[str]:
 
 
 def foreign(log_offset: int) -> bytes:
-    """A batch with a record of a type that nobody knows, by a leader later than all others."""
+    """Return a batch with a record of an unknown type, of a later leader epoch than all others."""
     return v2(log_offset, [record(0, b"\x00\x63who", b"what")], leader_epoch=99)
 
 
 def damaged(data: bytes, random: Random) -> bytes:
-    """Bytes turned over or lost, another base offset or leader epoch, a strange record behind the end, an end that is none."""
+    """Return a log with random damage: bytes flipped or lost, another base offset or epoch, a foreign record, a torn end."""
     made = bytearray(data)
     at = random.randrange(len(made))
     match random.randrange(7):

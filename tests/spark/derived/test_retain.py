@@ -38,7 +38,7 @@ HELD = {
 
 
 def rows_at_the_end(lake: Path) -> dict[str, list[str]]:
-    """What holds at the end of the log."""
+    """Return by table the rows of histories that hold at the end of the log."""
     found = histories(lake)
     return {
         table: sorted(
@@ -49,7 +49,7 @@ def rows_at_the_end(lake: Path) -> dict[str, list[str]]:
 
 
 def without_groups(holds: dict[str, list[str]], known: set[str | None]) -> dict[str, list[str]]:
-    """Without simple groups of which no record is left."""
+    """Return rows that hold without simple groups of which no record is left."""
     groups = [row for row in holds["group_history"] if literal_eval(row)[0] in known or "'simple'" not in row]
     return holds | {"group_history": groups}
 

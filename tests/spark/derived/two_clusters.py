@@ -16,7 +16,7 @@ Job = Callable[[SparkSession, Path], Derived]
 
 
 def half_derived(session: SparkSession, lake: Path, parts: Sequence[Path], job: Job) -> Path:
-    """Two clusters of one part, derived; then "b" got the other part, which was replayed."""
+    """Return a lake of two clusters with derived tables, of which "b" then got another part, which was replayed."""
     for cluster in ("a", "b"):
         ingest_here(lake, parts[0], cluster=cluster)
     replay_lake(session, lake)
@@ -27,14 +27,14 @@ def half_derived(session: SparkSession, lake: Path, parts: Sequence[Path], job: 
 
 
 def together(folder: Path, parts: Sequence[Path]) -> Path:
-    """The parts in one folder: all that "b" has."""
+    """Copy the parts into one folder, so that it has all that cluster "b" has."""
     for part in parts:
         shutil.copytree(part, folder / part.name)
     return folder
 
 
 def at_each_commit(test: Callable[..., None]) -> Callable[..., None]:
-    """Parameters `step` and `before` of a test that ends a job, as `kill` does: one of them in make test."""
+    """Parametrize a test by `step` and `before` of `kill`; all but one case run in `make deep` only."""
     deep = pytest.mark.deep
     before = pytest.mark.parametrize("before", [pytest.param(True, marks=deep), False])
     step = pytest.mark.parametrize("step", [0, pytest.param(1, marks=deep)])
@@ -42,7 +42,7 @@ def at_each_commit(test: Callable[..., None]) -> Callable[..., None]:
 
 
 def kill(session: SparkSession, lake: Path, job: Job, step: int, *, before: bool) -> None:
-    """Ends a job before or after its n-th commit."""
+    """End a job before or after its n-th commit, as if it had been killed."""
     with killed(step, before=before) as made, pytest.raises(Killed):
         job(session, lake)
     assert len(made) == step + (not before)

@@ -22,7 +22,7 @@ def nights(folder: Path) -> list[Path]:
 
 
 def stored(lake: Path) -> list[tuple[int, str | None]]:
-    """Records of each row of `sources`, and the night that has them."""
+    """Return for each row of `sources` its number of records, and the night that stores them."""
     return [
         (row["records"], row["same_as"] and Path(row["same_as"]).parts[-3])
         for row in sorted(rows(lake, "sources"), key=lambda row: (row["path"], row["range_start"]))

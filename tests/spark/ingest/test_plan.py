@@ -75,7 +75,7 @@ def test_files_are_found_in_the_order_of_the_log() -> None:
 
 
 def known(place: IngestFile, data: bytes) -> dict[str, Any]:
-    """The row of `sources` of a file that was read whole."""
+    """Return the row of `sources` of a file that was read whole."""
     cluster, path, member, log_partition = place.identity
     return {
         "cluster": cluster,

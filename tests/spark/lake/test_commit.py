@@ -22,7 +22,7 @@ OTHER = CORPORA / "4.1.2-newgroups" / "segments"
 
 
 class Killed(BaseException):
-    """What nothing catches."""
+    """The end of a process as by a kill: no code catches it."""
 
 
 STEPS = {
@@ -38,7 +38,7 @@ STEPS = {
 
 @contextmanager
 def killed(writer: Writer, step: int, *, before: bool) -> Iterator[list[str]]:
-    """Ends the process, as far as the lake can tell, before or after its n-th change. Gives the changes that were made."""
+    """End a job before or after its n-th change of the lake, as a kill would; yield the list of changes made until then."""
     made: list[str] = []
 
     def stopping(change: Callable[..., Any]) -> Callable[..., Any]:
@@ -60,7 +60,7 @@ def killed(writer: Writer, step: int, *, before: bool) -> Iterator[list[str]]:
 
 
 def is_killed(session: SparkSession | None, lake: Path, writer: Writer, step: int, *, before: bool) -> bool:
-    """Whether an ingest has so many steps, and was killed at this one."""
+    """Kill an ingest at a step, and return whether it has so many steps."""
     with killed(writer, step, before=before) as made:
         try:
             if session:
@@ -104,7 +104,7 @@ def test_spark_killed_at_a_change(
 
 
 def half_done(lake: Path) -> None:
-    """A lake with one run, and a second one of which `log` is committed and nothing else."""
+    """Make a lake with one complete run, and a second one of which only `log` is committed."""
     ingest_here(lake, OTHER)
     with killed(Writer.ARROW, 0, before=False) as made, pytest.raises(Killed):
         ingest_here(lake, SEGMENT)

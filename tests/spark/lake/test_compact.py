@@ -40,7 +40,7 @@ def no_session() -> SparkSession:
 
 
 def parquet(lake: Path) -> set[Path]:
-    """Parquet files of the tables, and what Spark keeps beside them."""
+    """Return the Parquet files of the tables, and the files that Spark keeps beside them."""
     return {path for path in lake.glob("*/*") if path.is_file() and "parquet" in path.name}
 
 

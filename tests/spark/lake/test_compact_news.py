@@ -26,12 +26,12 @@ def events(lake: Path) -> list[FileFacts]:
 
 
 def needed(files: list[FileFacts], **values: Any) -> int:
-    """How many files may have rows with these values."""
+    """Return how many files may have rows with these values, by their statistics."""
     return sum(all(is_within(file, name, value) for name, value in values.items()) for file in files)
 
 
 def night(lake: Path, folder: Path, day: int) -> None:
-    """A day of each cluster: forty groups commit in turn."""
+    """Ingest a day of each cluster, in which forty groups commit in turn."""
     told = (commit(f"g{at % 40:02}", "t", 0, at) for at in range(RECORDS))
     log = in_order(*told, start=RECORDS * day, timestamp=DAY * (1 + day))
     for number in range(CLUSTERS):
@@ -42,7 +42,7 @@ def night(lake: Path, folder: Path, day: int) -> None:
 
 @pytest.fixture
 def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tables of a few kilobytes are as those of gigabytes are: in many files, of which small ones are merged."""
+    """Make limits so small that tables of kilobytes behave as those of gigabytes do: many files, small ones merged."""
     monkeypatch.setattr("spark.lake.compact.FILE_BYTES", 2 << 10)
 
 

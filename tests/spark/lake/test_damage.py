@@ -42,12 +42,12 @@ def lake(sound: Path, tmp_path: Path) -> Path:
 
 
 def commit(table: str, version: int = -1) -> Callable[[Path], Path]:
-    """A commit of a table's log: its last one, or one by its place."""
+    """Return a function that finds a commit of a table's log: the last one, or one by its version."""
     return lambda lake: sorted((lake / table / "_delta_log").glob("*.json"))[version]
 
 
 def data(table: str) -> Callable[[Path], Path]:
-    """A data file that the table's log names."""
+    """Return a function that finds a data file that the table's log names."""
     return lambda lake: min((lake / table).glob("*.parquet"))
 
 
@@ -214,7 +214,7 @@ def test_a_lake_that_is_a_file(tmp_path: Path) -> None:
 
 @contextmanager
 def small_disk(folder: Path, size: int) -> Iterator[Path]:
-    """A file system of its own, with so many bytes; skips where this user may not mount one."""
+    """Mount a file system of `size` bytes, and yield it; skip the test where this user may not."""
     folder.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
     try:
@@ -230,7 +230,7 @@ def small_disk(folder: Path, size: int) -> Iterator[Path]:
 
 
 def fill(disk: Path, left: int) -> Path:
-    """Leaves so many bytes."""
+    """Fill a disk but for `left` bytes, and return the file that does."""
     filler = disk / "filler"
     free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
     with filler.open("wb") as written:

@@ -36,7 +36,7 @@ def no_session() -> NoReturn:
 
 
 def make(path: Path, table: Table, *, is_former: bool) -> None:
-    """A table without rows, as this version makes it, or as one did that called its last column otherwise."""
+    """Make an empty table as this version does, or with another name of the last column, as a former one."""
     schema = table.schema
     if is_former:
         last = len(schema) - 1

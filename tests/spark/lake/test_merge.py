@@ -22,7 +22,7 @@ FEW = 3
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What takes fifty runs takes a few."""
+    """Lower the number of files from which on tables are merged, so that a few runs suffice."""
     monkeypatch.setattr("spark.lake.merge.SMALL_FILES", FEW)
     monkeypatch.setattr("spark.lake.commit.RUNS_BETWEEN", 2)
 
@@ -33,7 +33,7 @@ def dumps(tmp_path: Path) -> dict[str, Path]:
 
 
 def run(lake: Path, dumps: dict[str, Path], clusters: list[str] = CLUSTERS) -> None:
-    """A run of each of two jobs for each cluster."""
+    """Commit a run of each of two jobs for each cluster."""
     for cluster in clusters:
         ingest_here(lake, dumps[cluster], cluster=cluster)
         replay(str(lake), no_session)

@@ -44,7 +44,7 @@ def ask(session: SparkSession, sql: str) -> Row:
 
 @contextmanager
 def after_commits(tables: tuple[str, ...], look: Callable[[], Row]) -> Iterator[list[Row]]:
-    """What a reader sees who looks when a run has committed these tables, and not yet the next."""
+    """Yield what a reader sees when a run has committed each of these tables, but not yet the next."""
     seen: list[Row] = []
     commit = DeltaTable.create_write_transaction
 

@@ -25,7 +25,7 @@ files = st.lists(st.lists(places, min_size=1, max_size=6), min_size=1, max_size=
 
 
 def write(lake: Path, rows: list[Place]) -> NewFile:
-    """A file of `lag` with a row for each."""
+    """Write a file of `lag` with these rows."""
     many = len(rows)
     known = dict(zip(("cluster", "topic", "partition"), zip(*rows, strict=True), strict=True))
     columns = [
@@ -42,7 +42,7 @@ def write(lake: Path, rows: list[Place]) -> NewFile:
 
 
 def facts(file: NewFile, *, are_known: bool) -> FileFacts:
-    """As Delta has them; without statistics where another writer told none."""
+    """Return what Delta knows of a file; without statistics as other writers may leave it."""
     rows = {"path": file.path, "num_records": file.rows}
     if not are_known:
         return rows

@@ -31,7 +31,7 @@ print(places.num_rows, pa.default_memory_pool().max_memory())
 
 
 def write(lake: Path, run: int, rows: Iterable[Row]) -> Path:
-    """A file of `ends`, committed."""
+    """Write and commit a file of `ends`."""
     there = ArrowLake(lake, OF_ENDS)
     there.create()
     with TableWriter(lake, ENDS) as writer:
@@ -76,7 +76,7 @@ def test_files_that_have_none_are_not_opened(tmp_path: Path) -> None:
 
 
 def commits(lake: Path) -> list[NewFile]:
-    """A new file of `offset_history`: places in turn, each commit at another offset."""
+    """Write a file of `offset_history` with commits of partitions in turn, each of another offset."""
     alike = full(
         OFFSET_HISTORY, {"cluster": "c", "log_partition": 0, "group": "g", "is_effective": True, "run": 1}
     )

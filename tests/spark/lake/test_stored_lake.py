@@ -85,14 +85,14 @@ def assert_same(lake: str, other: Path) -> None:
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The lake of one ingest on disk."""
+    """A lake on disk after one ingest."""
     lake = tmp_path_factory.mktemp("lake")
     bring(lake, SEGMENTS)
     return lake
 
 
 def assert_same_answers(lake: str, other: Path) -> None:
-    """Without Spark, of every table and view; but for the folders of the sources."""
+    """Assert that two lakes have the same tables and views without Spark, but for the folders of the sources."""
     stored, here = DuckLake(lake), DuckLake(str(other))
     assert stored.shown == here.shown
     for one in stored.shown:

@@ -120,13 +120,13 @@ def test_a_column_that_a_later_version_adds(former: Path, tmp_path: Path) -> Non
 
 
 def renamed(lake: Path) -> None:
-    """A column of another name."""
+    """Rename a column of a table in the lake."""
     commit = min((lake / "events" / "_delta_log").glob("*.json"))
     commit.write_text(commit.read_text().replace("kept_raw", "raw_kept"))
 
 
 def more(lake: Path) -> None:
-    """A column that no version has."""
+    """Add a column that no version has to a table of the lake."""
     DeltaTable(lake / "events").alter.add_columns([Field("colour", "string")])
 
 

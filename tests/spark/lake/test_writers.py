@@ -32,7 +32,7 @@ TXN, NEW = (CORPORA / corpus / "segments" for corpus in ("3.9.2-txn", "4.1.2-new
 def lake(
     request: pytest.FixtureRequest, session: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """One log, by each writer."""
+    """A lake of one log, made by each of the writers."""
     root = tmp_path_factory.mktemp(request.param)
     assert bring(session, root, TXN, writer=request.param).run == 1
     return root

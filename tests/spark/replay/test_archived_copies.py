@@ -20,7 +20,7 @@ from tests.spark.replay.test_copies import by_evidence, replay_here
 
 
 def archived(log: Sequence[Placed], *, is_bare: bool) -> Iterator[dict[str, Any]]:
-    """The records as a sink keeps them: consumers see no markers, and sinks no producers, unless they copy batches."""
+    """Yield records as a sink archives them: without markers and producers, unless the sink copies batches."""
     for batch in log:
         is_control = bool(batch.attributes & CONTROL)
         of_batch = {

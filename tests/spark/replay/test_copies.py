@@ -40,7 +40,7 @@ def copies_of(corpus: Path) -> list[Path]:
 
 
 def by_evidence(paths: list[Path], cluster: str = "c") -> Rows:
-    """What the command line replays of these copies."""
+    """Return the histories that the command line replays from these copies."""
     return table_rows(cluster, _rows(paths))
 
 
@@ -64,7 +64,7 @@ def _rows(paths: list[Path]) -> Iterator[Any]:
 
 @pytest.fixture(scope="module", params=CORPORA)
 def corpus(request: pytest.FixtureRequest) -> tuple[list[Path], Rows]:
-    """Copies, and their histories."""
+    """The copies of a corpus, and their histories by the command line."""
     copies = copies_of(CORPORA[request.param])
     return copies, by_evidence(copies)
 
@@ -94,7 +94,7 @@ def test_copies_in_any_order_with_kills_between(
 
 
 def _killed_once(random: Random, job: Callable[[], object]) -> None:
-    """A job that was killed around some commit and done again, if it was."""
+    """Run a job and kill it around a random commit, if it has so many."""
     with suppress(Killed), killed(random.randrange(4), before=random.random() < 0.5):
         job()
     job()

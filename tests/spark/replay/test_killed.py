@@ -17,7 +17,7 @@ deep = pytest.mark.deep
 
 @pytest.fixture(scope="module")
 def half_replayed(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A lake with a part of a log told and the rest ingested; and the logs."""
+    """A lake with one part of a log replayed and the rest ingested; and the logs."""
     folder = tmp_path_factory.mktemp("half")
     for share in (0.5, 1):
         if share == 1:

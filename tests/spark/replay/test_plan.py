@@ -17,7 +17,7 @@ from spark.replay.plan import (
 
 
 def row(partition: int, cluster: str = "c", **facts: Any) -> LakeRow:
-    """Of `replays`: a partition of the classic coordinator, told up to 100."""
+    """Return a row of `replays` of a partition of the classic coordinator, replayed up to offset 100."""
     told: dict[str, Any] = {
         "cluster": cluster,
         "log_partition": partition,

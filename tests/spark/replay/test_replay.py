@@ -146,7 +146,7 @@ def test_one_file_more_reads_no_file_of_before(session: SparkSession, tmp_path: 
 
 
 def histories_of(folder: Path, *paths: Path) -> dict[str, Any]:
-    """Of these files and partitions, as one cluster `c`."""
+    """Return the histories of these files and partitions as one cluster `c`, computed without a lake."""
     for path in paths:
         for log in [path] if path.is_file() else path.glob("*.log"):
             (folder / log.parent.name).mkdir(parents=True, exist_ok=True)

@@ -44,7 +44,7 @@ def asked(group: str) -> ReviewAsked:
 
 
 def told(events: Sequence[Event]) -> list[tuple[object, ...]]:
-    """What records say, without their batches, which a lake has as columns."""
+    """Return the contents of events without their batches, which a lake has as columns."""
     return [
         (event_json(each)["key"], event_json(each)["value"], each.record.key, each.record.value)
         for each in events

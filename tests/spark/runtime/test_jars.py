@@ -33,7 +33,7 @@ def fetched(wanted: JarSet) -> list[Path]:
 
 
 def put(repository: Path, artifact: str, requires: str = "", content: bytes | None = None) -> Path:
-    """One artifact, its POM and both checksums."""
+    """Put an artifact into a repository, with its POM and both checksums."""
     folder = repository / "org" / "example" / artifact / "1.0"
     folder.mkdir(parents=True)
     needed = f"<dependency><groupId>org.example</groupId><artifactId>{requires}</artifactId><version>1.0</version></dependency>"

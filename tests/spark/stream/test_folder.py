@@ -30,7 +30,7 @@ Growth = Iterator[None]
 
 
 def growth(folder: Path, seed: int, steps: int) -> Growth:
-    """Pieces of a log, a broker's files in any order, each from its begin; batches are cut anywhere."""
+    """Write pieces of a log step by step: files in any order, each from its begin, batches cut anywhere."""
     rng = random.Random(seed)
     logs = sorted(LOGS.glob("*/*.log"))
     cuts = {log: [0, *sorted(rng.sample(range(log.stat().st_size), 1)), log.stat().st_size] for log in logs}
@@ -78,7 +78,7 @@ def grow_until_done(
 
 
 def content(lake: Path) -> dict[str, list[Row]]:
-    """All that a run derives, and all records, but for what tells runs apart."""
+    """Return all rows that a run derives, and all records, without columns that differ from run to run."""
     found = {name: rows(lake, name) for name in ("log", "events")}
     found |= {name: delta_rows(lake / name).to_pylist() for name in DERIVED}
     return {

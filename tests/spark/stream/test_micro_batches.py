@@ -44,7 +44,7 @@ class ScriptedBatches:
             yield each
 
     def fails(self) -> BaseException | None:
-        """The error of a micro-batch that Spark must not take for done."""
+        """Run a micro-batch that must fail, and return the error that was kept."""
         with pytest.raises(OffsetsToolError, match="not done"):
             self.batches(ROWS, 7)
         return self.batches.kept.error

@@ -110,7 +110,7 @@ class Streaming:
         )
 
     def until_record(self) -> Iterator[dict[str, Any]]:
-        """What the micro-batches did, up to the next with a record."""
+        """Yield what micro-batches did, up to the next one with a record."""
         assert self._process.stdout
         for line in self._process.stdout:
             yield json.loads(line)
@@ -125,7 +125,7 @@ class Streaming:
 
 
 def commit(broker: KRaftBroker, offset: int) -> None:
-    """As a consumer that never joins."""
+    """Commit an offset as a consumer that never joins a group."""
     consumer = KafkaConsumer(
         bootstrap_servers=broker.bootstrap_server, group_id="streamed", enable_auto_commit=False
     )

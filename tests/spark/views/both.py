@@ -23,7 +23,7 @@ UNORDERED = ("lineages",)
 
 
 def comparable_lines(answer: QueryResult, *, is_ordered: bool) -> list[str]:
-    """An answer as comparable lines: of fractions as many digits as do not depend on the order in which they were added up."""
+    """Return an answer as comparable lines, with fractions rounded to digits that do not depend on the order of a sum."""
     lines = [json.dumps(_rounded(row)) for row in answer.rows]
     return [json.dumps(answer.columns), *(lines if is_ordered else sorted(lines))]
 
@@ -47,7 +47,7 @@ def answered(ask_: Any, *arguments: Any, is_ordered: bool) -> list[str] | Offset
 
 
 def agree(session: SparkSession, lake: DuckLake, query: str) -> bool:
-    """Whether both answer a query, which they do alike; False where DuckDB refuses it, or neither has an answer."""
+    """Assert that both answer a query alike, and return True; False where DuckDB refuses it, or neither has an answer."""
     is_ordered = " ORDER BY " in query.rpartition(")")[2]
     ours = answered(lake.ask, query, is_ordered=is_ordered)
     if isinstance(ours, OffsetsToolError) and REFUSED in str(ours):

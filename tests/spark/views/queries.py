@@ -17,7 +17,7 @@ def one_of(*texts: str) -> st.SearchStrategy[str]:
 
 
 class Asked:
-    """Makes expressions over the columns of one table."""
+    """Draws expressions over the columns of one table."""
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
@@ -121,7 +121,7 @@ class Asked:
         )
 
     def any(self) -> st.SearchStrategy[str]:
-        """An expression of a type that has an order."""
+        """Draw an expression of any type that can be sorted."""
         return st.one_of(
             self.column(*ORDERED), self.whole(2), self.text(2), self.condition(), self.fraction(), self.time()
         )
@@ -175,7 +175,7 @@ NOTHING = {
 
 @st.composite
 def queries(draw: Draw, tables: Mapping[str, Columns]) -> str:
-    """A query over one of the tables, whose answer has no order that rows could have otherwise."""
+    """Draw a query over one of the tables, whose answer has one possible order of rows, or none."""
     name = draw(st.sampled_from(sorted(tables)))
     asked = Asked(tables[name])
     shape = draw(st.sampled_from(SHAPES))
@@ -195,7 +195,7 @@ def _shown(expressions: Sequence[str]) -> str:
 
 
 def _ordered(draw: Draw, columns: Sequence[str]) -> str:
-    """By all columns, so that equal places are equal rows."""
+    """Return an ORDER BY over all columns, so that only equal rows can change places."""
     terms = [f"{number}{draw(one_of('', ' DESC', ' NULLS LAST'))}" for number in range(1, len(columns) + 1)]
     return f" ORDER BY {', '.join(terms)}{draw(one_of('', ' LIMIT 5', ' LIMIT 3 OFFSET 2'))}"
 

@@ -32,7 +32,7 @@ POSITION = ("cluster", "group", "topic", "partition")
 
 
 def full(table: Table, given: Row) -> Row:
-    """All columns of a row: what is not given is null, or empty where there are no nulls."""
+    """Return all columns of a row: those not given are null, or empty where the column has no nulls."""
     empty = {
         pa.int64(): 0,
         pa.int32(): 0,
@@ -49,7 +49,7 @@ def full(table: Table, given: Row) -> Row:
 
 
 def _moment(value: object, type_: pa.DataType) -> object:
-    """Milliseconds as the microseconds that a timestamp has; -1 is none."""
+    """Return milliseconds as the microseconds of a timestamp column; -1 becomes null."""
     is_number = pa.types.is_timestamp(type_) and isinstance(value, int)
     return (None if value == NO_TIME else 1000 * value) if is_number else value
 
@@ -72,7 +72,7 @@ def _milliseconds(hours: float) -> int:
 
 
 def _lag(random: Random) -> Iterator[Row]:
-    """At random moments, of which one is no time; a partition of a group at most once at each."""
+    """Yield rows of `lag` at random moments, one of them without a time; a group's partition occurs once at each."""
     for number in range(400):
         lag = random.choice([None, *range(50)])
         yield {
@@ -129,7 +129,7 @@ def _expiry(random: Random) -> Iterator[Row]:
 
 
 def _finding(random: Random) -> Iterator[Row]:
-    """No two of one place; some without a time, some that last, some about no group or topic."""
+    """Yield findings of different log offsets: some without a time, some with a span, some about no group or topic."""
     for number in range(120):
         began = random.choice([NO_TIME, _milliseconds(random.randrange(40))])
         ended = NO_TIME if began == NO_TIME else began + random.choice([0, HOUR])
@@ -156,7 +156,7 @@ HELD = {tuple(row[name] for name in POSITION) for row in LAGS if row["group"] !=
 
 
 def made_up_lake(lake: Path) -> None:
-    """All that the views read; a second job has begun and did not come to its end."""
+    """Write all tables that the views read, with a second job that did not finish."""
     commit(lake, INGEST, 1, (SOURCES, [{"run": 1}]))
     held = [
         dict(zip(POSITION, position, strict=True)) | {"is_effective": True, "run": 1} for position in HELD

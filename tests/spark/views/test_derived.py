@@ -250,7 +250,7 @@ def test_every_column_has_its_sentence(asked: SparkSession) -> None:
 
 
 def listed(cluster: str) -> list[Finding]:
-    """The findings of a cluster in the order of the command."""
+    """Return the findings of a cluster in the order of `offsets-tool findings`."""
     rows = [full(FINDINGS, row) for row in FOUND if row["cluster"] == cluster]
     micro = [row | {name: row[name] and row[name] // 1000 for name in ("from_at", "to_at")} for row in rows]
     return worst_first(Finding(**{name: row[name] for name in Finding._fields}) for row in micro)

@@ -83,7 +83,7 @@ def asked(session: SparkSession, lake: Path) -> SparkSession:
 def rows_of_command(
     command: str, *options: str, clusters: Iterable[str] = tuple(EVIDENCE)
 ) -> list[tuple[str, Row]]:
-    """What `offsets-tool` says of each cluster's files."""
+    """Return the rows that a command of `offsets-tool` shows of each cluster's files."""
     found = []
     for cluster in clusters:
         done = CliRunner().invoke(tool, [command, str(EVIDENCE[cluster]), "--format", "jsonl", *options])
@@ -98,7 +98,7 @@ def answer(view: DataFrame, columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
 
 
 def _plain(value: Any) -> Any:
-    """What a member has is no sequence."""
+    """Return a value in comparable form: lists, whose order does not count, sorted."""
     return sorted(value) if isinstance(value, list) else value
 
 
@@ -158,7 +158,7 @@ def test_current_members(asked: SparkSession) -> None:
 
 
 def _is_new_commit(row: Row) -> bool:
-    """A commit that became effective, and not one that its group brought back."""
+    """Return whether a row is a commit that became effective, and not one that came back with its group."""
     return bool((row["after"] or {}).get("is_effective")) and row["what"] != "back with its group"
 
 

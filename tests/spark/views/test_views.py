@@ -61,7 +61,7 @@ def events(lake: Path) -> list[Row]:
 
 
 def once(lake: Path, table: str) -> list[Row]:
-    """Each place of the log once, of copies the one that was read last, in the order of the log."""
+    """Return the rows of a table in the order of the log, each log offset once: of copies the one that was read last."""
     newest: dict[Any, Row] = {}
     for row in sorted(rows(lake, table), key=lambda row: (row["run"], row["source"])):
         newest[row["cluster"], row["log_partition"], row["log_offset"]] = row
@@ -74,7 +74,7 @@ def answer(asked: SparkSession, sql: str) -> list[Row]:
 
 
 def outcomes(events: Iterable[Row]) -> dict[Any, str | None]:
-    """By the place of a transaction's record, its next marker."""
+    """Return the next marker of each transactional record, by log partition and offset."""
     found: dict[Any, str | None] = {}
     opened: dict[Any, list[Any]] = defaultdict(list)
     for row in events:
@@ -340,7 +340,7 @@ def camel(name: str) -> str:
 
 
 def snake(value: Any, shape: Shape) -> Any:
-    """Kafka's JSON under the columns' names, without nulls, which Spark's JSON does not write."""
+    """Return Kafka's JSON with the names of our columns and without nulls, as Spark writes JSON."""
     if value is None or value == () or (shape.primitive and shape.primitive is not Primitive.BYTES):
         return value
     if shape.primitive:
