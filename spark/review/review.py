@@ -35,7 +35,10 @@ from spark.review.ranking import RankedGroups, groups_of, ranked_groups
 from spark.review.rows import ClusterTables, GroupHome, files_of, partitions_of
 from spark.review.way_back import lake_way_back
 
-_LACKS: Final = "It is made from the tables of a lake: brokers' own logs, lag and the bytes of groups need the log itself."
+_LACKS: Final = (
+    "It is made from the tables of a lake: brokers' own logs, lag and the bytes of groups need the log itself, for which "
+    "LOG... stands in commands."
+)
 _TIES: Final = (
     "Of groups whose findings are equally grave, the report of a log tells that first which has most bytes; here it is that which "
     "rebalanced most often, then the order of names, and so the way back that is proposed may be another group's."

@@ -84,9 +84,16 @@ class ClusterTables(NamedTuple):
         return several[0] if len(several) > 1 else None
 
     def findings(self) -> list[Finding]:
-        """Return all findings of the cluster, the worst first: also those about no group."""
-        found = scan(self.root, FINDINGS, Finding._fields, [self.name])
+        """Return the findings of the wanted groups, and all about no group, the worst first."""
+        found = map(self._wanted, scan(self.root, FINDINGS, Finding._fields, [self.name]))
         return worst_first(Finding._make(each) for rows in found for each in _tuples(rows))
+
+    def _wanted(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows that are about no group or a wanted one."""
+        groups = rows.column("group").cast(pa.string())
+        names = (name for name in pc.unique(groups).to_pylist() if name is not None)
+        wanted = [name for name in names if self.asked.wanted.has_group(from_shown(name))]
+        return rows.filter(pc.or_(pc.is_null(groups), pc.is_in(groups, pa.array(wanted, pa.string()))))
 
     def rebalances(self, groups: Collection[str]) -> list[RebalanceRow]:
         """Return the rebalances of some groups, in the order of the log."""
