@@ -1,6 +1,6 @@
-"""What was assigned held against what the assignor would give: computed again where that is fixed, else by what it guarantees.
+"""Audits of assignments: compared with a computed one where the assignor's answer is fixed, else checked by its guarantees.
 
-Says which of the two it used. Knows Kafka's own assignors; clients in other languages have others under the same names.
+An audit says which of the two it used. Only Kafka's own assignors are known; other clients have others under the same names.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ class AuditBasis(StrEnum):
 
 
 class Audit(NamedTuple):
-    """An agreement, what it rests on (None where there is none), and why in words that stand alone."""
+    """Whether an assignment agrees with its assignor, the basis of that (None if undecided), and the reason in words."""
 
     agreement: Agreement
     basis: AuditBasis | None
@@ -161,7 +161,7 @@ def _cooperative(given: Subscriptions, assigned: Assignment) -> Audit:
 def _recomputed(
     given: Subscriptions, assigned: Assignment, completed: "Callable[..., Assignment | None]"
 ) -> Audit | None:
-    """Return EQUAL where the assignment follows from what members keep of what they owned; None where that does not tell."""
+    """Return EQUAL if the computed assignment equals this one, given what members keep of what they owned; else None."""
     if not given.are_equal or not given.members:
         return None
     for claims_of in (claims_by_partition, claims_by_generation):

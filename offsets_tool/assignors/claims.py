@@ -1,4 +1,4 @@
-"""What members may keep by a sticky assignor: the partitions that they owned, where no other member has a better claim.
+"""The claims of members to partitions: those that they owned, where no other member has a better claim by a sticky assignor.
 
 Source: AbstractStickyAssignor.allSubscriptionsEqual. Up to 3.4 only members of the newest generation kept anything; from 3.5 on
 (KAFKA-14639) each partition goes to the newest generation that claims it. What two members of one generation claim, nobody keeps.

@@ -1,4 +1,4 @@
-"""The assignors whose answer is fixed by what they are given: range and roundrobin.
+"""The assignors whose assignment depends only on the subscriptions: range and roundrobin.
 
 `range` is RangeAssignor of clients up to 4.x as long as no racks count, and RangeAssignor of brokers from 3.9 on. `roundrobin` is
 RoundRobinAssignor. Both forget who owned what.

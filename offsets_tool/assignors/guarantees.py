@@ -1,6 +1,6 @@
-"""What an assignor guarantees of every assignment, whatever it chose where several would do: complete, even, no needless moves.
+"""The guarantees of assignors, which hold for every assignment that they may choose: complete, even, no needless moves.
 
-Each function returns the first thing that breaks the guarantee, as words that follow "but", or None.
+Each function returns the first violation of its guarantee, as words that follow "but", or None.
 """
 
 from collections import defaultdict
@@ -16,7 +16,7 @@ _NOTHING_BESIDES: Final[Assignment] = MappingProxyType({})
 def misplaced(
     given: Subscriptions, assigned: Assignment, besides: Assignment = _NOTHING_BESIDES
 ) -> str | None:
-    """Return what is assigned to nobody of the group, to a member that does not ask for it, or twice.
+    """Return, in words, a partition that is assigned to no member of the group, to one that does not ask for it, or twice.
 
     `besides` are partitions that members may get without asking.
     """
@@ -34,7 +34,7 @@ def misplaced(
 
 
 def unassigned(given: Subscriptions, assigned: Assignment) -> list[Partition]:
-    """Return the partitions of topics that members ask for which nobody got."""
+    """Return the partitions that no member got, though some member asks for their topic."""
     taken = {partition for partitions in assigned.values() for partition in partitions}
     return [partition for partition in given.partitions if partition not in taken]
 

@@ -1,7 +1,7 @@
-"""The assignors sticky and cooperative-sticky where all members ask for the same topics, as releases from 3.0 on compute it.
+"""The assignors sticky and cooperative-sticky where all members ask for the same topics, as releases from 3.0 on compute them.
 
-Which of several members with a claim to one partition more keeps it depends on the order of Java's hash tables: that choice is
-taken from the assignment that is looked at, and all else follows. Source: AbstractStickyAssignor (constrained assignment).
+Which of several members keeps one partition more than the others depends on the order of Java's hash tables: that choice is read
+from the recorded assignment, and everything else follows from it. Source: AbstractStickyAssignor (constrained assignment).
 """
 
 from collections import deque
@@ -23,9 +23,9 @@ class _Quota(NamedTuple):
 
 
 def complete(given: Subscriptions, claims: Claims, assigned: Assignment) -> Assignment | None:
-    """Return the assignment of `sticky` in which members keep what they keep in `assigned`; None where it would keep other numbers.
+    """Return the assignment of `sticky` in which members keep what they keep in `assigned`.
 
-    ValueError without members.
+    None where `sticky` would let members keep other numbers of partitions; ValueError without members.
     """
     if not given.members:
         raise ValueError("an assignment needs members")
@@ -35,7 +35,7 @@ def complete(given: Subscriptions, claims: Claims, assigned: Assignment) -> Assi
 
 
 def complete_cooperative(given: Subscriptions, claims: Claims, assigned: Assignment) -> Assignment | None:
-    """Return the assignment of `cooperative-sticky`, as `complete` does that of `sticky`, less what others hold."""
+    """Return the assignment of `cooperative-sticky`, as `complete` does for `sticky`, without partitions that others still own."""
     filled = complete(given, claims, assigned)
     if filled is None:
         return None
@@ -65,7 +65,7 @@ def _keeps_enough(kept: Mapping[str, frozenset[Partition]], claims: Claims, quot
 def _filled(
     given: Subscriptions, kept: Mapping[str, frozenset[Partition]], claims: Claims, quota: _Quota
 ) -> Assignment:
-    """Return the assignment with what nobody keeps: it goes in turn to members that have too few, then one each to the others."""
+    """Return the assignment completed by partitions that no member keeps: first to members below the quota, then one to others."""
     filled = {member_id: set(own) for member_id, own in kept.items()}
     taken = {partition for own in kept.values() for partition in own}
     in_order = sorted(kept, key=java_order)

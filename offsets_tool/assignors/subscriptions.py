@@ -1,4 +1,4 @@
-"""What an assignor is given and what it returns: members with the topics that they ask for, and partitions by member id.
+"""The input and output of an assignor: members with the topics that they ask for, and partitions by member id.
 
 Members are ordered as Kafka orders them: static ones by instance id, then the others by member id, both as Java compares strings.
 """
@@ -67,5 +67,5 @@ def _member_order(member: Subscriber) -> tuple[bool, bytes]:
 
 
 def sizes(assigned: Assignment) -> Counter[str]:
-    """Return how many partitions each member has; none for a member that is not there."""
+    """Return how many partitions each member has; 0 for a member without an entry in `assigned`."""
     return Counter({member_id: len(partitions) for member_id, partitions in assigned.items()})

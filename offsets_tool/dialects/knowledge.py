@@ -1,4 +1,4 @@
-"""What each release's readers know of the records: types, layouts, value versions, fields and tags.
+"""The record types, layouts, value versions, fields and tags that the readers of each release know.
 
 `read_key` and `read_value` read a message as the generated classes of that release do: a tag that it does not know yet is skipped,
 bytes after the last field are ignored. Knows nothing about what is printed.

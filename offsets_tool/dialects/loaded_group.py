@@ -23,7 +23,7 @@ _READS_SUBSCRIPTIONS: Final = (2, 4)
 
 
 class LoadedMember(NamedTuple):
-    """A member; `instance_id` is Scala's Option as it prints, `protocol` is `null` where there is none."""
+    """A member as Kafka's MemberMetadata prints it; `instance_id` is a printed Option of Scala, `protocol` may be `null`."""
 
     member_id: str
     instance_id: str
@@ -37,7 +37,7 @@ class LoadedMember(NamedTuple):
 
 
 class LoadedGroup(NamedTuple):
-    """A group; `members` as the record lists them, a member that stands there twice too."""
+    """A group as Kafka's GroupMetadata prints it; `members` are as the record lists them, even one that is listed twice."""
 
     group_id: str
     generation: int

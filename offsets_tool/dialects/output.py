@@ -1,4 +1,4 @@
-"""What a formatter or a decoder gives for one record, and the seam between the command line and the dialects."""
+"""The output of a formatter or decoder for one record, and the interface between the command line and the dialects."""
 
 from typing import NamedTuple, Protocol
 

@@ -1,8 +1,8 @@
-"""What Kafka's exceptions say of bytes that do not decode: the same refusals in the words of each release.
+"""The messages of Kafka's exceptions for bytes that do not decode, in the words of each release.
 
 Up to 2.7 the tools read with hand-written schemas (org.apache.kafka.common.protocol.types), from 2.8 on with generated classes,
-whose checks of sizes came with a patch (CVE-2022-34917): what the unpatched ones say of a size beyond the bytes (they allocate, and
-read on until something fails) is given as an underflow here. Knows nothing about records.
+whose checks of sizes came with a patch (CVE-2022-34917). Unpatched ones allocate for a size beyond the bytes, and read on until
+something fails: here that is an underflow. Knows nothing about records.
 """
 
 from typing import Final

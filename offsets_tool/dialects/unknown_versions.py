@@ -1,7 +1,7 @@
-"""What Kafka's generated classes make of a version that they do not know, where nobody checks it before (3.8, 3.9, members' blobs).
+"""Reads messages of unknown versions as Kafka's generated classes do where no caller checks it (3.8, 3.9, members' blobs).
 
-They compare versions field by field: beyond the newest reads as the newest, below the first as the first. Only structures
-inside a message check for themselves, and not those that a declaration shares between fields (`commonStructs`).
+They compare versions field by field: a version beyond the newest reads as the newest, one below the first as the first. Only
+structures inside a message check the version, and not those that a declaration shares between fields (`commonStructs`).
 """
 
 from typing import Final

@@ -1,6 +1,6 @@
 """Kafka's releases as numbers that compare, and tables that are keyed by them.
 
-A release given as `X.Y` means its last patch. A table is a tuple of (first release, what holds from there on), oldest first;
+A release given as `X.Y` means its last patch. A table is a tuple of (first release, value from that release on), oldest first;
 `newest` finds the entry that holds for a release. Knows nothing about what the releases print.
 """
 

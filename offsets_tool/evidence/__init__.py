@@ -1,4 +1,4 @@
-"""What a command or a notebook opens: sources, what of them is asked for, the replay of them, and where data partitions end.
+"""Opens the sources of a command or notebook, filters and replays them, and finds the ends of data partitions.
 
-Gives events, states and rows, and sentences for people as values or to a listener. Parses no options and prints nothing.
+It returns events, states and rows, and passes sentences for people to a listener. Parses no options and prints nothing.
 """

@@ -1,7 +1,7 @@
 """Notes what the text of a moment was taken for, where that is not plain: the place 12:31 looks like a time of day too.
 
-It is refused where the evidence has no such place. Reads the partition's records only until one stands as far: no place that looks
-like a time is beyond offset 59. Which texts look so is known by moment_texts.
+A place that looks like a time is refused where the evidence has no such place. It reads the partition only up to the first record
+that is as far: no place that looks like a time is beyond offset 59. moment_texts knows which texts look like a time.
 """
 
 from collections.abc import Iterator
@@ -67,7 +67,7 @@ def _lacking(place: Position, sources: list[Source]) -> str | None:
 
 
 def _end(place: Position, sources: list[Source]) -> int | None:
-    """Return the offset after the last record of the place's partition, or any from the place on; None without such a partition."""
+    """Return the offset after the last record of the place's partition, or any beyond the place; None without the partition."""
     end = None
     for source in sources:
         if source.log_partition not in (None, place.log_partition):

@@ -1,6 +1,6 @@
-"""Every distinct record of all copies, also those of branches that were left, and how the copies differ; nothing is replayed.
+"""Yields every distinct record of all copies, those of abandoned branches too, and counts how the copies differ.
 
-Files that Kafka has set aside (.deleted, .swap ...) are read as parts of their copy: they often hold what it lost since.
+It replays nothing. Set-aside files (.deleted, .swap ...) are read as parts of their copy: they often have what it has lost since.
 """
 
 from collections.abc import Iterable, Iterator
@@ -119,7 +119,7 @@ class Copies:
 
 
 def _contradict(one: Distinct[Event], other: Distinct[Event]) -> bool:
-    """Return whether two records of one leader epoch stand at one offset; where a misplaced one belongs nobody knows."""
+    """Return whether two records at one offset have one leader epoch, which cannot be; a misplaced record contradicts none."""
     same = (one.epoch, one.record.log_offset) == (other.epoch, other.record.log_offset)
     return same and one.record.misplaced is other.record.misplaced is None
 

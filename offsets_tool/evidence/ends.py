@@ -1,4 +1,4 @@
-"""Where the end offsets of data partitions come from: files of them, data topics' directories, commits of all groups.
+"""Finds the end offsets of data partitions in files of offsets, in data topics' directories, and in commits of all groups.
 
 Files are read at once, directories only for partitions that are asked for.
 """
@@ -38,9 +38,9 @@ class KnownEnds:
     ) -> None:
         """Read the end offsets in `files`, and where logs start in `log_starts`; find data topics' directories below `paths`.
 
-        `samples` are such as somebody has read already. `files_at` is when files were made that do not say it, in epoch
-        milliseconds; by default when they were written.
-        `is_last_stable` takes ends as consumers with isolation.level=read_committed see them. `note` is told what was found odd.
+        `samples` are samples that the caller has read already. `files_at` is when files were made that do not say it, in epoch
+        milliseconds; by default when they were written. `is_last_stable` takes ends as consumers with
+        isolation.level=read_committed see them. `note` is called with a sentence for whatever is odd.
         """
         self.is_last_stable = is_last_stable
         self._note = note
@@ -68,7 +68,7 @@ class KnownEnds:
         return partition in self._sampled or partition in self._logs
 
     def find(self, snapshot: Snapshot, partitions: Iterable[TopicPartition]) -> None:
-        """Read what the logs of these partitions tell, and set `at`: the time of the moment, else the newest of all."""
+        """Read the ends of these partitions from their logs, and set `at`: the time of the moment, else the newest of all."""
         newest = snapshot.newest_timestamp or 0
         asked = snapshot.as_of.time
         reaches = asked is not None and any(p.cut.end is not None for p in snapshot)
@@ -118,11 +118,11 @@ class KnownEnds:
         return bool(self._logs.get(partition))
 
     def samples(self, partition: TopicPartition) -> list[EndSample]:
-        """Return what files and directories tell of the end of a partition; after `find`."""
+        """Return the samples of a partition's end from files and directories; call `find` first."""
         return [*self._sampled.get(partition, ()), *self._samples.get(partition, ())]
 
     def written(self, partition: TopicPartition, offset: int) -> Written | None:
-        """Return when a record was written, by the log of its partition that reaches farthest; None where none tells."""
+        """Return when the record at an offset was written, from the longest log of its partition; None if no log says it."""
         log = max(self._logs.get(partition, ()), key=lambda log: log.end_offset, default=None)
         if log is None:
             return None

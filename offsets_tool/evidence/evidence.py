@@ -91,7 +91,7 @@ class Evidence:
         has_hashes: bool = True,
         copies_asked: CopiesAsked = COPIES_ASKED,
     ) -> None:
-        """Hold what is read; `paths` are those that the sources were found below; without `has_hashes` no SHA-256 is computed.
+        """Hold `sources`, which were found below `paths`; without `has_hashes` no SHA-256 of files is computed.
 
         `copies_asked` is what a replay asks of several copies of a partition.
         """
@@ -138,7 +138,7 @@ class Evidence:
         self._listener.note(text)
 
     def note_once(self, text: str) -> None:
-        """Give the listener a note, unless it had the same one before, as many files may give rise to it."""
+        """Give the listener a note, unless it had an equal one before: many files may cause one note."""
         if text not in self.notes:
             self.note(text)
 

@@ -1,6 +1,6 @@
-"""When the offsets of an evidence expire, and why those that are gone went, at the moment of a replay.
+"""When the live offsets of an evidence expire, and why others were removed, at the moment of a replay.
 
-Rules, policies and causes are in offsets_tool.expiry; here the evidence is replayed for them, and what had to be supposed is noted.
+Rules, policies and causes are in offsets_tool.expiry; this module replays the evidence for them, and notes what it supposed.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from offsets_tool.wire.json import Release
 
 
 class PolicyOverrides(NamedTuple):
-    """What a person says about the brokers. What is not given is what the log proves or supports, else Kafka's default."""
+    """Settings of the brokers as the user gives them; others are what the log proves or supports, else Kafka's defaults."""
 
     release: Release | None = None
     retentions: Sequence[int] = ()
@@ -42,9 +42,10 @@ class PolicyOverrides(NamedTuple):
 def policy_of(
     kafka_version: str | None = None, retention: str | Sequence[str] = (), check_interval: str | None = None
 ) -> PolicyOverrides:
-    """Return what is known of the brokers: their release ("3.9"), retention ("7d", or several to compare), check interval ("10m").
+    """Return settings of the brokers from texts: release ("3.9"), retention ("7d", or several to compare), check interval ("10m").
 
-    What is not given is told by the log, else Kafka's default. UsageError for an unknown release or an unreadable span.
+    A setting that is not given is what the log proves or supports, else Kafka's default. UsageError for an unknown release or an
+    unreadable span.
 
     >>> policy_of("3.9", "7d")
     PolicyOverrides(release=(3, 9), retentions=(604800000,), check_interval_ms=None)
@@ -115,7 +116,7 @@ def _removals(replay: EvidenceReplay, cluster_facts: ClusterFacts) -> list[Parti
 def _searched(
     basis: Basis, removals: list[PartitionRemovals], snapshot: Snapshot, given: PolicyOverrides
 ) -> Basis:
-    """Return the basis with what removals speak for, where that was not given."""
+    """Return the basis with the retention and check interval that removals prove, unless the user gave them."""
 
     def left() -> Ages:
         return live_ages(removals, snapshot.newest_timestamp, basis.policy)

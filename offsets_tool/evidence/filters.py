@@ -1,6 +1,6 @@
-"""Which events are asked for, as one typed value: names, kinds, and a range of times or places.
+"""Filters of events as one typed value: names, kinds, and a range of times or places in the log.
 
-What the text of a time or place means is known by moment_texts.
+moment_texts knows what the text of a time or place means.
 """
 
 import re
@@ -66,7 +66,7 @@ class Filters:
         return Range((self.since.time, self.until.time), (max(since, default=None), min(until, default=None)))
 
     def about(self, event: Event) -> bool:
-        """Return whether an event passes the filters of names and record types; its place and time are not looked at."""
+        """Return whether an event passes the filters of names and record types, whatever its place and time."""
         data = event.key.data if event.key else None
         if self.groups and event.group not in self.groups:
             return False

@@ -40,9 +40,9 @@ _SEEN: Final = frozenset({LagMethod.SAMPLED, LagMethod.INDEX, LagMethod.INTERPOL
 
 
 def replay_for_lag(replay: EvidenceReplay, ends: KnownEnds, wanted: Wanted) -> Snapshot:
-    """Run the replay, and learn from commits what they tell of ends; return the moment.
+    """Run the replay, add what commits imply of ends to `ends`, and return the snapshot.
 
-    All commits of the log where nothing else tells of an end, else those that stand at the moment.
+    These are all commits of the log where nothing else tells of an end, else the commits that are live at the moment.
     """
 
     if replay.rows_pay:
@@ -62,7 +62,7 @@ def replay_for_lag(replay: EvidenceReplay, ends: KnownEnds, wanted: Wanted) -> S
 
 
 def _replay_rows(replay: EvidenceReplay, ends: KnownEnds, wanted: Wanted) -> Snapshot:
-    """Run the replay by rows, and learn from them what they tell of ends; from changes where rows do not say enough."""
+    """Run the replay by rows, and take the ends that commits imply from rows; from changes where rows do not say enough."""
     from offsets_tool.columns.lag.log_commits import LogCommits  # noqa: PLC0415 - with Arrow, where it pays
 
     log_commits, unsaid = LogCommits(), set[int | None]()
@@ -119,7 +119,7 @@ def _lags(rows: list[Row], ends: KnownEnds) -> Iterator[Row]:
 
 
 def add_lag(snapshot: Snapshot, ends: KnownEnds, rows: list[Row]) -> None:
-    """Fill in `log_end_offset` and `lag` of described offsets where the end is known, and not only bounds of it."""
+    """Fill in `log_end_offset` and `lag` of described offsets whose partition's end is known, not only bounded."""
     if not ends.has_any:
         return
     find_ends(snapshot, ends, rows)
@@ -131,7 +131,7 @@ def add_lag(snapshot: Snapshot, ends: KnownEnds, rows: list[Row]) -> None:
 
 
 def find_ends(snapshot: Snapshot, ends: KnownEnds, rows: list[Row]) -> None:
-    """Read what tells of the ends of the rows' partitions at the moment."""
+    """Make `ends` read the ends of the partitions in the rows, at the moment of the snapshot."""
     # Of several log partitions together, in the order of time: apart from what one partition's log says.
     committed = [row for row in described_offsets(snapshot, Wanted()) if row["committed_offset"] is not None]
     for row in sorted(committed, key=itemgetter("commit_timestamp")):

@@ -1,7 +1,7 @@
-"""Which evidence is read through the fast lane: where it can be had and pays. What comes of it is the same, only sooner.
+"""Reads evidence through the fast lane where the lane is installed and pays; its results equal those of the reference reader.
 
-One lane gives text that is ready to be printed, one surveys, one replays rows. Nobody can watch the events of a replay of rows:
-what shows a state or lag takes that lane, and so does what tells removals; what tells a history replays events made of rows.
+One lane yields text that is ready to be printed, one surveys, one replays rows. A replay of rows has no events to watch: commands
+that show a state, lag or removals use it; those that show a history replay events made of rows.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -50,8 +50,8 @@ class TextLane:
         """Yield text, which the next piece overwrites, and items that the caller decodes and prints.
 
         Text is what the filters let through; items are not filtered. A single record of a segment stands among text that was
-        printed before it: its batch's line is. `passed` is told the offsets of all records that were printed so, or are to
-        be, as first and last of some that follow each other.
+        printed before it: its batch's line is. `passed` is called with the first and the last offset of records that
+        follow each other and were printed so, or are to be.
         """
         if self._text is None or source.segment is None:
             return self._evidence.items(source, verify=verify)
@@ -81,7 +81,7 @@ class SurveyLane:
         self._surveyor: Surveyor | None = None
 
     def survey(self, source: Source) -> "Survey":
-        """Read a source to its end, counted, and return what was found in it."""
+        """Read a source to its end, count it in its ledger, and return its survey."""
         from offsets_tool.survey import Survey  # noqa: PLC0415 - for one command only
 
         survey = Survey()
@@ -124,8 +124,8 @@ class RowLane:
     ) -> None:
         """Prepare to read the evidence; `is_counted` False keeps its records out of the ledgers, which have them already.
 
-        `watch_of` gives whoever watches a partition's rows that count; asked anew, and the one before forgotten, when it is
-        replayed again.
+        `watch_of` returns the function that is called with a partition's rows up to the moment; it is called once more when the
+        partition is replayed again.
         """
         from offsets_tool.columns.reading import RowReader  # noqa: PLC0415 - with Arrow, where it pays
 
@@ -135,7 +135,7 @@ class RowLane:
         self._reader = RowReader()
 
     def again(self) -> "RowLane":
-        """Return a lane for the same sources once more."""
+        """Return a lane to replay the same sources once more, without counting them in the ledgers."""
         return RowLane(self._evidence, is_counted=False, watch_of=self._watch_of)
 
     def rows(self, source: Source) -> "Iterator[RowsRead]":

@@ -18,7 +18,7 @@ _LIKE: Final = 0.6
 
 
 def nearest(text: str, names: Collection[str], count: int = 3) -> list[str]:
-    """Return the names that look most like the text, best first; a pattern is taken without its signs. Empty if none does."""
+    """Return the names most similar to the text, best first, none if none is similar; of a pattern, the signs are ignored."""
     asked = _plain("".join(c for c in text if c not in "*?[]"))
     if not asked:
         return []

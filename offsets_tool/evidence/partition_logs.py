@@ -1,7 +1,7 @@
-"""One log of each partition and copy, made of the sources of the evidence: segments by base offset, archives whose rows lie anyhow.
+"""Makes one log for each partition and copy of the evidence's sources: segments by base offset, archives by sorting their rows.
 
-Several segments of a copy follow each other. Records that cannot stand where they say are left out, and so are those of a segment
-that go back behind what the others of its copy have. What several copies make together is known to joined_log.
+The segments of a copy follow each other. Misplaced records are left out, and so are records of a segment whose offsets an earlier
+segment of its copy has. joined_log joins several copies.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ _WHICH: Final = "give one of them, or each with its __consumer_offsets-N directo
 
 
 def uncounted(source: Source) -> Iterator[Event]:
-    """Yield the events of a source without counting them: its ledger has them already, or nobody asks for one."""
+    """Yield the events of a source without counting them in a ledger: it has them already, or there is none."""
     for item in source.read(source.ledger(), True):
         yield from map(decode, records_of(item))
 
@@ -69,7 +69,7 @@ class BackwardRecords:
     """The files that they are in."""
 
     def add(self, source: str, log_offset: int, before: str, records: int = 1) -> None:
-        """Count more records, the first of them at this offset, which `before` has too or has gone beyond."""
+        """Count records that go back, the first of them at `log_offset`; `before` names the run that has reached farther."""
         self.records += records
         self.sources.add(source)
         self.first = self.first or f"offset {log_offset} in {source} is not above what {before} has"

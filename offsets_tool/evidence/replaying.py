@@ -1,6 +1,6 @@
-"""Evidence replayed to a moment: every partition's events in order, and what is to be said about the snapshot that this gives.
+"""Replays evidence to a moment: every partition's events in order, with notes on the snapshot.
 
-Reads what Kafka would read: files that it has set aside are left out. partition_logs knows which sources make one log.
+It reads what Kafka would read: set-aside files are left out. partition_logs knows which sources make one log.
 """
 
 import os
@@ -73,7 +73,7 @@ def snapshot_of(
 
 
 def moment_asked(evidence: Evidence, as_of: str | AsOf, clock: Clock) -> AsOf:
-    """Return the moment that a text means, and note how it was understood; an AsOf as it is. UsageError as `snapshot_of`."""
+    """Return the moment that a text means, an AsOf unchanged, and note how it was understood. UsageError as `snapshot_of`."""
     if not isinstance(as_of, str):
         return as_of
     bound = parse_bound((as_of,), "as_of", clock, takes_epochs=True)
@@ -82,14 +82,14 @@ def moment_asked(evidence: Evidence, as_of: str | AsOf, clock: Clock) -> AsOf:
 
 
 class RowsAgain(NamedTuple):
-    """The rows of a partition, and a coordinator that starts anew, by the rules that were found to hold."""
+    """What replays a partition again by rows: its rows, and an empty coordinator with the rules that were found to hold."""
 
     coordinator: Coordinator
     reads: "Iterator[RowsRead]"
 
 
 class EvidenceReplay:
-    """One replay of the evidence: after `run`, the Snapshot says what was. Closes the sources at the end of a `with` block."""
+    """One replay of the evidence: `run` fills `snapshot`. Closes the sources at the end of a `with` block."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class EvidenceReplay:
         rules: Rules | None = None,
         topic_ids: Mapping[str, str] | None = None,
     ) -> None:
-        """`rules` None: those that the log proves. `topic_ids` are names by id that no record says.
+        """Prepare a replay up to `as_of`, by the `rules` that the log proves unless given; `topic_ids` are names by topic id.
 
         UsageError where Kafka has set aside everything that is here.
         """
@@ -116,7 +116,7 @@ class EvidenceReplay:
         _leave_out_set_aside(evidence)
 
     def again(self, as_of: AsOf = END) -> "EvidenceReplay":
-        """Return another replay of the same sources, to the end or another moment; its evidence tells nobody what it notes."""
+        """Return another replay of the same sources, to the end or another moment; its notes go to no listener."""
         evidence = self.evidence
         beside = Evidence(
             evidence.sources, paths=evidence.paths, has_hashes=False, copies_asked=evidence.copies_asked
@@ -135,7 +135,7 @@ class EvidenceReplay:
         watch_of: WatchOf | None = None,
         watch_rows_of: "WatchRowsOf | None" = None,
     ) -> Snapshot:
-        """Replay everything, where needed a second time, note what is to be known about the moment, and return it.
+        """Replay everything, where needed a second time, note what to know about the snapshot, and return it.
 
         Without `watch_of` it is replayed by rows where that pays, and `watch_rows_of` watches them. UsageError where copies are of
         two clusters, or do not say of which partition they are.
@@ -173,7 +173,7 @@ class EvidenceReplay:
                 replay_log((self.snapshot,), logs[number], watch_of, by_rows)
 
     def noted(self, option: str = "--as-of") -> Snapshot:
-        """Note what is to be known about the moment, which `option` named, once all is replayed; return it."""
+        """Note what to know about the snapshot, whose moment `option` named, after everything is replayed; return it."""
         evidence, snapshot = self.evidence, self.snapshot
         evidence.all_is_read()
         for damaged in {ledger.log_partition for ledger in evidence.ledgers if ledger.lacks_records}:
@@ -273,7 +273,8 @@ def _changes(coordinator: Coordinator, events: Iterable[Event]) -> Iterator[tupl
 
 
 def _below(end: int, events: Iterable[Event]) -> Iterator[Event]:
-    """Yield the events that were replayed: not by the cut, which would count once more; and a live log has grown since."""
+    """Yield the events below the offset `end`, which were replayed before; a live log may have grown since."""
+    # Not by the cut, which would count late records once more.
     return (event for event in events if event.record.log_offset < end)
 
 
@@ -289,7 +290,7 @@ def replay_log(
     watch_of: WatchOf | None = None,
     by_rows: RowLane | None = None,
 ) -> None:
-    """Replay one log to each of the moments: the one place where events, or rows where nobody watches, meet the coordinator."""
+    """Replay one log to each of the snapshots: by `by_rows` if given, else event by event, which `watch_of` may watch."""
     if by_rows is not None and isinstance(log, PartitionLog):
         by_rows.replay(snapshots, log.log_partition, log.begins, log.rows(by_rows.rows))
         return

@@ -1,6 +1,6 @@
-"""Which groups and topics the evidence names, and where: asked once more of all of it, when a name that was asked for is missing.
+"""Finds all groups and topics that the evidence names, and where, when a name that the user asked for is missing.
 
-Through the fast lane where it pays. Replays nothing: what holds at a moment, and who was deleted, is not known here.
+It reads the evidence once more, through the fast lane where it pays. It replays nothing, and knows no moment and no deletion.
 """
 
 from collections.abc import Iterable

@@ -76,7 +76,7 @@ class Source:
 
 
 def records_of(item: Item) -> tuple[LogRecord, ...]:
-    """Return the records of what was read; none of bytes that could not be."""
+    """Return the records of an item that was read; none of unreadable bytes."""
     if isinstance(item, BatchRead):
         return item.records
     return () if isinstance(item, Unreadable) else (item,)

@@ -31,7 +31,7 @@ _AT_ONCE_MS: Final = 1_000
 
 
 class _PossibleRemovals(NamedTuple):
-    """Removals that the topic's deletion can have made, by time; `alone` counts those before each that little else explains."""
+    """Removals that the topic's deletion can have made, by time; `alone` counts those before each with no other good cause."""
 
     times: list[int]
     groups: list[str]
@@ -54,7 +54,7 @@ class Requests:
     """The requests that can have made removals of one topic, by the release's code and by what other groups lost of the topic."""
 
     def __init__(self, release: Release | None, topic: TopicTimeline) -> None:
-        """Start for a topic; `release` None stands for any release."""
+        """Judge the removals of one topic by the requests that brokers of a release know; `release` None stands for any."""
         self._release, self._topic = release, topic
 
     def possible(self, removal: TopicRemoval) -> Possible:

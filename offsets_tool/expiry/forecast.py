@@ -1,7 +1,7 @@
-"""Expiry at a moment, a row each: when an offset that is live will expire, and why one that was removed is gone.
+"""Expiry at a moment, a row for each offset: when a live one will expire, and why a removed one was removed.
 
-Offsets of groups that the coordinator no longer has are left out of the forecast, because it answers nothing for them. What
-compaction removed altogether has no row; where it left the tombstone, only the commit is missing.
+Offsets of groups that the coordinator no longer has are not in the forecast, because it answers nothing for them. Removals of which
+compaction left no record have no row; where it left the tombstone, only the commit is missing.
 """
 
 from collections import defaultdict
@@ -98,7 +98,7 @@ def partition_removals(
 
 
 def all_removals(replayed: ReplayedPartitions, facts: ClusterFacts) -> list[PartitionRemovals]:
-    """Return the removals of every partition, from their events and changes once more; `facts` learns from the events too."""
+    """Return the removals of every partition, given its events and changes, replayed once more; `facts` observes the events too."""
     found = []
     for partition, happened in replayed:
         log, tracker = LogFacts(), RemovalTracker(partition.log_partition)

@@ -1,6 +1,6 @@
 """The live offset of each group and partition, and since when the group has had one there without a break.
 
-Memory grows with the number of live offsets only. Knows no rule; learns from Changes (removal_tracker.py), or from many at once.
+Memory grows with the number of live offsets only. Knows no rule; removal_tracker.py calls it with Changes, or with many at once.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -90,19 +90,19 @@ def may_expire(removed: RemovedOffset, expiry: Expiry | None) -> bool:
 
 
 def _all_over(left: Iterable[Expiry], expiries: Iterable[Expiry], at: int) -> bool:
-    """Return whether all that was removed had expired, and nothing that was left had."""
+    """Return whether all removed offsets had expired at `at`, and none of those that the removal left."""
     left_over = any(each.at is not None and each.at <= at - CHECKED_MS for each in left)
     return not left_over and all(each.at is not None and each.at <= at for each in expiries)
 
 
 def _due(removal: Removal, removed: RemovedOffset, expiry: Expiry | None) -> int:
-    """Return from when on a check would have removed it: until then the group's state may have kept it."""
+    """Return the time from which on a check would have removed the offset: before, the group's state may have kept it."""
     assert expiry is not None and expiry.at is not None
     return max(expiry.at, removal.changed_at or 0, removed.committed_at or 0)
 
 
 def _fits_another(left: Iterable[Expiry], expiries: Iterable[Expiry], at: int) -> bool:
-    """Return whether another retention, of whole minutes, would have removed exactly these: all older than what was left."""
+    """Return whether another retention, of whole minutes, would have removed exactly these offsets and left the others."""
     bases = [each.base_timestamp for each in expiries]
     counted = [base for base in bases if base is not None]
     if len(counted) < len(bases):

@@ -32,9 +32,9 @@ from offsets_tool.wire.json import Release, release_of
 
 
 class Basis(NamedTuple):
-    """A Policy and the reasons for it, in words; a reason is None for what the user gave.
+    """A Policy and the reasons for each setting, in words; None for a setting that the user gave.
 
-    `known` is what explanations may rely on. `interval_by` is also None where Kafka's default is supposed.
+    `known` says how far explanations may rely on it. `interval_by` is also None where Kafka's default is supposed.
     """
 
     policy: Policy
@@ -45,7 +45,7 @@ class Basis(NamedTuple):
 
 
 class _NewestRelease(NamedTuple):
-    """Words for what a log has, and the newest release that writes it and nothing newer."""
+    """The newest release that writes what a log has and nothing newer, and words for what the log has."""
 
     release: Release
     words: str
@@ -88,7 +88,7 @@ class ClusterFacts:
     def basis(
         self, release: Release | None, retention_ms: int | None, check_interval_ms: int | None
     ) -> Basis:
-        """Return the policy: what is given, else what the log proves, else Kafka's default."""
+        """Return the policy with its reasons: each setting as given, else as the log proves it, else Kafka's default."""
         newest = self._newest_release() if release is None else None
         rules = release or (newest.release if newest else ())
         found, words = self._retention(rules) if retention_ms is None else (retention_ms, None)

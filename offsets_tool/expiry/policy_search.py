@@ -1,9 +1,9 @@
-"""Which retention, and how often checks came, explain the removals of a cluster whose broker's settings nobody named.
+"""Searches for the retention and check interval that explain a cluster's removals, where the user gave no such settings.
 
-`Ages` are what a retention must explain: how old offsets were when they were removed, and how old those are that are left. They are
-sums of little size, which can be made anywhere and brought together. Kafka's default stands unless removals speak for another:
-several, at several times, each at an age from that retention to little more, while nothing lasted longer. So exact by chance,
-deletions that clients asked for would be one time in a thousand or less. Where fewer speak for another, the default is in doubt.
+`Ages` are what a retention must explain: how old offsets were when they were removed, and how old the live ones are. They are small
+sums, which can be made in parts and added up. Kafka's default holds unless removals prove another retention: several removals, at
+several times, each at an age from that retention to little more, while no offset lasted longer. Deletions that clients asked for
+would look so by chance one time in a thousand or less. Where fewer removals fit another retention, the default is in doubt.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -40,9 +40,9 @@ Minutes = tuple[int, int]
 
 @dataclass(slots=True)
 class Ages:
-    """Ages of removed offsets and of those left, in a sum of little size.
+    """Ages of removed and of live offsets, in a sum of little size.
 
-    `oldest` has the ages of which none is below another in both numbers.
+    `oldest` has only the ages that no other exceeds in both numbers.
     """
 
     fitting: dict[Minutes, Fitting] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Ages:
                 self._add(Age(now - base, now - written_at))
 
     def add(self, other: "Ages") -> None:
-        """Add the ages that were collected elsewhere."""
+        """Add the ages that another sum has collected, such as that of another log partition."""
         for minutes, fitting in other.fitting.items():
             self._fit(minutes, fitting)
         for age in other.oldest:
@@ -148,9 +148,9 @@ class Settings(NamedTuple):
 def search(
     supposed: Settings, ages: Ages, left: Callable[[], Ages], *, retention: bool, interval: bool
 ) -> Settings:
-    """Return the settings: those to be searched for as removals prove them, all others as supposed.
+    """Return the settings: `retention` and `interval`, where asked for, as removals prove them, all others as supposed.
 
-    `left` returns the ages of what is left; it is called only where the removals speak for other settings.
+    `left` returns the ages of live offsets; it is called only where the removals fit other settings.
     """
     found = _searched(supposed, ages, retention=retention, interval=interval)
     if found == supposed:
@@ -179,7 +179,7 @@ def _retention(supposed: Settings, ages: Ages) -> Settings:
 
 
 def _weighed(supposed: Settings, retention_ms: int, ages: Ages, evidence: float) -> Settings:
-    """Return the retention if the evidence for it is enough; else the supposed one, and whether that is in doubt."""
+    """Return settings with this retention if the evidence for it is enough; else the supposed ones, perhaps marked as in doubt."""
     removals = ages.fits(retention_ms).removals
     if evidence > _SURE and _is_apart(retention_ms, ages):
         return Settings(retention_ms, supposed.check_interval_ms, removals)

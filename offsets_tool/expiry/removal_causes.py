@@ -143,7 +143,7 @@ def explained_topic(
     policy: Policy,
     known: PolicyConfidence,
 ) -> Iterator[Deletion]:
-    """Yield why all offsets were removed that any group lost of a topic; `until` as TopicTimeline has it."""
+    """Yield a Deletion, with its cause, for each removed offset of a topic, of any group; `until` as in TopicTimeline."""
     explanations = Explanations(policy, TopicTimeline(removals, longest, until), known)
     return (removed for removal in removals for removed in explanations.explain(removal))
 

@@ -34,7 +34,7 @@ class RemovalLog:
         return RemovalLogState(self.tracker.saved_state(), self._complete)
 
     def observe(self, event: Event, changes: Sequence[Change]) -> None:
-        """Take in an event and its changes.
+        """Observe an event and its changes; keep the rows of removals that it completes.
 
         For groups that `may_close` names, `tracker.lifetimes` must have all offsets.
         """

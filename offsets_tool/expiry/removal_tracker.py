@@ -1,7 +1,7 @@
 """Which offsets were removed at once: tombstones of one group in one batch (before magic 2: in a run), and the group as it was.
 
-Folds the Changes of one log partition in the order of the log; memory grows with the live offsets. Decides nothing about causes
-(removal_causes.py).
+It observes the Changes of one log partition in the order of the log; memory grows with the live offsets. Decides nothing about
+causes (removal_causes.py).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -66,7 +66,7 @@ class Open:
 
 
 class LastChange(NamedTuple):
-    """The place of the last change of the open removals."""
+    """The batch, the log offset and the time of the last change of the open removals."""
 
     batch_offset: int
     log_offset: int
@@ -150,7 +150,7 @@ class RemovalTracker:
         return done
 
     def open_removals(self) -> Iterator[Removal]:
-        """Yield the open removals as they are now."""
+        """Yield the removals that later records may still extend, as they are now."""
         return (self._removal(group, opened) for group, opened in self._open.items())
 
     def _belongs(self, change: Change) -> bool:

@@ -125,7 +125,7 @@ def _expiry_by_itself(commit: CommittedOffset, policy: Policy) -> Expiry:
 def _expiry_in_group(
     commit: CommittedOffset, group: Group, subscribed: bool | None, policy: Policy
 ) -> Expiry:
-    """Return the expiry since 2.1: the group's state gives what retention counts from, and whether it counts."""
+    """Return the expiry by the rules since 2.1, where the group's state says whether retention counts, and from when."""
     if not group.members or _has_no_protocol(group):
         since_empty = group.kind is GroupKind.CLASSIC and group.protocol_type is not None
         at = group.current_state_timestamp if since_empty else None

@@ -1,6 +1,6 @@
-"""Removals split by topic, each with how well it fits expiry by a policy: what its explanation needs, and no more.
+"""Removals split by topic, each with all facts that its explanation needs, such as how well it fits expiry by a policy.
 
-How well it fits is a fact of the whole removal; all else that explains it is about one topic.
+How well it fits is a fact of the whole removal; all other facts are about one topic.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from offsets_tool.replay.changes import Group
 
 
 class TopicRemoval(NamedTuple):
-    """A removal's part in one topic: facts of the offsets removed there. Fields without a sentence are as in Removal."""
+    """The part of a removal that is about one topic: facts of the offsets removed there. Fields are as in Removal."""
 
     topic: str
     log_partition: int | None

@@ -18,9 +18,9 @@ SPREAD_MS: Final = 10_000
 
 
 class TopicTimeline:
-    """What happened to the offsets of one topic in all groups and log partitions.
+    """The removals and lifetimes of the offsets of one topic in all groups and log partitions.
 
-    `until` is the time up to which all log partitions are here: what is live was live then. Epoch milliseconds.
+    `until` is the time, in epoch milliseconds, up to which all log partitions are complete: live offsets were live then.
     """
 
     def __init__(

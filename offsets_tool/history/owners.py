@@ -57,7 +57,7 @@ class Owners:
         self._holders: dict[str, dict[Owned, str]] = {}
 
     def follow(self, change: Change) -> None:
-        """Take in what a Change did to a group or a member."""
+        """Observe a Change of a group or a member; the owners follow it."""
         subject = change.subject
         if isinstance(subject, GroupOf | MemberOf) and not change.is_anomaly:
             self.state.put(subject, change.after)

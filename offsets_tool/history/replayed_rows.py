@@ -1,6 +1,6 @@
-"""The rows of a partition's histories from its events as they are replayed, for whoever has them all and saves no state.
+"""Yields the rows of a partition's histories from all its replayed events, without saving any state.
 
-Knows nothing of where events come from; what a row is, history.history decides.
+Knows nothing of where events come from; history.history decides what a row is.
 """
 
 from collections.abc import Iterable, Iterator

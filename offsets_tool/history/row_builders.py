@@ -141,7 +141,7 @@ def member_row(
 
 
 class _MemberColumns(NamedTuple):
-    """What a member's records say, as a row shows it."""
+    """The columns of a member's row that come from the member's own records."""
 
     client: Client
     timeouts: Timeouts

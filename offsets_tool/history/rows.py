@@ -1,8 +1,7 @@
 """One row of each history: a committed offset, a group, a member, each held from one record to another; and anomalies.
 
 Declared once: the command line's fields and the lake's tables come from here (wire.arrow). A row holds after the record at
-`from_log_offset` until the record at `to_log_offset`; a row that still holds has no end. What null means in a column, its sentence
-says.
+`from_log_offset` until the record at `to_log_offset`; a row that still holds has no end. A column's sentence says what null means.
 """
 
 from enum import StrEnum

@@ -1,7 +1,7 @@
-"""What an assignor was given, read from the records: a classic group's one record, or the records of a consumer group's members.
+"""Reads from records what an assignor was called with: a classic group's one record, or the records of a consumer group's members.
 
-How many partitions a topic has is in the records of consumer groups up to 4.0 alone: elsewhere it is the highest partition that
-somebody was assigned, owned or committed.
+Only records of consumer groups up to 4.0 say how many partitions a topic has: elsewhere it is the highest partition that a member
+was assigned, owned or committed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ from offsets_tool.wire.json import uuid_text
 
 
 class Recorded(NamedTuple):
-    """The members that an assignor was given and what it gave them; `problem` says what of it does not read."""
+    """The members that an assignor was called with, and their assignment; `problem` says which bytes cannot be read."""
 
     members: tuple[Subscriber, ...]
     assigned: Assignment

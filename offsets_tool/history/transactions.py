@@ -78,7 +78,7 @@ class TransactionLog:
         self._complete += ended_transactions(event, changes)
 
     def take_settled(self, before: int) -> list[TransactionRow]:
-        """Return, once, the rows of which the marker lies below this offset of the log."""
+        """Return, once, the rows of transactions whose marker lies below the log offset `before`."""
         complete = [row for row in self._complete if _end(row) < before]
         self._complete = [row for row in self._complete if _end(row) >= before]
         return complete

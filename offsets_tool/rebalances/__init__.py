@@ -1,4 +1,4 @@
-"""Rebalances of groups: what each changed, why it came to be and how long it took, from the histories of one group.
+"""Rebalances of groups: what each changed, why it happened and how long it took, from the histories of one group.
 
-Rows only, no live state and no sentences: findings and stories tell what is known here, the command and the lake show it.
+It reads rows only, not the state, and makes no sentences: findings, stories, the command and the lake do.
 """

@@ -1,7 +1,7 @@
-"""Why a group rebalanced, as far as the log tells: by who came and went, what they asked for, and what there was to hand out.
+"""Infers why a group rebalanced: from the members that came and went, their subscriptions, and the partitions to assign.
 
-The broker's reason is in no record. What the members of the new generation show is certain; whether a member left or timed out is
-known by departures; of several causes that come together nobody knows which was the first.
+The broker's reason is in no record. What the members of the new generation show is certain; departures judges whether a member left
+or timed out; of several causes that come together, the first is not known.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ class RebalanceWhy(NamedTuple):
 
 
 class Comings(NamedTuple):
-    """Who came and went since the rebalance before, by member id."""
+    """The members that came and went since the previous rebalance, by member id."""
 
     joined: tuple[str, ...]
     """Members that are new, without those that took the place of a static member."""
@@ -57,8 +57,8 @@ class Causes:
     def stated(self, step: GroupStep, inferred: RebalanceWhy, *, number: int, skipped: int) -> RebalanceWhy:
         """Return the cause that the broker's own log states for a generation or epoch; without a line, the inferred one.
 
-        A line that only says that a member joined again, or was written anew, leaves open why: then what is inferred tells more. So
-        it does of a conversion, which comes by a member.
+        A line that only says that a member joined again, or was updated, leaves open why: the inferred cause says more then, and
+        also for a conversion, which a member triggers.
         """
         reasons = self._reasons(step, number, skipped)
         causes = dict.fromkeys(each.cause for each in reasons if each.cause is not RebalanceCause.UNKNOWN)
@@ -77,7 +77,7 @@ class Causes:
         return self._server_log.epochs(group, range(number - skipped, number + 1), within)
 
     def of(self, step: GroupStep, comings: Comings, holdings: StepHoldings, *, skipped: int) -> RebalanceWhy:
-        """Return why a step that began a generation or epoch came to be; `skipped` of them before it left no record."""
+        """Return why a step began a generation or epoch; the log has no records of the `skipped` ones right before it."""
         if step.is_conversion:
             return RebalanceWhy(RebalanceCause.CONVERTED)
         found = self._of_members(step, comings) or _of_conversion(step) or _of_partitions(step, holdings)
@@ -87,7 +87,7 @@ class Causes:
         return found
 
     def _of_members(self, step: GroupStep, comings: Comings) -> RebalanceWhy | None:
-        """Return the cause that lies with members; of several, the first that fits, and the others as alternatives."""
+        """Return the cause that members gave, with other fitting causes as alternatives; None if no member gave one."""
         causes = [
             *self._of_leaving(step, comings.left),
             *_if(comings.joined, RebalanceCause.JOINED),
@@ -103,12 +103,12 @@ class Causes:
         return RebalanceWhy(first.cause, Confidence.AMBIGUOUS, tuple(dict.fromkeys(alternatives)))
 
     def _of_leaving(self, step: GroupStep, left: Sequence[str]) -> Iterator[RebalanceWhy]:
-        """Yield why members are gone: of some that left and some that timed out at once, those that timed out."""
+        """Yield the cause for members that went; if some left and others timed out at once, only the timeout."""
         found = [self._of_departure(each) for each in self._departed(step, left)]
         yield from sorted(found, key=lambda each: each.cause != RebalanceCause.EXPIRED)[:1]
 
     def _departed(self, step: GroupStep, left: Sequence[str]) -> Iterator[list[MemberHistoryRow]]:
-        """Yield the rows of each member that is gone, up to its last."""
+        """Yield the rows of each member that went, up to its last row."""
         for member_id in left:
             rows = self._rows.by_member[member_id]
             yield [row for row in rows if row.from_log_offset <= step.last]
@@ -136,7 +136,7 @@ def _is_too_slow(member_rows: Sequence[MemberHistoryRow]) -> bool:
 
 
 def _of_leave(departure: Departure) -> RebalanceWhy:
-    """Return how sure it is that a member left which had not been silent for long enough to time out."""
+    """Return the cause for a member that left: it had not been silent for long enough to time out."""
     row = departure.row
     if row.session_timeout_ms is None or departure.silence < 0:
         is_soon = 0 <= departure.silence * _SOON < departure.timeout

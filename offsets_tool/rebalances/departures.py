@@ -29,7 +29,7 @@ STEADY: Final = 5
 
 
 class Departure(NamedTuple):
-    """A member's last row, and how long it had been silent then; milliseconds."""
+    """A member's departure: its last row, and for how many milliseconds it had been silent then."""
 
     row: MemberHistoryRow
     sign_offset: int
@@ -100,7 +100,7 @@ def is_away(member_rows: Sequence[MemberHistoryRow]) -> bool:
 
 
 def timeout_confidence(rows: GroupHistories, departure: Departure) -> Confidence:
-    """Return how sure it is: who was silent for just its session timeout, or for that long for the first time, hardly left.
+    """Return how sure it is that a member timed out: likely if it was silent for its session timeout and hardly longer.
 
     Where compaction has taken records, later signs of life may be gone.
     """

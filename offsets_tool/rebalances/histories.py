@@ -26,7 +26,7 @@ class GroupHistories:
     members: list[MemberHistoryRow] = field(default_factory=list)
 
     def sort(self) -> None:
-        """Sort the rows by their places, and those of one place by what they are about: they come in no certain order."""
+        """Sort the rows, which come in no certain order, by log offset, and those of one log offset by their subject."""
         self.offsets.sort(
             key=lambda row: (row.from_log_offset, row.commit_log_offset, row.topic, row.partition)
         )

@@ -1,6 +1,6 @@
-"""Who held which partitions before and after a step of a group, and which of them nobody held in between, by its members' rows.
+"""Who owned which partitions before and after a step of a group, and which had no owner in between, from the members' rows.
 
-What a member has still to give up it holds. Who had a partition last counts as its owner until that member is gone.
+A member still owns what it has to give up. The last owner of a partition counts as its owner until that member goes.
 """
 
 from collections import Counter, defaultdict
@@ -18,7 +18,7 @@ MemberRows = Mapping[str, MemberHistoryRow]
 
 
 class StepHoldings(NamedTuple):
-    """The members of a group before and after a step, and what they held; partitions as texts of the histories."""
+    """The members of a group before and after a step, and the partitions that they owned, as texts of the histories."""
 
     before: MemberRows
     after: MemberRows
@@ -58,7 +58,7 @@ class HoldingSweep:
         self._heirs = dict(_heirs(rows))
 
     def over(self, step: GroupStep) -> StepHoldings:
-        """Return who held what before and after a step; steps come in the order of the log."""
+        """Return who owned which partitions before and after a step; call this for all steps in the order of the log."""
         self._run(self._until(step.first - 1, NO_TIMESTAMP if step.at < 0 else step.at))
         before, known = dict(self._members), frozenset(self._last)
         held = frozenset(each for each in self._last if self._holders[each])
@@ -78,7 +78,7 @@ class HoldingSweep:
         )
 
     def _until(self, last: int, not_at: int) -> Iterator[_Event]:
-        """Yield the events up to an offset of the log, or up to a time: what was written then was written at once with the step."""
+        """Yield the events up to the log offset `last`; stop before an event at the time `not_at`, which belongs to the step."""
         while self._next < len(self._events):
             event = self._events[self._next]
             if event.log_offset > last or event.at == not_at != NO_TIMESTAMP:
@@ -87,7 +87,7 @@ class HoldingSweep:
             yield event
 
     def _run(self, events: Iterable[_Event]) -> set[str]:
-        """Take in events; return the partitions that were given up in them."""
+        """Observe events; return the partitions that members gave up in them."""
         given_up: set[str] = set()
         for event in events:
             row = event.row
@@ -104,7 +104,7 @@ class HoldingSweep:
         return given_up
 
     def _unheld(self, events: list[_Event]) -> Iterator[str]:
-        """Take in the events of a step; yield the partitions that nobody holds after what was written at once."""
+        """Observe the events of a step; yield the partitions that have no owner after events that were written together."""
         for _, written in groupby(events, key=lambda event: event.log_offset if event.at < 0 else event.at):
             yield from (each for each in self._run(written) if not self._holders[each])
 

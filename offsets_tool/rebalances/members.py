@@ -1,4 +1,4 @@
-"""The members of a group: a name for each that an operator knows, who came and went between two places, and what changed hands."""
+"""The members of a group: a name for each that an operator knows, and who came, went and gave up partitions between two records."""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
@@ -13,7 +13,7 @@ from offsets_tool.wire.longs import difference
 
 
 class Turnover(NamedTuple):
-    """What changed among the members between two places of the log, in the order of the log; members by their id."""
+    """The changes among the members between two records of the log, in the order of the log; members by their id."""
 
     joined: tuple[str, ...]
     left: tuple[str, ...]
@@ -37,7 +37,7 @@ class GroupMembers:
     """The members of one group over its whole history."""
 
     def __init__(self, rows: GroupHistories) -> None:
-        """Take in all rows of a group."""
+        """Index all member_history rows of one group."""
         self._names = _names(rows.by_member)
         self._began = sorted((row.from_log_offset, at) for at, row in enumerate(rows.members))
         self._ended = sorted(
@@ -93,7 +93,7 @@ def _within(places: Sequence[tuple[int, int]], first: int, last: int) -> Iterato
 
 
 def _before(rows: GroupHistories) -> Iterator[tuple[int, MemberHistoryRow]]:
-    """Yield, for each row that another of the same member goes on from, which that is."""
+    """Yield the id() of each row that continues an earlier row of the same member, with that earlier row."""
     for of_member in rows.by_member.values():
         for before, row in pairwise(of_member):
             if before.end_cause in GOES_ON:
@@ -131,7 +131,7 @@ def _candidates(row: MemberHistoryRow) -> Iterator[str]:
 
 
 def _overlap(spans: list[tuple[str, MemberHistoryRow, MemberHistoryRow]]) -> bool:
-    """Return whether two of these members were there at once; one that takes over from another was not."""
+    """Return whether two of these members were in the group at the same time; one that replaces another was not."""
     ordered = sorted(spans, key=lambda span: span[1].from_log_offset)
     return any(
         before[2].to_log_offset is None or before[2].to_log_offset > after[1].from_log_offset

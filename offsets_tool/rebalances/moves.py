@@ -1,7 +1,7 @@
-"""The fewest partitions that had to change hands in a rebalance, as who held what and who may hold what leave no other way.
+"""Computes the fewest partitions that had to change hands in a rebalance, given who owned what and who may own what.
 
-Counted for the same result: each member ends with as many partitions as it was given, and holds only topics that it may hold. A
-partition that nobody held before does not move. Exact: a flow of least cost, by successive shortest paths.
+The result is the same for all: each member ends with as many partitions as it was given, and owns only topics that it may own. A
+partition without an owner before does not move. The number is exact: a flow of least cost, by successive shortest paths.
 """
 
 import itertools
@@ -21,7 +21,7 @@ TakersOf = Callable[[str], frozenset[str]]
 
 
 class Moves(NamedTuple):
-    """How many partitions another member holds than before, and how many of them had to move."""
+    """How many partitions another member owns than before, and how many of them had to move."""
 
     moved: int
     least: int
@@ -39,7 +39,7 @@ def moves_of(old: Mapping[str, str], new: Mapping[str, str], takers_of: TakersOf
 
 
 def _least_of_any(old: Mapping[str, str], new: Mapping[str, str]) -> int:
-    """Return the fewest moves if everyone may hold everything: each member keeps what it had, up to what it is to have."""
+    """Return the fewest moves if every member may own every partition: each keeps what it had, up to its new number."""
     capacity = Counter(new.values())
     owned = Counter(old[each] for each in new if each in old)
     return owned.total() - sum(min(count, capacity[member]) for member, count in owned.items())
@@ -143,7 +143,7 @@ class _Flow:
                 self._give_back(after, number)
 
     def _take(self, pool: int, member: int) -> None:
-        """Give a partition of a pool to a member; one that it had before, if there is any."""
+        """Assign a partition of a pool to a member, if possible one that it had before."""
         if self._left[pool, member]:
             self._left[pool, member] -= 1
             self._kept[pool, member] += 1

@@ -1,4 +1,4 @@
-"""A rebalance in numbers of partitions: how many members hold, how many moved and had to, how many nobody held meanwhile."""
+"""A rebalance in numbers of partitions: owned ones, those that moved, those that had to, and those without an owner meanwhile."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -29,7 +29,7 @@ class PartitionCounts(NamedTuple):
 
 
 def partition_counts(each: Rebalance) -> PartitionCounts:
-    """Return a rebalance in numbers; all None where members hold partitions together, or in a form that nobody knows."""
+    """Return a rebalance in numbers; all None where members share partitions, or where assignments are in an unknown format."""
     after, before, holdings = each.step.after, each.step.before, each.holdings
     assert after is not None
     types = [row.protocol_type for row in (after, before) if row is not None and row.protocol_type]
@@ -48,7 +48,7 @@ def topic_of(partition: str) -> str:
 
 
 def _takers_of(kind: str, holdings: StepHoldings) -> TakersOf:
-    """Return who may hold a partition: who asks for its topic; everyone, where no member that is there says it."""
+    """Return who may own a partition: the members that ask for its topic; all members, if no subscription is known."""
     members = holdings.after
     everyone = frozenset(members)
     if kind == GroupKind.STREAMS:
@@ -63,7 +63,7 @@ def _takers_of(kind: str, holdings: StepHoldings) -> TakersOf:
 
 
 def _asking(members: Iterable[MemberHistoryRow], holdings: StepHoldings) -> Mapping[str, set[str]]:
-    """Return who asks for each topic, by name or by a regular expression by which another member holds it."""
+    """Return the members that ask for each topic, by its name or by a regular expression by which some member owns it."""
     by_regex = _topics_by_regex(holdings)
     asking: dict[str, set[str]] = defaultdict(set)
     for row in members:
@@ -73,7 +73,7 @@ def _asking(members: Iterable[MemberHistoryRow], holdings: StepHoldings) -> Mapp
 
 
 def _topics_by_regex(holdings: StepHoldings) -> Mapping[str | None, set[str]]:
-    """Return the topics that members hold who ask by a regular expression, by that expression."""
+    """Return, by regular expression, the topics that are owned by members which ask by that expression."""
     regexes = {
         row.member_id: row.subscribed_regex
         for row in (*holdings.before.values(), *holdings.after.values())

@@ -14,7 +14,7 @@ from offsets_tool.server_log.join import NO_SERVER_LOG, ServerLog
 
 
 class Rebalance(NamedTuple):
-    """A step that began a generation or an epoch, with all that is known of it."""
+    """A step that began a generation or an epoch, with its cause, its members and the partitions that they owned."""
 
     step: GroupStep
     number: int
@@ -63,7 +63,7 @@ def _unknown(step: GroupStep) -> RebalanceWhy:
 
 
 def _has_before(step: GroupStep) -> bool:
-    """Return whether the log has what was before a step: all records, or those of the generation before it."""
+    """Return whether the log has the group's state before a step: all records, or those of the previous generation."""
     before, after = step.before, step.after
     if step.is_proven or after is None or after.generation == 1:
         return True

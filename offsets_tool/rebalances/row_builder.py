@@ -1,4 +1,4 @@
-"""The row of a rebalance, from what is known of it: places and times, how long, members by their names, partitions in numbers."""
+"""Makes the row of a Rebalance: log offsets, times and durations, members by their names, partitions in numbers."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,8 @@
-"""What Kafka's cleaner would leave of one log: of each key the newest record that counts, by the rules of Cleaner (4.3).
+"""Computes what Kafka's cleaner would leave of one log: of each key the newest effective record, by the rules of Cleaner (4.3).
 
-Records of open and aborted transactions are no newest ones. Nothing from the first segment on that is active, or has an open
-transaction, is cleaned. Takes records in the order of the log, with their keys as numbers; knows no group and reads nothing.
+Records of open and aborted transactions are not effective. The cleaner stops before the active segment, and before the first
+segment that has an open transaction. Records come in the order of the log, with their keys as numbers. Knows no group and reads
+nothing.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -17,7 +18,7 @@ PRODUCER_EXPIRATION_MS: Final = 86_400_000
 
 
 class BatchFacts(NamedTuple):
-    """What the cleaner looks at of a record's batch; `whole` is the sum of its records' own bytes."""
+    """Facts of a record's batch that the cleaner looks at; `whole` is the sum of its records' own bytes."""
 
     base_offset: int
     last_offset: int
@@ -30,7 +31,7 @@ class BatchFacts(NamedTuple):
 
 
 class MarkerFacts(NamedTuple):
-    """A marker's place and size."""
+    """The position and size of a marker."""
 
     log_offset: int
     size: int
@@ -83,13 +84,13 @@ class Cleaning:
         """The last offset that can be cleaned."""
 
     def observe_record(self, key: int, record: SizedRecord, *, is_cleanable: bool) -> None:
-        """Take a record that counts at once."""
+        """Observe a record that is effective at once; `is_cleanable` says whether the cleaner may clean its segment."""
         _renew(self._newest, key, record)
         if is_cleanable:
             _renew(self._cleanable, key, record)
 
     def observe_pending(self, key: int, record: SizedRecord, producer_id: int, *, is_cleanable: bool) -> None:
-        """Take a record of a transaction, which counts once that is committed."""
+        """Observe a record of a transaction, which is effective once the transaction is committed."""
         producer = self._producer(producer_id)
         _renew(producer.pending, (key, is_cleanable), record)
 
@@ -133,7 +134,7 @@ class Cleaning:
 
     @property
     def first_unstable_offset(self) -> int | None:
-        """Where the earliest open transaction begins; None without one."""
+        """The log offset at which the earliest open transaction begins; None without one."""
         return min((p.open_from for p in self._producers.values() if p.open_from is not None), default=None)
 
     @property
@@ -155,7 +156,7 @@ class Cleaning:
     def left(self) -> LeftOver:
         """Return what is left when everything has been cleaned: transactions ended, retention of tombstones over, producers gone.
 
-        What is pending counts beside what it would replace, as nobody knows how its transaction will end.
+        Pending records count in addition to those that they would replace, because their transactions may end either way.
         """
         kept = [(key, record) for key, record in self._newest.items() if not record.is_tombstone]
         kept += [
@@ -167,7 +168,7 @@ class Cleaning:
         return LeftOver(_by_key(kept), (len(markers), sum(marker.size for marker in markers)), (0, 0))
 
     def _emptied(self, kept: Iterable[SizedRecord], now: int) -> Iterator[int]:
-        """Yield the bytes of batches that stay without records: the last of each active producer, and that of the round."""
+        """Yield the bytes of batches that the cleaner keeps without records: each active producer's last, and the last it read."""
         there = {record.batch.base_offset for record in kept}
         last = [
             producer.last_batch

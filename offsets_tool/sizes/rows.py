@@ -1,4 +1,4 @@
-"""The rows that say why a log is as large as it is: by group, and by partition with what holds the cleaner.
+"""The rows that say why a log is as large as it is: by group, and by partition with the reason why the cleaner stops.
 
 `left_now_*` is what one run of the cleaner leaves today, `left_*` what stays when everything has been cleaned (sizes.cleaning).
 """
@@ -125,7 +125,7 @@ def _sum(left: Mapping[int, tuple[int, int]], keys: Iterable[int]) -> tuple[int,
 
 
 def _add_gone(rows: Sequence[Row], tallies: Sequence[Tally]) -> None:
-    """Say how many records of groups are gone from a copy: what another copy has more, and at most all offsets without one."""
+    """Add to the rows how many records a copy has lost: at least those of another copy, at most all offsets without a record."""
     gone = {(tally.log_partition, tally.copy): gone_offsets(tally) for tally in tallies}
     ends = {(tally.log_partition, tally.copy): tally.next_offset or 0 for tally in tallies}
     copies: dict[tuple[str, int | None], list[Row]] = {}

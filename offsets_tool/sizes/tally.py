@@ -23,7 +23,7 @@ COMMIT: Final = b"\0\0\0\1"
 
 
 class KeyFacts(NamedTuple):
-    """What a key says of its records: the group, None where it does not decode, and whether they are commits."""
+    """Facts of a key: its group, None if the key does not decode, and whether its records are commits."""
 
     group: str | None
     is_commit: bool
@@ -75,7 +75,7 @@ class Sums:
             self.reach(other.first_timestamp, other.last_timestamp)
 
     def reach(self, first: int, last: int) -> None:
-        """Take in the times of the first and the last record; -1 is none."""
+        """Extend the span of times by those of the first and the last record of some; -1 is no time."""
         if first != NO_TIMESTAMP and (self.first_timestamp is None or first < self.first_timestamp):
             self.first_timestamp = first
         if last != NO_TIMESTAMP and (self.last_timestamp is None or last > self.last_timestamp):
@@ -83,7 +83,7 @@ class Sums:
 
 
 class Tally:
-    """One copy of one log partition. Give it segments in order: `begin_segment`, then what is in it."""
+    """The sizes of one copy of one log partition, segment by segment: call `begin_segment`, then observe what is in it."""
 
     def __init__(self, log_partition: int | None, copy: str | None) -> None:
         """Start before the first segment."""
@@ -166,7 +166,7 @@ class Tally:
         self.unreadable.add(0, found.size, is_head=True)
 
     def reach(self, first_offset: int, last_offset: int) -> None:
-        """Take in the offsets of batches."""
+        """Observe the offsets of batches, from the first to the last."""
         if self.begins is None:
             self.begins = first_offset
         self.next_offset = max(self.next_offset or 0, last_offset + 1)

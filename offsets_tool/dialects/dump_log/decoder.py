@@ -1,7 +1,7 @@
-"""kafka-dump-log's --offsets-decoder: what is printed as key and payload of a record, by release.
+"""kafka-dump-log's --offsets-decoder: the key and the payload that it prints of a record, by release.
 
-The tool's own text until 3.7, Kafka's JSON of all types the release knows from 3.8 on (KAFKA-16470). A refusal is a DecodeError
-with Kafka's words where the tool dies of it, and a printed sentence where it goes on.
+It prints text of its own until 3.7, and Kafka's JSON of all types that the release knows from 3.8 on (KAFKA-16470). A refusal is a
+DecodeError with Kafka's words where the tool dies of it, and a printed sentence where the tool continues.
 """
 
 from collections.abc import Callable

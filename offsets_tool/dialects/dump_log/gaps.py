@@ -1,4 +1,4 @@
-"""The offsets that do not follow each other, as kafka-dump-log tells of them on stderr when a file is done.
+"""Gaps between offsets, as kafka-dump-log reports them on stderr at the end of a file.
 
 After compaction they are normal. Source: DumpLogSegments, in Scala up to 4.2 (last gap first), in Java from 4.3 on.
 """
@@ -54,7 +54,7 @@ class Gaps:
         self._last = offset
 
     def report(self, name: str) -> Iterator[Output]:
-        """Return what goes to stderr, as one error; nothing where there is no gap."""
+        """Yield the report of the gaps in a file, which goes to stderr, as one error; nothing where there is no gap."""
         if not self._pairs:
             return
         lines = [newest(_HEADS, self._release) + str(as_path(name).absolute())]

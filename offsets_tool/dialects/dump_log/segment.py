@@ -1,7 +1,7 @@
-"""kafka-dump-log of a release over one segment, byte for byte: header lines, batches, records, what is left at the end.
+"""Prints one segment as kafka-dump-log of a release does, byte for byte: header lines, batches, records, the rest of the file.
 
-Where the tool would die of a record, the line stays without key and payload, its words are the Output's error, and the dump goes
-on. What the tool says to stderr in the end (offsets that do not follow each other) comes as an error too. Source: DumpLogSegments.
+Where the tool would die of a record, the line has no key and payload, the tool's words are the Output's error, and the dump
+continues. The report of gaps, which the tool writes to stderr at the end, is an error too. Source: DumpLogSegments.
 """
 
 from collections.abc import Callable, Iterable, Iterator

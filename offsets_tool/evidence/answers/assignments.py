@@ -1,6 +1,6 @@
-"""Assignments in an evidence, after its replay to a moment: who owned what from when to when, and what audits of them say.
+"""Assignments in an evidence, after its replay to a moment: who owned what from when to when, and their audits.
 
-Audits look at records of groups alone once more, by rows where that pays. What an assignment is, offsets_tool.history declares.
+Audits replay the records of groups once more, by rows where that pays. offsets_tool.history declares what an assignment is.
 """
 
 from collections.abc import Iterable, Iterator

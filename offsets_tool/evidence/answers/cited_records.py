@@ -1,6 +1,6 @@
-"""The records at places of an evidence, decoded once more: what a finding or a sentence names, to be shown beside it.
+"""Reads the records at given places of the log once more and decodes them: those that a finding or a sentence names.
 
-Of several copies each different record at a place is given. Nothing is counted in a ledger.
+Of several copies it returns each distinct record at a place. It counts nothing in a ledger.
 """
 
 from collections import defaultdict
@@ -44,7 +44,7 @@ def _is_same(one: LogRecord, other: LogRecord) -> bool:
 
 
 def _records(source: Source, wanted: _Wanted, ledger: LedgerEntry | None) -> Iterator[LogRecord]:
-    """Yield the wanted records of a source; of a segment that has none of them nothing is read."""
+    """Yield the wanted records of a source; of a segment, read only batches that may have one of them."""
     if source.segment is None:
         items: Iterable[object] = source.read(source.ledger(), True)
     else:

@@ -1,6 +1,6 @@
-"""What an evidence is, file by file: which bytes, how many records, what became of each, and what could not be read.
+"""Accounts for an evidence file by file: its bytes, its records by outcome, and what could not be read.
 
-Everything is read and counted; what of it is shown, and how, is left to others.
+It reads and counts everything; callers choose what to show, and how.
 """
 
 from collections.abc import Iterator

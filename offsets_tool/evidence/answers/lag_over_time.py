@@ -1,6 +1,6 @@
 """The lag of one group over time: at its commits and at moments between, in the partitions whose ends a file or directory tells.
 
-How lag is measured, offsets_tool.lag declares.
+offsets_tool.lag has the rules by which lag is measured.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ _MOST_COMMITS: Final = 20_000
 
 
 def group_lag(replay: EvidenceReplay, rows: GroupRows, ends: KnownEnds) -> list[LagRow]:
-    """Return a group's lag by partition and time, after `replay` was run; nothing where no end is known but from commits.
+    """Return a group's lag by partition and time, after `replay` was run; none where only commits tell of the end.
 
     `rows` are those of a GroupFindings. A group that stopped committing has rows on the grid: its lag grows.
     """

@@ -109,7 +109,7 @@ def _by_home(rows: Iterable[Row]) -> dict[tuple[_Home, OffsetOf], Row]:
 def _lags(
     end: Snapshot, ends: KnownEnds, standing: Mapping[_Home, Mapping[OffsetOf, _Standing]]
 ) -> dict[OffsetOf, LagRow]:
-    """Return how the offsets of the moment stand to the logs of their partitions at the end, where they are to be moved."""
+    """Return the lag at the end of the log that each offset to be set would have, by group, topic and partition."""
     rows = [
         each.moment
         for of_group in standing.values()

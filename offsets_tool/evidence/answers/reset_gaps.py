@@ -88,7 +88,7 @@ def _not_reached(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _lost(ledgers: Iterable[LedgerEntry]) -> Iterator[str]:
-    """Yield a phrase on files of which nothing could be read."""
+    """Yield a phrase that counts the files of which nothing could be read; none if there is no such file."""
     lost = [entry for entry in ledgers if (entry.unreadable or entry.bytes_unreadable) and not entry.records]
     if lost:
         numbers = sorted({number_text(entry.log_partition) for entry in lost})

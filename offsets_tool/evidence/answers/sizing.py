@@ -1,7 +1,7 @@
-"""The sizes of an evidence: each copy of each partition read once, by the fast lane where it pays, and tallied.
+"""The sizes of an evidence: it reads each copy of each partition once, by the fast lane where it pays, and tallies it.
 
-Where an open transaction holds the cleaner before the active segment, that copy is read a second time, as only its end tells.
-What is counted is known to sizes.tally.
+Where an open transaction stops the cleaner before the active segment, it reads that copy a second time, because only the end of the
+copy shows that. sizes.tally knows what is counted.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -84,7 +84,7 @@ class EvidenceSizes:
         return tallies.values()
 
     def _items(self, source: Source, tally: Tally) -> Iterator[Item]:
-        """Yield what a segment holds and is not in the tally yet, counted."""
+        """Yield the batches of a segment that are not in the tally yet, and count them in the ledger."""
         if source.size < FAST_FROM:
             return self._evidence.items(source)
         if (reason := lane_problem()) is not None:
@@ -98,7 +98,7 @@ class EvidenceSizes:
             yield piece
 
     def _again(self, source: Source, tally: Tally) -> Iterator[Item]:
-        """Yield what a segment holds once more, not counted."""
+        """Yield the batches of a segment once more, without counting them in the ledger."""
         if source.size < FAST_FROM or lane_problem() is not None or source.segment is None:
             yield from source.read(source.ledger(), True)
             return

@@ -12,7 +12,7 @@ from offsets_tool.evidence.replaying import EvidenceReplay, replay_log
 def replay_both(
     before: EvidenceReplay, after: EvidenceReplay, options: tuple[str, str] = ("--from", "--to")
 ) -> tuple[Snapshot, Snapshot]:
-    """Replay two replays of one evidence, note what is to be known about each moment, and return the moments.
+    """Run two replays of one evidence to two moments, note what to know about each moment, and return both snapshots.
 
     `options` are the names by which notes call them. Where copies are joined the log itself depends on the moment, and is read
     for each. Errors are those of `EvidenceReplay.run`.

@@ -47,7 +47,7 @@ class GroupFindings(NamedTuple):
 
 
 class LogFindings:
-    """What is found in an evidence: of each group, and of its log partitions as a whole."""
+    """The findings in an evidence: those of each group, and those of its log partitions as a whole."""
 
     def __init__(
         self, replay: EvidenceReplay, given: PolicyOverrides, server_logs: Sequence[ServerLogFile] = ()
@@ -99,7 +99,7 @@ def findings_of(
 def _of_log(
     replay: EvidenceReplay, context: LogContext, sums: Mapping[int | None, RecordSums]
 ) -> Iterator[Finding]:
-    """Yield what is found of each log partition as a whole: in its ledgers, its records, and what joining its copies left out."""
+    """Yield the findings of each log partition as a whole: from its ledgers, its records, and what its joined copies left out."""
     by_partition: dict[int | None, list[LedgerEntry]] = defaultdict(list)
     for entry in replay.evidence.ledgers:
         by_partition[entry.log_partition].append(entry)

@@ -1,1 +1,1 @@
-"""What the texts of a moment mean, and what there is to say about the moment that was replayed to."""
+"""Parses the texts that name a moment, and notes what to know about the moment that was replayed to."""

@@ -1,6 +1,6 @@
-"""What is asked of several copies of a log: what the coordinator would have answered, or what is known to have happened.
+"""The question that several copies of a log are asked: what the coordinator would have answered, or what happened.
 
-Refuses questions that exclude each other. Knows no copies.
+It refuses options that exclude each other. Knows no copies.
 """
 
 from collections.abc import Mapping

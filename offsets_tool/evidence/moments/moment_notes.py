@@ -1,4 +1,4 @@
-"""What is to be said of a moment on stderr: where it lies, what of it the log no longer proves, and what stands in its place.
+"""Notes on a moment for stderr: which place of the log it is, what the log no longer proves of it, and what is shown instead.
 
 Each note is one sentence, and most logs need none.
 """
@@ -156,7 +156,7 @@ def orphans(snapshot: Snapshot) -> Iterator[str]:
 
 
 def topic_id_notes(names: TopicNames) -> Iterator[str]:
-    """Yield how names that no record says came to be, and that ids without a name stand for topics that may have other rows."""
+    """Yield notes on the names of topics that no record has, and on topic ids without a name, whose topics may have other rows."""
     if names.asked_derived:
         derived = listed(f"{id_} is {name}" for id_, name in sorted(names.asked_derived.items()))
         yield (

@@ -1,8 +1,8 @@
-"""The texts by which people name a moment: a time, or places in the log. The one home of what they mean.
+"""Parses the texts by which people name a moment: a time, or places in the log. No other module knows what they mean.
 
 A time is ISO 8601 (with T or a blank), epoch milliseconds, `now`, a span back from now (-2h), or a time of today or yesterday.
-Without a zone of its own it is read in that of --tz, else as UTC; `now` is this machine's clock. What has two readings is refused,
-and both are spelled out: nobody notices an answer of another moment. Knows no source.
+Without a zone of its own it is read in that of --tz, else as UTC; `now` is this machine's clock. A text with two meanings is
+refused with both spelled out, because nobody would notice an answer about another moment. Knows no source.
 """
 
 import re
@@ -23,7 +23,7 @@ WRITE_A_TIME: Final = "2026-11-21T02:30:00Z, 'yesterday 14:05', -2h, now or epoc
 
 
 class Position(NamedTuple):
-    """A place in the log."""
+    """A place in the log: a partition of `__consumer_offsets` and an offset in it."""
 
     log_partition: int
     log_offset: int
@@ -141,7 +141,7 @@ def parse_optional_time(text: str | None, option: str, clock: Clock) -> int | No
 
 
 def with_day(text: str, clock: Clock) -> str:
-    """Return what to write instead of a time of day alone, as words for a message."""
+    """Return a time of day together with a day, as a message proposes it to the user."""
     return f"'today {text}', 'yesterday {text}' or '{clock.now.astimezone(clock.zone):%Y-%m-%d} {text}'"
 
 
