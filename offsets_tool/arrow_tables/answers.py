@@ -90,7 +90,7 @@ def read_timeline(
 ) -> pa.Table:
     """Return what happened in the order of time, a sentence a row, as `offsets-tool timeline` does.
 
-    `is_whole` tells each commit and each rebalance of a storm by itself; all else is as for `read_findings`.
+    `is_whole` has a row for each commit and each rebalance of a storm; other options are as for `read_findings`.
 
     >>> told = read_timeline("fixtures/incidents/reset-to-earliest/segments", group="payments", since="2026-11-23T02:30:14Z")
     >>> told["text"][0].as_py()[:51]

@@ -26,7 +26,7 @@ class PartitionSnapshot:
     def __init__(
         self, log_partition: int | None, as_of: AsOf, rules: Rules | None, begins: int, end: int | None = None
     ) -> None:
-        """`end` is the end offset that the moment means here, where the records themselves cannot tell."""
+        """Start without records; `end` is the moment's end offset in this partition, where the records cannot show it."""
         self.log_partition = log_partition
         self.begins = begins
         """Base offset of the first segment in the evidence; earlier records are not."""

@@ -1,7 +1,7 @@
-"""Expiry of many offsets at a time: from checkpoints when each live offset expires, from rows of `removals` why others are gone.
+"""Expiry of many offsets at a time: of live offsets from checkpoints, of removed ones, with causes, from rows of `removals`.
 
-Only the removals of all partitions together tell why, as a topic's deletion shows in several: removals are split by topic, and each
-topic's are explained together. Decides nothing that expiry.forecast does not.
+A cause needs the removals of all log partitions, because a topic's deletion shows in several of them: removals are split by topic,
+and those of one topic are explained together. Decides nothing that expiry.forecast does not.
 """
 
 import pickle

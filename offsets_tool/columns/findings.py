@@ -1,4 +1,4 @@
-"""The rows that finders read, of one partition that is replayed by rows: offsets stay in columns until their group is asked for.
+"""Makes the rows that finders read from one partition replayed by rows; offsets stay in columns until their group is asked for.
 
 Decides nothing: rows are those of history.history, and findings are made of them one group at a time.
 """
@@ -109,7 +109,7 @@ def partition_columns(
 
 
 def _observe_run(history: History, rows: pa.RecordBatch) -> None:
-    """Tell the history which records come, and where the first is missing."""
+    """Make the history observe the offsets of the next records, and the first gap between them."""
     offsets = rows.column("log_offset").to_numpy()
     behind = np.flatnonzero(np.diff(offsets) != 1)
     after_gap = int(offsets[behind[0] + 1]) if len(behind) else None
@@ -130,7 +130,7 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
 
 
 def _slices(groups: pa.ChunkedArray) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield the first place and the end of each group's rows, which follow each other."""
+    """Yield the index of the first row of each group and the index after its last; a group's rows follow each other."""
     counted = pc.value_counts(groups.combine_chunks())
     first = 0
     for group, rows in sorted(zip(*(part.to_pylist() for part in counted.flatten()), strict=True)):

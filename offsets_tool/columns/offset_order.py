@@ -1,6 +1,6 @@
-"""Rows of a log in the order of its offsets: misplaced records left out, and those that go back behind what was there.
+"""Rows of a log in the order of its offsets, without misplaced records and without records that go back behind earlier ones.
 
-What becomes of the latter the caller decides. Knows nothing about files.
+The caller decides what to do with records that go back. Knows nothing about files.
 """
 
 from typing import NamedTuple

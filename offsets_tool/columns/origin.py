@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Origin(NamedTuple):
-    """`source` is the table's name for the file; `run` the ingest that reads it."""
+    """The columns that all rows of a file share: `source` is the file's name in tables, `run` the ingest that reads it."""
 
     cluster: str
     source: str

@@ -1,7 +1,7 @@
-"""A segment's records as rows of `log` and `events`: through the fast lane where it can be had, by the reference reader elsewhere.
+"""Reads a segment's records as rows of `log` and `events`: by the fast lane where it is installed, else by the reference reader.
 
-Both give the same rows, ranges and ledger; the lane's texts are dictionary-encoded. This is what Spark's tasks and the commands
-that count or print many records loop over.
+Both make the same rows, ranges and ledger; the lane's texts are dictionary-encoded. Spark's tasks, and the commands that count or
+print many records, loop over them.
 """
 
 from collections.abc import Iterator

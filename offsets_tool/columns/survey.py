@@ -158,7 +158,7 @@ class _Keys:
         self.seen: Array = np.zeros(1 << 12, np.uint8)
 
     def belong_to(self, interned: InternedKeys) -> bool:
-        """Return whether the keys are those of these tables."""
+        """Return whether these keys were read from the tables `interned`."""
         return self._interned is interned
 
     def groups(self) -> set[str]:

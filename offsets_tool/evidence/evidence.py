@@ -143,7 +143,7 @@ class Evidence:
             self.note(text)
 
     def all_is_read(self) -> None:
-        """Tell the listener that nothing more will be read."""
+        """Call the listener's `end`: nothing more will be read."""
         self._listener.end()
 
     def leave_out_set_aside(self) -> list[Source]:

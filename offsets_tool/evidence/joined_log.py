@@ -34,7 +34,7 @@ class JoinedLog:
         asked: CopiesAsked = COPIES_ASKED,
         facts: list[CopyFacts] | None = None,
     ) -> None:
-        """`facts` are those that an earlier joined log of the same copies has found.
+        """Join the copies of a partition; `facts` are those that an earlier joined log of the same copies has found.
 
         UsageError where copies are of two clusters, or none has the name of the leader.
         """

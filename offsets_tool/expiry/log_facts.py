@@ -54,7 +54,7 @@ class LogFacts:
     _next_offset: int = 0
 
     def observe(self, event: Event) -> None:
-        """Learn from one event."""
+        """Observe one event: its record type, its versions, its retention and its time."""
         at = timestamp_of(event)
         self._reach(at)
         if event.type_id is None or event.key is None:
@@ -75,7 +75,7 @@ class LogFacts:
         *,
         is_new: bool,
     ) -> None:
-        """Learn from many events, whose facts were counted elsewhere."""
+        """Observe many events at once, given the facts that the caller has counted of them."""
         for type_version, where in seen.items():
             self._observe_version(type_version, where)
         self.lasting.update(lasting)
@@ -83,9 +83,9 @@ class LogFacts:
         self._reach(newest)
 
     def observe_offsets(self, first: int, last: int, behind_gap: int | None) -> None:
-        """Learn that offsets from `first` to `last` have records.
+        """Observe the offsets of records, from `first` to `last`.
 
-        `behind_gap` is the last of them that stands behind a missing record; None if none is missing.
+        `behind_gap` is the last of them that follows a missing record; None if none is missing.
         """
         if first != self._next_offset:
             self.proven_from = first
@@ -94,7 +94,7 @@ class LogFacts:
         self._next_offset = last + 1
 
     def observe_end(self, end: int) -> None:
-        """Learn that the log ends there: what it lacks before is missing."""
+        """Observe the end of the log: offsets below it without a record are missing records."""
         if end > self._next_offset:
             self.proven_from = self._next_offset = end
 

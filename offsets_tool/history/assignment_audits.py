@@ -94,7 +94,7 @@ class AssignmentAudits:
     """Follows the changes of one log partition and audits each assignment that they complete."""
 
     def __init__(self, name_of: NameOf, *, proven_from: int = 0, committed: State | None = None) -> None:
-        """`name_of` returns the name of a topic id; `committed` has the offsets that are there at the end.
+        """Start without assignments; `name_of` returns the name of a topic id, `committed` has the live offsets at the log's end.
 
         Before `proven_from` the log lacks records.
         """

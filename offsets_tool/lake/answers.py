@@ -1,4 +1,4 @@
-"""Questions in SQL and their answers, as every engine has them: where a query ends, its columns' names, its values.
+"""Queries and their answers for all engines: where the text of a query ends, the names of its columns, its values.
 
 Answers are rows for `offsets_tool.cli.render`. Parses no SQL, and knows no terminal.
 """
@@ -13,7 +13,7 @@ END: Final = ";"
 
 
 class QueryResult(NamedTuple):
-    """The answer to a query: its rows, as they come, and its columns, where equal names are told apart by a number."""
+    """The answer to a query: its rows, as they come, and its columns' names, where a number distinguishes equal ones."""
 
     columns: tuple[str, ...]
     rows: Iterator[dict[str, Any]]

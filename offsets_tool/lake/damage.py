@@ -1,4 +1,4 @@
-"""What is damaged in a lake's files, what still holds then, and what to do. Looks once something has failed; mends nothing."""
+"""Finds what is damaged in a lake's files after a read has failed, and says what still holds and what to do. Mends nothing."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ def damage_of_lake(root: Path, named: Iterable[Path] = ()) -> Damage | None:
 
 
 def with_remedy(error: SourceError, lake: str) -> OffsetsToolError:
-    """Return an error about a file with what still holds and what to do; as it is for a file that belongs to no table."""
+    """Return an error that adds to `error` what still holds and what to do; `error` itself for a file of no table."""
     remedy = remedy_for(as_path(lake).absolute(), as_path(error.path))
     return OffsetsToolError(f"{error}; {remedy}") if remedy else error
 

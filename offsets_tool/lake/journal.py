@@ -1,4 +1,4 @@
-"""What the first commit of a run says of the others: the journal in its user metadata, from which an interrupted run is finished.
+"""The journal of a run: its first commit names, in its user metadata, the commits to come, so that an interrupted run can finish.
 
 Knows no tables and makes no commits.
 """

@@ -1,6 +1,6 @@
-"""Whether a table of a lake has the columns that this version declares, or lacks only such as were added since. Changes nothing.
+"""Checks whether a table of a lake has the columns that this version declares, or lacks only columns added since. Changes nothing.
 
-Columns are told apart by their names; their order is that in which releases added them.
+Columns are identified by their names; their order is that in which releases added them.
 """
 
 from collections.abc import Collection

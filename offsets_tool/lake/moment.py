@@ -1,6 +1,6 @@
-"""Which rows of a lake's tables count at the moment when it is opened: whole runs only, and the same ones in all tables.
+"""Decides which rows of a lake's tables count at the moment when it is opened: those of finished runs, the same in all tables.
 
-Asks whoever can open a table for the few values that say so, and leaves the rows themselves to that engine.
+The caller opens tables, and this module reads the few values that say so; the rows themselves are left to the caller's engine.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ Stored = TypeVar("Stored", bound=StoredTable)
 
 
 class Runs(NamedTuple):
-    """The runs whose rows count: all up to the last, but for those given up, which are few."""
+    """The runs whose rows count: all up to `last` but for the few in `given_up`, which were interrupted and never finished."""
 
     last: int
     given_up: tuple[int, ...]
@@ -53,7 +53,7 @@ class FinishedRows(NamedTuple, Generic[Stored]):
 def finished_rows(
     lake: str, open_table: Callable[[Table], Stored | None]
 ) -> dict[Table, FinishedRows[Stored] | None]:
-    """Return of all tables which rows are of finished runs; None for a table without any. UsageError where there is no lake.
+    """Return, by table, which rows are of finished runs; None for a table without any. UsageError where there is no lake.
 
     Tables that say which runs are finished are opened first, since all others then have every row of these runs. `open_table`
     returns None for a table that does not exist.

@@ -212,7 +212,7 @@ class SegmentReading:
         return None if span is None or self.fetch(position, position + span.size) else span
 
     def finish(self) -> None:
-        """Give the ledger the hash of a whole file that could be read completely; to be called at the end of the range."""
+        """Add the hash of a file to the ledger if it was read as a whole; call this at the end of the range."""
         if self._hashing is not None and self._ledger is not None and (digest := self._hashing.result()):
             self._ledger.hashed(digest)
 

@@ -78,7 +78,7 @@ class _Flow:
         owned: Mapping[tuple[int, int], int],
         supply: Mapping[int, int],
     ) -> None:
-        """Let each member keep what it may, in any order; what is left waits in its pool.
+        """Start with each member keeping what it may, in any order; the other partitions are in their pools.
 
         `owned` counts partitions by pool and owner, `supply` those of each pool without an owner.
         """

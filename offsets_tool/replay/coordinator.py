@@ -95,7 +95,7 @@ class Coordinator:
         return tuple(step.changes)
 
     def _replay_absence(self, step: Step, event: Event) -> None:
-        """Take away what the absent key made: nothing of a group that has become one of another kind since."""
+        """Remove the value of the absent key; nothing, if its group has become one of another kind since."""
         if event.key is None:
             return
         group = event.group or ""

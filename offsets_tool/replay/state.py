@@ -53,7 +53,7 @@ class State:
         return None
 
     def put(self, subject: Subject, value: Subjected | None) -> None:
-        """Give a subject a value; None removes the one that it has."""
+        """Set the value of a subject; None removes its present value."""
         if isinstance(subject, OffsetOf):
             _put_in(self.offsets, subject.group, TopicPartition(*subject[1:]), value)
         elif isinstance(subject, MemberOf):

@@ -41,7 +41,7 @@ class Step:
         kind: ChangeKind = ChangeKind.SET,
         note: str | None = None,
     ) -> None:
-        """Give the subject the value `after` and collect the change; do nothing if it had none and gets none."""
+        """Set the value of a subject to `after` and collect the change; do nothing if it had no value and gets none."""
         before = self.state.get(subject)
         if before is None and after is None:
             return

@@ -81,7 +81,7 @@ class TopicCandidates:
         self._distrusted: set[int | None] = set()
 
     def observe(self, event: Event, known: Collection[UUID] = ()) -> None:
-        """Learn from an event; give the events of a partition in the order of their offsets, starting over where they go back.
+        """Observe an event; events of a partition come in the order of their offsets, and one that goes back starts it over.
 
         A target assignment whose ids are all `known` is ignored.
         """
@@ -92,7 +92,7 @@ class TopicCandidates:
     def observe_value(
         self, place: int | None, log_offset: int, key: Key, value: Any, known: Collection[UUID]
     ) -> None:
-        """Learn from the value of a key at a log offset of a log partition, as `observe` does from an event; None is no value."""
+        """Observe a record, as `observe` does an event, given its key, its value (None: a tombstone) and its log offset."""
         if key.type.id not in OBSERVED_TYPES:
             return
         partition = self._partitions.get(place)

@@ -97,7 +97,7 @@ class Cleaning:
     def observe_batch(
         self, batch: BatchFacts, timestamp: int, *, is_transactional: bool, is_cleanable: bool
     ) -> None:
-        """Take a batch of data, also an empty one, and the newest time of its records."""
+        """Observe a batch of data, also an empty one, with the newest time of its records."""
         if is_cleanable:
             self._round_ends, self._cleaned_to = batch, batch.last_offset
         if batch.producer_id < 0:
@@ -110,7 +110,7 @@ class Cleaning:
             producer.open_from = batch.base_offset
 
     def observe_marker(self, batch: BatchFacts, timestamp: int, *, commits: bool, is_cleanable: bool) -> None:
-        """Take the marker that ends a producer's transaction."""
+        """Observe the marker that ends a producer's transaction."""
         producer = self._producer(batch.producer_id)
         if commits:
             marker = MarkerFacts(batch.last_offset, batch.size)

@@ -147,7 +147,7 @@ class Tally:
         self.no_key.add(records, size, is_head=not self._is_cleanable)
 
     def add_batch(self, batch: BatchFacts, timestamp: int, *, is_transactional: bool) -> None:
-        """Take a batch of data before its records."""
+        """Observe a batch of data; call this before its records are observed."""
         self.cleaning.observe_batch(
             batch, timestamp, is_transactional=is_transactional, is_cleanable=self._is_cleanable
         )

@@ -1,6 +1,6 @@
 """The names that Spark gives to the columns of an answer that have no alias, such as count(1) and sum(bytes).
 
-Looks at the query alone. A column whose name is not told here has the words of the query.
+It looks at the query alone. A column for which it has no rule is named by the words of the query.
 """
 
 from collections.abc import Callable, Mapping

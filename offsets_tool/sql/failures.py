@@ -1,4 +1,4 @@
-"""What DuckDB says of a query that it cannot answer, in one sentence with a remedy; decides nothing about the lake's files."""
+"""Translates DuckDB's errors for a query into one sentence with a remedy; errors of the lake's files are not handled here."""
 
 import re
 from collections.abc import Sequence

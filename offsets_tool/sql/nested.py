@@ -1,4 +1,4 @@
-"""What DuckDB writes otherwise than Spark of lists and structures: how they are made, compared, sorted and searched.
+"""Rewrites of Spark's lists and structures for DuckDB: making, comparing, sorting and searching them.
 
 Each function gets a node whose inner nodes are rewritten already, and returns the node for DuckDB.
 """
@@ -10,7 +10,7 @@ from offsets_tool.sql.refused import refused
 
 
 def collected(node: exp.Expr) -> exp.Expr:
-    """A list without nulls, which is empty and never null."""
+    """Return an aggregate that collects a list as Spark's do: without nulls; of no values it is an empty list, not null."""
     if isinstance(node.parent, exp.Window) or isinstance(node.this, exp.Distinct | exp.Order):
         raise refused(node)
     inside: exp.Expr = node.this
@@ -22,7 +22,7 @@ def collected(node: exp.Expr) -> exp.Expr:
 
 
 def extreme(node: exp.Expr) -> exp.Expr:
-    """The least or greatest structure: Spark's nulls are less than all else in it, DuckDB's are greater."""
+    """Return the aggregate of the least or greatest structure by Spark's order, in which nulls come first; DuckDB's are last."""
     struct = next(iter(_structs(node.this)), None)
     if struct is None:
         return node
@@ -34,7 +34,7 @@ def extreme(node: exp.Expr) -> exp.Expr:
 
 
 def _structs(value: exp.Expr) -> list[exp.Expr]:
-    """The structure of which a value is made, if it is one or null."""
+    """Return, in a list, the node that makes a structure, also if it may be null; an empty list for other values."""
     if isinstance(value, exp.Struct):
         return [value]
     if isinstance(value, exp.Nvl2) and isinstance(value.args.get("false"), exp.Null):
@@ -53,7 +53,7 @@ def _in_order(struct: exp.Expr) -> exp.Expr:
 
 
 def struct(node: exp.Expr) -> exp.Expr:
-    """A structure of all columns of a table is, in DuckDB, the table's alias; one that no column is called by."""
+    """Return a structure of all columns of a table as DuckDB has it: by the table's alias, which no column has as its name."""
     if len(node.expressions) != 1 or not node.expressions[0].is_star:
         return node
     (star,) = node.expressions
@@ -64,7 +64,7 @@ def struct(node: exp.Expr) -> exp.Expr:
 
 
 def _row_alias(query: exp.Select, named: str | None, node: exp.Expr) -> str:
-    """Return an alias of its own for a table of the query, which the query's columns are told to use too."""
+    """Give a table of the query an alias that no column has, let the query's columns use it, and return it."""
     joins = query.args.get("joins") or ()
     tables = [query.args["from_"].this, *(join.this for join in joins)]
     found = [each for each in tables if named in (None, each.alias_or_name)]
@@ -100,7 +100,7 @@ def sorted_list(node: exp.Expr) -> exp.Expr:
 
 
 def exists(node: exp.Expr) -> exp.Expr:
-    """Whether an element of a list fulfils a condition: null where none does, and it is null for one of them."""
+    """Return a test whether some element of a list fulfils a condition; null if none does and the condition is null for one."""
     condition = node.args.get("expression")
     if not isinstance(condition, exp.Lambda):
         return node

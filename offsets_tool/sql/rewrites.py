@@ -1,4 +1,4 @@
-"""What DuckDB writes otherwise than Spark: one function for each kind of node, which returns the node for DuckDB.
+"""Rewrites of Spark's SQL for DuckDB: one function for each kind of node, which returns the node for DuckDB.
 
 Changes of names alone are in `functions`. Each function gets a node whose inner nodes are rewritten already.
 """
@@ -173,7 +173,7 @@ def _any_value(node: exp.Expr) -> exp.Expr:
 
 
 def _window(node: exp.Expr) -> exp.Expr:
-    """Ranks are of 32 bits in Spark."""
+    """Return a ranking function cast to INT, which Spark's ranks are; other window functions unchanged."""
     if not isinstance(node.this, exp.Rank | exp.DenseRank | exp.RowNumber | exp.Ntile):
         return node
     return exp.Cast(this=node, to=exp.DataType(this=exp.DType.INT))

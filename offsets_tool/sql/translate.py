@@ -1,4 +1,4 @@
-"""A query in Spark's SQL as DuckDB's SQL that gives the same rows, or a refusal: what is not known to mean the same is not guessed.
+"""Translates a query from Spark's SQL to DuckDB's SQL with the same result, or refuses what is not known to mean the same.
 
 Views are translated from their one definition by the same rules. Knows no session and no lake.
 """
@@ -114,7 +114,7 @@ def _table(node: exp.Expr) -> None:
 
 
 def _number(node: exp.Expr) -> None:
-    """Only what is compared or shown may be a decimal: Spark's decimals have other digits than DuckDB's once they are computed."""
+    """Refuse arithmetic with decimals, whose results have other digits in Spark than in DuckDB; compared or shown ones pass."""
     is_decimal = not node.args["is_string"] and "." in node.this and "e" not in node.this.lower()
     place = node.parent.parent if isinstance(node.parent, exp.Neg) else node.parent
     if is_decimal and not isinstance(place, (*_COMPARISONS, *_SHOWN)):
@@ -145,13 +145,13 @@ def _explode(node: exp.Expr) -> None:
 
 
 def _ordered(node: exp.Expr) -> None:
-    """By all columns, Spark has been seen to order otherwise."""
+    """Refuse ORDER BY ALL, for which Spark's order was found to differ from DuckDB's."""
     if isinstance(node.this, exp.Var):
         raise refused("ORDER BY ALL (name the columns, or their numbers)")
 
 
 def _unnamed(node: exp.Expr) -> None:
-    """A structure's fields have Spark's names only where they are columns, or are named; and no two have one name in DuckDB."""
+    """Refuse a structure with two fields of one name, or with a field that is no column and has no name in the query."""
     names = [each.alias_or_name.lower() for each in node.expressions]
     if len(set(names)) < len(names):
         raise refused(node)

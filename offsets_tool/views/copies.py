@@ -1,4 +1,4 @@
-"""Views over copies of one log: each record once, whichever copies have it, and whether a later leader epoch left it behind.
+"""Views over copies of one log: each distinct record once, with the copies that have it, and whether it was abandoned.
 
 The rules are those of `decode --union` (log.copies): records are the same if offset, leader epoch, key and value are.
 """

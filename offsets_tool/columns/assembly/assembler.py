@@ -1,6 +1,6 @@
-"""A chunk's tables as rows of `log` and of `events`: the columns that the reference decoder gives, texts dictionary-encoded.
+"""Makes rows of `log` and `events` from a chunk's tables: the columns of the reference decoder, texts dictionary-encoded.
 
-What places and batches say is batch_columns.py, what decoding adds to it event_columns.py.
+batch_columns.py makes the columns of batches and log offsets, event_columns.py those of decoded keys and values.
 """
 
 from functools import lru_cache
@@ -52,9 +52,7 @@ class Assembler:
         return raw, _batch(EventRow, both | decoded.columns())
 
     def _of(self, interned: InternedKeys) -> None:
-        """Take other tables of keys for the chunks to come; dictionaries begin anew too, so that memory stays flat when all keys
-        are new.
-        """
+        """Use these tables of keys for later chunks, with new dictionaries, so that memory stays flat when all keys are new."""
         self._names = {name: TextDictionary() for name in _DICTIONARY}
         self._names["control"] = TextDictionary(*_MARKERS)
         self._names["layout"] = TextDictionary(COMMIT_LAYOUT)

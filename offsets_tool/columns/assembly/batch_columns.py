@@ -1,4 +1,4 @@
-"""What a chunk's batches and places in the log are, row by row: the columns of `log` and `events` that nothing is decoded for."""
+"""Makes the columns of `log` and `events` for which nothing is decoded: those of batches, positions and log offsets."""
 
 from typing import Final
 

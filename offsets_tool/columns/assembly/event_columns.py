@@ -126,7 +126,7 @@ class EventColumns:
         return self._numbers(name, self._chunk.records[field], self._where(RecordKind.MARKER))
 
     def _numbers(self, name: str, values: Array, valid: Array | None) -> pa.Array:
-        """Return a column of numbers; in rows that the lane left, its values are those of the reference decoder."""
+        """Return a column of numbers; its values in rows that the lane left to the reference decoder are that decoder's."""
         type_ = _EVENT_TYPES[name]
         # Always a copy: the chunk's tables are filled again for the next one.
         values = values.astype(type_.to_pandas_dtype())
@@ -158,7 +158,7 @@ class EventColumns:
         return made
 
     def _text_column(self, name: str, numbers: Array) -> pa.DictionaryArray:
-        """Return a column of texts, given the number of each; in rows that the lane left, they are the reference decoder's."""
+        """Return a column of texts, given the number of each; texts in rows left to the reference decoder are that decoder's."""
         if self._decoded:
             numbers[self._left] = [self._names[name].number(text) for text in self._decoded[name]]
         return self._names[name].column(numbers)

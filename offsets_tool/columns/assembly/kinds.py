@@ -1,4 +1,4 @@
-"""What each record of a chunk is, once its key is known: read by the lane, printed by a program, or the reference decoder's."""
+"""Decides, by its key, how each record of a chunk is decoded: by the lane, by a JSON program, or by the reference decoder."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,1 +1,1 @@
-"""How machine code is made, kept and found again, and what compiled code asks of the machine. Knows nothing of Kafka."""
+"""Compiles functions to machine code, keeps it in files and loads it, and has the instructions of the machine. Knows no Kafka."""

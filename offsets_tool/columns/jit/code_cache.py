@@ -1,8 +1,8 @@
-"""Files of machine code in a folder that nobody but this user, or root, may change: who can write there decides what runs here.
+"""Keeps files of machine code in a folder that only this user, or root, can change: who can write there decides what runs here.
 
-A folder is walked to from the root, link by link resolved beforehand: on all of the way nobody else may put another in its place.
-A file is looked at through the descriptor that it is read by, and made under a name that was not there. Where code cannot be kept,
-or may not be loaded, `why_not_cached` says why. Knows nothing about what is in a file.
+A folder is opened from the root on, after its links were resolved: no other user may replace any folder on the way. A file's
+owner and mode are those of the descriptor that it is read by, and a file is made under a name that does not exist yet. Where code
+cannot be kept, or may not be loaded, `why_not_cached` says why. Knows nothing about what is in a file.
 """
 
 import os
@@ -24,7 +24,7 @@ _NOT_LOADED: Final = "its machine code was not loaded, but compiled anew; nobody
 
 
 class NotTrustedError(Exception):
-    """A folder or file that somebody else may change, or have made; the message says which and who."""
+    """A folder or file that another user may change or has made; the message says which, and who."""
 
 
 _refused: Final[list[str]] = []
@@ -80,9 +80,10 @@ def _refuse(sentence: str) -> None:
 
 @cache
 def _kept_folder() -> tuple[int, Path]:
-    """Return the first folder that will do, open until the process ends: NUMBA_CACHE_DIR alone where it is set, else beside this
-    module, among the user's caches, or in the folder of an executor of Spark. NotTrustedError says what is wrong with the last one
-    where none will do.
+    """Return a descriptor and the path of the first folder that can be trusted; it stays open until the process ends.
+
+    Candidates are NUMBA_CACHE_DIR alone if it is set, else a folder beside this module, among the user's caches, or in the folder
+    of Spark's executor. NotTrustedError for the last one, if none can be trusted.
     """
     reason = NotTrustedError("there is no folder of yours to keep it in")
     for folder in _folders():

@@ -42,7 +42,7 @@ def compile_function(entry: Compiled) -> Code:
 
 
 def _inline(module: llvm.ModuleRef) -> None:
-    """Compile steps into their callers: Numba keeps each for others to call, and a call costs more than most steps do."""
+    """Inline steps into their callers: Numba also keeps each as a function, and a call costs more than most steps."""
     options = llvm.create_pipeline_tuning_options(speed_level=3)
     options.inlining_threshold = _INLINED
     passes = llvm.create_pass_builder(target_machine(), options)

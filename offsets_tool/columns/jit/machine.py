@@ -1,7 +1,8 @@
-"""What compiled code asks of the machine: loads and stores at an address, and the CPU's CRC-32C instruction where it has one.
+"""The machine's instructions for compiled code: loads and stores at an address, and the CPU's CRC-32C where it has one.
 
 Compiled functions take addresses and sizes as plain integers, not arrays: calls stay cheap and compiling is quick. Nothing here
-checks a bound; functions that read foreign bytes check before they load. Here are only names: compiling.py turns them into code.
+checks a bound; functions that read foreign bytes check before they load. This module has only names: compiling.py turns them into
+code.
 """
 
 from collections.abc import Callable

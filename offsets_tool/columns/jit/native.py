@@ -1,7 +1,7 @@
-"""Compiled functions as machine code that is kept: made by Numba once, loaded later without it, which is ten times as quick.
+"""Compiled functions: Numba makes their machine code once, and later it is loaded without Numba, which is ten times as quick.
 
-A function takes integers and gives nothing, a bool, an integer or a tuple of integers. What is kept is bound to the function's
-code, to all that it calls, and to the CPU; whatever does not match is compiled anew.
+A function takes integers and returns nothing, a bool, an integer or a tuple of integers. Kept code is bound to the function's
+code, to all that it calls, and to the CPU; code that does not match is compiled again.
 """
 
 import ctypes
@@ -60,7 +60,7 @@ class Compiled:
         return _loaded(self.kept() or self._made(), self.function.__code__.co_argcount)
 
     def kept(self) -> Code | None:
-        """Return the machine code that was kept of this very function on this CPU; None if there is none."""
+        """Return the kept machine code of this function, in its present form and for this CPU; None if there is none."""
         kept = read_cached(self._name())
         if kept is None:
             return None

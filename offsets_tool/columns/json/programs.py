@@ -87,7 +87,7 @@ class _Program:
         return len(self.code) - 1
 
     def amend(self, number: int, *arguments: int) -> None:
-        """Set the arguments of an instruction, which are known only now."""
+        """Set the arguments of an instruction, given by its number, that was emitted before they were known."""
         instruction = self.code[number]
         instruction[: 1 + _ARGUMENTS] = _padded(instruction[0], *arguments)
 
@@ -96,7 +96,7 @@ class _Program:
         self._literal += text
 
     def _next_instruction(self) -> int:
-        """Return the number of the next instruction, to which others may jump; emit a literal that was being gathered first."""
+        """Return the number of the next instruction, as the target of a jump; emit a gathered literal before."""
         if self._literal:
             self.emit(JsonOp.LITERAL)
         return len(self.code)

@@ -1,4 +1,4 @@
-"""What is asked of lag many at a time, and the columns that its rows come in. Knows nothing about how it is answered."""
+"""The question that lag by column answers, and the columns of the rows that it takes. Knows nothing about the answer."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple

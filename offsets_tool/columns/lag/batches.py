@@ -1,7 +1,8 @@
 """Rows of `lag` from rows of offset histories and samples of ends: by column where a partition of a topic has one lifetime and
 usual numbers, one at a time where not.
 
-All of a partition of a topic together: what all groups committed there tells of its end too. In memory is what was committed.
+Rows of one partition of a topic are computed together, because the commits of all groups also say where it ended. The commits of
+one partition are in memory.
 """
 
 from collections.abc import Iterable, Iterator

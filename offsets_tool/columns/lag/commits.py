@@ -1,4 +1,4 @@
-"""Rows of whole partitions of topics as arrays: their commits, and what tells of their ends."""
+"""Rows of whole partitions of topics as arrays: their commits, and samples of their ends."""
 
 from typing import NamedTuple
 

@@ -1,6 +1,6 @@
-"""What tells of the ends of many partitions of topics, as arrays: commits and samples; and which partitions go by column.
+"""The ends of many partitions of topics, as arrays, from commits and samples; and which partitions are computed by column.
 
-One at a time go partitions whose topic was created anew, or whose numbers are absurd: of them nothing is said.
+Partitions whose topic was created anew, or whose numbers are absurd, have no ends here: their lag is computed one at a time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ class CommitsByPartition(NamedTuple):
         return Implied.of(self.partitions[rows], runs, self.at[rows], self.offsets[rows])
 
     def _bounds(self, partition: int, implied: Implied) -> list[EndSample]:
-        """Return the first end that a partition's commits imply: it tells when its topic was there."""
+        """Return the first end that a partition's commits imply, as a sample that dates the partition's topic; none without one."""
         first = int(np.searchsorted(implied.partitions, partition))
         if first == len(implied.partitions) or implied.partitions[first] != partition:
             return []

@@ -11,7 +11,7 @@ from offsets_tool.columns.lag.rising import picked
 
 
 class EndsAt(NamedTuple):
-    """What EndAt has; of its methods the number of each sample's counted from 1 (0: none), and whether a commit implies `low`."""
+    """The fields of EndAt as arrays; methods are the samples' method numbers, from 1 (0: none), and whether commits imply `low`."""
 
     low: NullableNumbers
     high: NullableNumbers
@@ -69,7 +69,7 @@ class _Around(NamedTuple):
 def _estimate(
     lifetimes: TopicLifetimes, around: _Around, low: NullableNumbers, partitions: Array, at: Array
 ) -> Array:
-    """Return the lowest end, or what is above it on the straight line to the next sample."""
+    """Return the estimated ends: on the straight line between the samples around each moment, at least `low`."""
     found = low.numbers.copy()
     rows = np.flatnonzero(low.there & around.next.there & (low.numbers != around.high.numbers))
     if len(rows):

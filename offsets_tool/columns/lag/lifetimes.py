@@ -41,9 +41,9 @@ class Implied(NamedTuple):
 
     @classmethod
     def of(cls, partitions: Array, runs: Array, times: Array, offsets: Array) -> "Implied":
-        """Return those of commits, all of them for one topic id, in the order of their partitions and logs.
+        """Return the ends that commits imply, given in the order of their partitions and logs; each partition has one topic id.
 
-        `runs` numbers what is of one partition and one log partition.
+        `runs` numbers the commits' pairs of partition and log partition.
         """
         kept = np.flatnonzero(beyond_all_before(keys_of(runs, offsets)))
         kept = kept[np.argsort(keys_of(partitions[kept], times[kept]), kind="stable")]

@@ -1,7 +1,7 @@
 """What commits of all groups say about the ends of partitions, in columns: as lag.bounds.Bounds, from rows of logs.
 
-Rows say less than changes where a marker or a tombstone is older than a commit before it. Such a log is left to whoever observes
-its changes.
+Rows say less than changes where a marker or a tombstone is older than a commit before it. For such a log, `take` returns False, and
+the caller observes the log's changes instead.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -58,18 +58,18 @@ class LogCommits:
         self._sorted: CommitsByPartition | None = None
 
     def forget(self, log_partition: int | None) -> None:
-        """Begin a log, and forget what it said before."""
+        """Forget all commits of a log partition, whose log is read again from its beginning."""
         self._logs.pop(log_partition, None)
         self._logs[log_partition] = []
         self._latest = _LONG_AGO
 
     def observe_instead(self, log_partition: int | None, changes: Iterable[Iterable[Change]]) -> None:
-        """Take a log's commits from all its changes, instead of those of its rows."""
+        """Add a log's commits from all its changes, in place of those that were taken from its rows."""
         found = [each for some in changes for each in commits_in(some)]
         self._logs[log_partition] = [self._part(log_partition, found)] if found else []
 
     def take(self, log_partition: int | None, rows: pa.RecordBatch) -> bool:
-        """Take rows (replay.row_events.COLUMNS) of the log that was begun last; return False if they do not say enough."""
+        """Add the commits in rows (replay.row_events.COLUMNS) of a log; return False if rows do not say enough about it."""
         is_commit = are_there(rows.column("committed_offset"))
         times = numbers(rows.column("timestamp"), NO_TIMESTAMP)
         at = np.where(times == NO_TIMESTAMP, numbers(rows.column("commit_timestamp"), NO_TIMESTAMP), times)
@@ -164,7 +164,7 @@ def _joined(columns: Sequence[Array]) -> Array:
 
 
 def _sorted_by_partition(partitions: Array, logs: Array, count: int) -> Array:
-    """Return the order of partitions, of logs in the order in which each partition has them, and else as it is."""
+    """Return the indices that sort commits by partition, then by log in the order of appearance; equal ones keep their order."""
     _, first, each = np.unique(partitions * count + logs, return_index=True, return_inverse=True)
     order: Array = np.lexsort((first[each], partitions))
     return order

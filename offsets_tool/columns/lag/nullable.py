@@ -13,7 +13,7 @@ _EXACT_FLOAT = float(1 << 53)
 
 
 class NullableNumbers(NamedTuple):
-    """Numbers, and which of them are there; the others are 0."""
+    """An array of numbers, and which of them are present; the others are 0."""
 
     numbers: Array
     there: Array
@@ -24,14 +24,14 @@ class NullableNumbers(NamedTuple):
 
 
 def clipped(numbers: Array, low: NullableNumbers, high: NullableNumbers) -> Array:
-    """Return the numbers, none above `high` and else none below `low`, where these are there."""
+    """Return the numbers, clipped to `low` and `high` where these are present; `high` wins over `low`."""
     below = low.there & (numbers < low.numbers)
     above = high.there & (numbers > high.numbers)
     return np.where(above, high.numbers, np.where(below, low.numbers, numbers))
 
 
 def floor_of(numbers: Array, times: Array, by: Array) -> Array:
-    """Return `numbers * times // by` as Python has it."""
+    """Return `numbers * times // by`, exact even where the product exceeds 64 bits, as Python computes it."""
     found: Array = numbers * times // by
     wide = np.flatnonzero(np.abs(numbers.astype(float) * times) >= _EXACT_QUOTIENT)
     found[wide] = [n * t // b for n, t, b in _rows(wide, numbers, times, by)]
@@ -39,7 +39,7 @@ def floor_of(numbers: Array, times: Array, by: Array) -> Array:
 
 
 def before(since: Array, numbers: Array, times: Array, by: Array) -> Array:
-    """Return `difference(since, round(numbers * times / by))` as Python has it."""
+    """Return `difference(since, round(numbers * times / by))` of wire.longs, with the same rounding as Python's integers."""
     wide = (np.abs(numbers.astype(float) * times) >= _EXACT_FLOAT) | (by >= _EXACT_FLOAT)
     back: Array = np.where(wide, 0, np.rint(numbers * times / by)).astype(np.int64)
     found: Array = since - back

@@ -1,5 +1,5 @@
 """The numbers of lag in offsets and in time, by column: what lag.lag and lag.time_lag compute of commits that are for the topic of
-their moment. Which words describe them is not said here, only what tells cases apart.
+their moment. columns.lag.words has the words for them, by case.
 """
 
 from enum import IntEnum
@@ -62,7 +62,7 @@ TIME_CASES: Final = 2 * 2 * len(_Line) * 2
 
 
 class TimeLags(NamedTuple):
-    """Fields of TimeLag, and `case`, which with the ends tells its words apart."""
+    """The fields of TimeLag as arrays, and `case`, which, with the ends, selects the words."""
 
     lag: NullableNumbers
     lag_min: Array

@@ -1,7 +1,7 @@
-"""Lag of what does not go by column, one commit at a time as offsets_tool.lag has it: partitions whose topic was created anew, or
+"""Lag that is not computed by column, one commit at a time by offsets_tool.lag: of partitions whose topic was created anew, or
 whose numbers are absurd; and times of a grid.
 
-One partition of a topic at a time: what all groups committed there tells of its end too. In memory is what was committed there.
+It takes one partition of a topic at a time, because the commits of all groups also say where it ended. Only these are in memory.
 """
 
 from collections.abc import Iterable, Iterator

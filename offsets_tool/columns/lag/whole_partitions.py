@@ -33,7 +33,7 @@ def _differ(column: pa.Array) -> Array:
 
 
 def whole_partitions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the same rows, those of one partition never apart, about ROWS at a time or as many as one partition has."""
+    """Yield the same rows in batches of about ROWS; all rows of one partition are in one batch, however many they are."""
     gathered: list[pa.RecordBatch] = []
     count = 0
     for batch in _small(batches):
@@ -55,7 +55,7 @@ def _small(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _last_partition(batch: pa.RecordBatch, before: pa.RecordBatch | None) -> int | None:
-    """Return where the last partition of a batch begins; None if that is in the batch before."""
+    """Return the index of the row at which the last partition of a batch begins; None if it began in the batch `before`."""
     begins = int(np.flatnonzero(are_first(batch))[-1])
     if begins or before is None:
         return begins or None

@@ -1,4 +1,4 @@
-"""The words of a lag, by column: how it is known and how sure it is. They are asked of lag.rows, once for each case that occurs."""
+"""Columns of a lag's words: how it is known and how sure it is. lag.rows computes them once for each case that occurs."""
 
 from typing import Final, NamedTuple
 

@@ -1,7 +1,7 @@
-"""Where the fields of an OffsetCommitValue stand in its bytes, by version: from its declaration, for compiled code.
+"""The positions of an OffsetCommitValue's fields in its bytes, by version, from its declaration, for compiled code.
 
-Everything but `metadata` has a size of its own, so that a field's place is told from the value's first byte, or from where metadata
-ends. A declaration that is not so is refused when this module is imported. Knows nothing about compiled code.
+Each field but `metadata` has a fixed size, so that its position counts from the value's first byte, or from the end of `metadata`.
+Importing this module refuses any other declaration. Knows nothing about compiled code.
 """
 
 from collections.abc import Iterator

@@ -126,7 +126,7 @@ def _fill(data: int, start: int, metadata: int, size: int, records: int, row: in
 
 @step
 def _kind(metadata: int, size: int) -> int:
-    """Return the kind of a commit with this metadata: the reference's where it has a fault or is not shown as it is written."""
+    """Return the kind of a commit with this metadata: one for the reference decoder if it is not UTF-8 that is shown unchanged."""
     if looks_escaped(metadata, size):
         return _REFERENCE
     if is_ascii(metadata, size):
@@ -136,7 +136,7 @@ def _kind(metadata: int, size: int) -> int:
 
 @step
 def read_marker(key: int, key_size: int, value: int, value_size: int, records: int, row: int) -> None:
-    """COMMIT or ABORT, of versions that are not negative; key and value by address."""
+    """Write the kind of a row that is a COMMIT or ABORT marker, given key and value by address; else leave it as it is."""
     if key_size < 4 or value_size < 6 or big_i16(key) < 0 or big_i16(value) < 0:
         return
     type_id = big_i16(key + 2)

@@ -1,7 +1,7 @@
 """CRC-32C in compiled code: the CPU's instruction eight bytes at a time, or, without it, eight tables (slicing-by-8).
 
-The instruction gives its result three cycles later, and another can begin in each of them: so three parts of the bytes are summed
-beside each other.
+The instruction has its result three cycles later, and another can begin in each of them: so three parts of the bytes are summed
+at the same time.
 """
 
 from typing import Final, SupportsIndex

@@ -179,7 +179,7 @@ def sort_out(records: int, rows: int, table: int, kinds: int) -> int:
 def find_printable(
     records: int, rows: int, kinds: int, table: int, batches: int, found: int, types: int
 ) -> int:
-    """Find rows left to the reference decoder though their key is clean and they are no control records; return how many.
+    """Find the rows with a clean key that are left to the reference decoder, except control records; return how many there are.
 
     `found` and `types` take int64, of each row its number and its record type.
     """

@@ -1,4 +1,4 @@
-"""Where compiled code puts what it reads: tables of int64, one line a field, one column a batch or a record.
+"""The layout of the tables that compiled code fills: int64, one line for each field, one column for each batch or record.
 
 A table's capacity is fixed, so that a cell's address is its field's and its column's number. Places of keys, values and metadata
 are bytes of the buffer that the records were read from: the file, or the chunk's decompressed content.

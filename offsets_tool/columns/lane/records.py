@@ -1,7 +1,7 @@
 """Compiled: the records of batches, from the buffer that holds their content, with keys numbered and commits read.
 
-A batch is read whole or declined: whatever the reference reader would not take for granted (headers, odd lengths, times beyond
-64 bits) makes it the reference's. A record's value is read completely as a commit or left to the reference decoder.
+A batch is read whole or declined: anything unusual in it (headers, odd lengths, times beyond 64 bits) leaves it to the reference
+reader. A record's value is read completely as a commit or left to the reference decoder.
 """
 
 from typing import Final

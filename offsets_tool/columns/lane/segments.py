@@ -1,6 +1,6 @@
-"""Whole segments through the lane, one after another: all that is read is told to the ledger, and keys of one file serve the next.
+"""Reads whole segments through the lane, one after another: the ledger counts all of it, and interned keys serve later files.
 
-Knows nothing of what becomes of a chunk, but that it is used up before the next is asked for.
+Callers use a chunk before they ask for the next; what they do with it is not known here.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What the ledger counts of a chunk: its batches, bytes, offsets and times, summed over the tables."""
+"""Sums of a chunk for the ledger: its batches, bytes, offsets and times."""
 
 import numpy as np
 

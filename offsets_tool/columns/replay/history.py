@@ -1,7 +1,7 @@
-"""History many at a time: rows of one partition in, columns of its histories out, as History tells them record by record.
+"""Histories by column: takes rows of one log partition, yields the rows of its histories, as History makes them one by one.
 
-`replay_batches` for what a reader loops over; HistoryReplay for whoever goes on later from where it was left; EventHistoryReplay
-for events that are no rows, since copies were joined. Decides nothing that history.history and replay.coordinator do not.
+`replay_batches` replays a whole partition; HistoryReplay can continue from the end of an earlier replay; EventHistoryReplay replays
+the events of joined copies, which are no rows. Decides nothing that history.history and replay.coordinator do not.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -46,7 +46,7 @@ _Row = HistoryRow | RemovalRow | TransactionRow
 
 
 class HistoryRows(NamedTuple):
-    """Rows of the four histories, of what was removed, and of transactions; none where there is nothing."""
+    """Rows of the four histories, of removals and of transactions; a batch without rows where there are none."""
 
     offsets: pa.RecordBatch
     groups: pa.RecordBatch
@@ -91,7 +91,7 @@ class ReplayEnd(NamedTuple):
 
 
 def replay_batches(start: Start, batches: Iterable[pa.RecordBatch]) -> Iterator[HistoryRows]:
-    """All rows of one partition (row_events.COLUMNS), in the order of their offsets; at the end, what still holds."""
+    """Replay all rows (row_events.COLUMNS) of one partition, by offset; yield the rows that ended, and last those that hold."""
     replay = HistoryReplay(start)
     for rows in batches:
         yield replay.replay(rows)
@@ -138,7 +138,7 @@ class HistoryReplay:
         self._replay.history.observe_run(int(offsets[0]), self._position, after_gap)
 
     def leave(self, end: int = 0) -> ReplayEnd:
-        """Return what is left; to be called once, at the end. Records before `end` may be missing because they were taken out."""
+        """Return the end of the replay; call it once, after all rows. Records up to `end` count as read, even if none came."""
         replay, coordinator = self._replay, self._replay.materialize()
         observers = Observers(replay.history, replay.removals, self._facts, replay.transactions)
         return _replay_end(coordinator, observers, max(end, self._position), self._names)
@@ -174,7 +174,7 @@ class EventHistoryReplay:
         return _columns(rows)
 
     def leave(self, end: int = 0) -> ReplayEnd:
-        """Return what is left, as HistoryReplay does."""
+        """Return the end of the replay, as HistoryReplay.leave does; call it once, after all events."""
         return _replay_end(self._coordinator, self._observers, max(end, self._position), self._names)
 
 
@@ -205,7 +205,7 @@ def _replay_end(coordinator: Coordinator, observers: Observers, position: int, n
 
 
 class _Names:
-    """Names of topics, and what was asked for in vain."""
+    """Names of topics by topic id, and the ids that were asked for and have no name."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self._names = {topic_id: from_shown(name) for topic_id, name in names.items()}

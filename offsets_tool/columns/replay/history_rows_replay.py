@@ -1,6 +1,6 @@
-"""Rows replayed for histories: what ended by column, and what History and RemovalLog make of events that were replayed alone.
+"""Replays rows for histories: yields rows that ended by column, and rows of History and RemovalLog from events replayed alone.
 
-What Kafka wrote at once is understood at once (history.history), so rows that were written with such an event are replayed alone.
+History handles all records of one write together, so rows that were written with an event replayed alone are replayed alone too.
 """
 
 from collections.abc import Iterable
@@ -42,7 +42,7 @@ _ALONE: Final = int(Kind.ALONE)
 
 
 class HistoryRowsReplay(WritesReplay):
-    """A replay that gives its observers what they need; `observe` takes what was replayed alone as it comes."""
+    """A replay by rows with a History, a RemovalLog and a TransactionLog; call `observe` with each event that it yields."""
 
     store: HistoryStore
 
@@ -83,7 +83,7 @@ class HistoryRowsReplay(WritesReplay):
         return np.flatnonzero(alone | np.isin(self.writes, writes))
 
     def before_run(self, table: Array, row: int) -> int:
-        """Turn the page, if the row was not written with the last one that was replayed alone; return where the run begins."""
+        """End the last write, unless this row belongs to it; return the row at which compiled code begins."""
         if self._has_write_ended:
             return row
         end = table.shape[1]
@@ -97,7 +97,7 @@ class HistoryRowsReplay(WritesReplay):
         return row
 
     def _kind(self, table: Array, row: int) -> int:
-        """Return what a row is, right behind one that was replayed alone."""
+        """Return the kind of a row right after one that was replayed alone, which may be a part of the same write."""
         write = int(self.writes[row])
         is_joined = write == self.last_write or self.history.is_next_of_write(
             write, int(table[_TIMESTAMP, row])
@@ -122,13 +122,13 @@ class HistoryRowsReplay(WritesReplay):
         self._has_write_ended = False
 
     def end(self, table: Array) -> None:
-        """Take the rows that ended."""
+        """End the rows that were replayed last: keep the histories' rows that they ended, as columns."""
         self._take_ended()
         super().end(table)
         self.store.prune_owners()
 
     def make_room(self) -> None:
-        """Take the rows that ended, and make room for more."""
+        """Keep the histories' rows that ended so far, as columns, and make room in the tables for more."""
         self._take_ended()
         super().make_room()
 
@@ -143,13 +143,13 @@ class HistoryRowsReplay(WritesReplay):
         tables.forget_ended()
 
     def materialize_reach(self, reach: Reach, group: int, event: Event) -> None:
-        """Give all that a history may look at of a group, beside what its State may."""
+        """Move to State all that the handler of an event may look at of a group, and to History what it may look at."""
         super().materialize_reach(reach, group, event)
         if (compared := compared_offset(event)) is not None:
             self.materialize_reached(group, {compared}, reach)
 
     def observe(self, event: Event, changes: Iterable[Change]) -> None:
-        """Give the observers an event that was replayed alone, with its changes."""
+        """Pass an event that was replayed alone, with its changes, to the observers, and collect the rows that ended."""
         self.store.materialize_lifetimes(self.removals.may_close(event))
         made = tuple(changes)
         self.removals.observe(event, made)
@@ -177,7 +177,7 @@ class HistoryRowsReplay(WritesReplay):
         return columns
 
     def _end_write(self) -> None:
-        """Complete what was replayed alone: what comes now was not written with it."""
+        """Complete the write of the events that were replayed alone: the next row was not written together with them."""
         self._has_write_ended = True
         self._rows += self.history.flush()
         self.store.materialize_lifetimes(self.removals.tracker.may_close(None))

@@ -70,11 +70,11 @@ class OwnerNumbers:
         return self._count
 
     def of(self, numbers: Array) -> Array:
-        """Return the places in `owners` of those with these numbers."""
+        """Return the index in `owners` of the owner with each of these numbers."""
         return self._by_number[numbers]
 
     def prune(self, *cells: Array) -> None:
-        """Number the owners anew that these cells of tables have, if many others are known."""
+        """Forget the owners whose numbers are not in these cells of tables, if they are many, and renumber the others."""
         if self._count < _OWNERS_KEPT + 4 * sum(map(len, cells)):
             return
         before = self.owners
@@ -120,7 +120,7 @@ class HistoryStore(LifetimeStore):
         self.tables.run[RunCell.NEXT_OWNER] = self.owners.count
 
     def put(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
-        """Give State, History and Lifetimes these offsets."""
+        """Put commits of offsets, given by number, into State, their open rows into History, their lifetimes into Lifetimes."""
         held = list(commits)
         super().put(numbers, held)
         offsets = [self.subjects.offsets[number] for number in numbers]
@@ -130,7 +130,7 @@ class HistoryStore(LifetimeStore):
         self._given |= zip(numbers, rows, strict=True)
 
     def materialize_pending_commit(self, producer_id: int, offset: OffsetOf, slot: int) -> None:
-        """Give State, History and the tracker one pending commit."""
+        """Put one pending commit of a producer, the one in line `slot`, into State, History and the tracker."""
         super().materialize_pending_commit(producer_id, offset, slot)
         pending = PendingOf(producer_id, *offset)
         waiting = self.state.pending[producer_id][offset]
@@ -138,7 +138,7 @@ class HistoryStore(LifetimeStore):
         self.history.put_row(pending, row)
 
     def take(self, number: int, line: Array) -> bool:
-        """Take what State, History and Lifetimes know of an offset."""
+        """Move a committed offset from State, History and Lifetimes to its `line`; return whether State had it."""
         offset, given = self.subjects.offsets[number], self._given.pop(number, None)
         if not super().take(number, line):
             return False
@@ -164,7 +164,7 @@ class HistoryStore(LifetimeStore):
     def _rows(
         self, lines: Array, offsets: Sequence[OffsetOf], commits: Sequence[CommittedOffset]
     ) -> list[OffsetHistoryRow]:
-        """Return the rows of history of commits that hold."""
+        """Return the open rows of offset_history of commits that hold, given their lines."""
         deltas = differences(lines[:, FactCell.COMMITTED_OFFSET], lines[:, FactCell.BEFORE]).tolist()
         places = self.owners.of(lines[:, FactCell.OWNER]).tolist()
         facts = lines[:, : len(FactCell)].tolist()

@@ -31,7 +31,7 @@ class LifetimeStore(ReplayStore):
         super().materialize()
 
     def materialize_change_time(self, group: int) -> None:
-        """Give the tracker the time of a group's last change."""
+        """Move the time of a group's last change, if the tables have one, to the tracker."""
         line = self.tables.groups[group]
         if line[GroupCell.CHANGED] != NONE:
             self._removals.mark_changed(self.subjects.groups.texts[group], int(line[GroupCell.CHANGED]))

@@ -1,7 +1,8 @@
 """Records of groups that a replay to a state puts off: by then, later records have replaced what most of them did.
 
-What a value replaces is stated beside its handler (replay.handling.Replaces). Put off are values alone, and only where nothing else
-happens to their group among the same rows. What replay would say on the way (a generation that goes back) is not said.
+Each handler states which values a value replaces (replay.handling.Replaces). Only values are put off, not tombstones, and only
+where nothing else happens to their group among the same rows. Anomalies between them (a generation that goes back) are not
+reported.
 """
 
 from collections.abc import Iterator, Mapping
@@ -94,9 +95,9 @@ class Postponed:
         self._values = KeptValues()
 
     def take(self, rows: pa.RecordBatch, places: Array) -> tuple[Array, list[Event]]:
-        """Take what can be put off of the rows at `places`, none of them a commit with a value.
+        """Put off those rows at the indices `places` that can wait, none of them a commit with a value.
 
-        Return its places, and what has to be replayed before these rows.
+        Return the indices of these rows, and the events that have to be replayed before the other rows.
         """
         events = list(self.rest()) if self._bytes > _MOST_BYTES else []
         names = (*_OF_KEY, *_OF_BATCH, *(("value_json",) if self._is_unproved else ()))

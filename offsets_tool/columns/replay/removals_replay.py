@@ -28,7 +28,7 @@ RemovalFound = Removal | DroppedCommit
 def removals_by_rows(
     partition: PartitionSnapshot, coordinator: Coordinator, reads: Iterable[RowsRead], facts: LogFacts
 ) -> PartitionRemovals:
-    """Return the removals of a partition, from the rows up to its moment; `facts` learns from them too.
+    """Return the removals of a partition, from the rows up to its moment; `facts` observes these rows too.
 
     `coordinator` starts anew, by the rules that were found to hold.
     """
@@ -93,7 +93,7 @@ class RemovalsReplay(WritesReplay):
         self.store.tables.run[RunCell.ASK_COUNT] = 0
 
     def before_alone(self, table: Array, row: int) -> None:
-        """Lend Lifetimes the offsets of removals that may be complete, and give State those that the row's write is about."""
+        """Copy to Lifetimes what removals that may be complete need, and move to State the offsets of the row's write."""
         self.store.materialize_lifetimes(self.tracker.may_close(int(self.writes[row])))
         super().before_alone(table, row)
 

@@ -70,7 +70,7 @@ class RowsReplay:
         self.end(table)
 
     def end(self, table: Array) -> None:
-        """Keep what the rows leave that were taken last."""
+        """End the rows that were replayed last, given their table."""
         self.store.end(table)
 
     def make_room(self) -> None:
@@ -89,10 +89,10 @@ class RowsReplay:
         return self.coordinator.auto and self.coordinator.proved_at is None
 
     def choose(self, rows: pa.RecordBatch, kinds: Array) -> None:
-        """Change what rows are to this replay."""
+        """Change the `kinds` of rows in place, for a replay that handles some of them in another way; by default do nothing."""
 
     def expected(self, table: Array) -> Array:
-        """Return the places of rows that will be replayed alone, as far as that can be told."""
+        """Return the indices of the rows that will probably be replayed alone, whose events are made together."""
         return np.flatnonzero(table[RowCell.KIND] == Kind.ALONE)
 
     def before_run(self, table: Array, row: int) -> int:
@@ -100,16 +100,16 @@ class RowsReplay:
         return row
 
     def after_run(self, first: int, end: int) -> None:
-        """Take in that rows were replayed by compiled code, and look at what it left."""
+        """React to a run of rows that compiled code has replayed, from row `first` up to `end`; by default do nothing."""
 
     def before_alone(self, table: Array, row: int) -> None:
-        """Take in that a row is going to be replayed alone."""
+        """React to a row that will be replayed alone; by default do nothing."""
 
     def after_alone(self, table: Array, row: int) -> None:
-        """Take in that a row was replayed alone."""
+        """React to a row that was replayed alone; by default do nothing."""
 
     def run_rows(self, table: Array, row: int) -> int:
-        """Replay rows until one has to be replayed alone; return its place, or how many rows there are."""
+        """Replay rows from `row` on until one has to be replayed alone; return its index, or the number of rows."""
         if row < table.shape[1] and table[_KIND, row] == _ALONE:
             return row
         tables = self.store.tables
@@ -166,7 +166,7 @@ class RowsReplay:
         return self.store.subjects.producer_number(producer_id)
 
     def materialize_reach(self, reach: Reach, group: int, event: Event) -> None:
-        """Give State what replaying an event may look at of a group: every offset of one that is not there."""
+        """Move to State what the handler of an event may look at of a group: all of its offsets if State has no such group."""
         store = self.store
         store.materialize_simple_group(group)
         if reach.asks_for_any or reach.asks_for_all:
@@ -177,7 +177,7 @@ class RowsReplay:
             self.materialize_reached(group, {OffsetOf(reach.group, *at) for at in reach.offsets}, reach)
 
     def materialize_reached(self, group: int, offsets: Iterable[OffsetOf], reach: Reach) -> None:
-        """Give State some offsets of a group; one more if it would have no others then and is asked for any."""
+        """Move some offsets of a group to State; and one more, if the handler asks whether there are others and State has none."""
         store = self.store
         known = (store.subjects.number(offset) for offset in offsets)
         wanted = [number for number in known if number is not None]
@@ -213,7 +213,7 @@ class WritesReplay(RowsReplay):
         self._ends = np.append(np.flatnonzero(np.diff(self.writes)) + 1, rows.num_rows)
 
     def before_alone(self, table: Array, row: int) -> None:
-        """Give State all offsets that a write is about: what removes some is most often followed by more."""
+        """Move to State all offsets that a write is about: a tombstone is most often followed by others in its batch."""
         if self.writes[row] == self.last_write:
             return
         end = int(self._ends[np.searchsorted(self._ends, row, side="right")])
@@ -227,7 +227,7 @@ class WritesReplay(RowsReplay):
         self.last_write = int(self.writes[row])
 
     def materialize_reach(self, reach: Reach, group: int, event: Event) -> None:
-        """Give State and the tracker what replaying an event may look at of a group."""
+        """Move to State and to the tracker what the handler of an event may look at of a group."""
         self.store.materialize_change_time(group)
         super().materialize_reach(reach, group, event)
 

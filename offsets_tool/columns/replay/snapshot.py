@@ -1,7 +1,7 @@
 """A partition replayed to a moment by rows: what PartitionSnapshot.replay does of each event, in runs where compiled code can.
 
-Where the moment lies inside a batch of rows, they are cut there. Behind it only those are looked at that can tell something: keys
-not seen before, timestamps that come late, what is no plain commit. Decides nothing that as_of.snapshot does not.
+Where the moment lies inside a batch of rows, the batch is cut there. Of the rows behind it, only those count that can say something
+about the moment: new keys, late timestamps, and other records than plain commits. Decides nothing that as_of.snapshot does not.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -133,7 +133,7 @@ class ColumnSnapshot:
         self._observe_late()
 
     def _count_before_cut(self, rows: pa.RecordBatch, times: Array) -> int:
-        """Return how many of the rows count: the first ones, by Cut."""
+        """Return how many of the first rows lie before the moment, by Cut."""
         cut = self._snapshot.cut
         if cut.end is not None:
             past = np.flatnonzero(rows.column("log_offset").to_numpy() >= cut.end)
@@ -184,7 +184,7 @@ class ColumnSnapshot:
             snapshot.replay(event)
 
     def _learn_names(self, rows: pa.RecordBatch) -> None:
-        """Learn names of topics from commits that carry their topic's id, and what records of groups say of names."""
+        """Learn names of topics from commits that have their topic's id, and from records of groups."""
         self._learn_of_commits(rows)
         telling = np.flatnonzero(np.isin(numbers(rows.column("record_type"), -1), _TELLING))
         if not len(telling):
@@ -232,7 +232,7 @@ def _key(raw: bytes | None) -> Key | None:
 
 
 def _proves_classic(rows: pa.RecordBatch) -> bool:
-    """Return whether rules.proves_classic says so of a record that is not replayed alone."""
+    """Return whether a row that is not replayed alone proves the classic rules, as rules.proves_classic says of an event."""
     kinds = row_kinds(rows, is_proof_alone=False)
     is_group = numbers(rows.column("record_type"), -1) == GROUP_METADATA
     of_classic = is_group | np.isin(kinds, (Kind.COMMIT, Kind.PENDING, Kind.TOMBSTONE))

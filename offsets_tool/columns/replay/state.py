@@ -59,7 +59,7 @@ class StateReplay(RowsReplay):
 
 
 class MarkersReplay(StateReplay):
-    """A StateReplay that tells of each marker which transaction it ended, and nothing else of what it did."""
+    """A StateReplay that yields each marker with the transaction that it ended, and no other changes."""
 
     def choose(self, rows: pa.RecordBatch, kinds: Array) -> None:
         """Stop at every marker."""

@@ -126,7 +126,7 @@ class Subjects:
 
     @property
     def producers(self) -> int:
-        """How many producers were seen."""
+        """How many producers have a number."""
         return self._producers.count
 
     def of(self, rows: pa.RecordBatch, places: Array | slice) -> Array:

@@ -1,4 +1,4 @@
-"""The metadata of commits that hold, by number: texts of rows that were taken last, and those that are kept of earlier ones."""
+"""The metadata of commits that hold, by number: texts of the newest rows, and those of earlier rows that are still needed."""
 
 from typing import Final
 

@@ -120,7 +120,7 @@ def _batch(facts: tuple[int, ...]) -> BatchFacts:
 
 
 class GatheredRuns:
-    """Runs of records that count at once, joined by key until somebody wants them."""
+    """Runs of records that are effective at once, joined by key until `take` yields them."""
 
     def __init__(self) -> None:
         self._table = _empty(1 << 12)
@@ -143,7 +143,7 @@ class GatheredRuns:
         held[RunField.LOG_OFFSET :, newer[RunField.KEY]] = newer[RunField.LOG_OFFSET :]
 
     def take(self) -> Iterator[Run]:
-        """Yield what was joined, and begin anew."""
+        """Yield the joined runs, and start empty."""
         table = self._table
         there = np.flatnonzero(table[RunField.RECORDS])
         table[RunField.KEY, there] = there

@@ -96,7 +96,7 @@ _Step = tuple[int, int, int, Any]
 
 
 class _Steps:
-    """A chunk in steps of a tally: in an order that means what the log's own order means.
+    """The steps by which a chunk enters a tally, in an order that has the same result as the log's own order.
 
     Only a marker changes what others mean, and only of transactions: these need an order on either side of it.
     """
@@ -112,7 +112,7 @@ class _Steps:
         self._stages = np.cumsum(self._is_marker) - self._is_marker
 
     def plain(self) -> Array:
-        """Return the runs of records that count at once, one of each key."""
+        """Return the runs of records that are effective at once, outside of transactions: one for each key."""
         rows = np.flatnonzero((self._keys != NO_KEY) & ~self._is_transactional[self._runs.batch_of])
         return self._runs.table(rows, self._keys[rows])
 

@@ -1,5 +1,5 @@
-"""Text at the lane's speed: what a dialect prints of many records, written by compiled code from templates.
+"""Text at the lane's speed: compiled code writes a dialect's text of many records from templates.
 
-A template is learned from the dialect itself, by what it prints of probes, and proves itself on others; a class of records whose
-template does not is printed by the dialect, record by record. So no rule about what is printed stands here.
+A template is learned from what the dialect prints of some probes, and tested on others; a class of records whose template fails is
+printed by the dialect, record by record. So this folder has no rules about what is printed.
 """

@@ -1,4 +1,4 @@
-"""Compiled: records counted by kind, type and version, and which keys they have; what is not read completely is left to others."""
+"""Compiled: counts records by kind, type and version, and marks their keys; records that are not read completely are left out."""
 
 from typing import Final
 

@@ -77,7 +77,7 @@ TYPES_AT: Final = 1
 
 
 class Classes(NamedTuple):
-    """A class for each batch and each record (-1 for none): what they have in common, as bits."""
+    """The class of each batch and of each record (-1 for none), in bits; records of one class have lines of one template."""
 
     batches: Array
     records: Array
@@ -103,7 +103,7 @@ def classes(chunk: Chunk, found: dict[str, Array], key_classes: Array, has_parts
 
 
 def distinct(values: Array) -> tuple[Array, Array, Array]:
-    """Return the distinct values, the place where each of them is first, and which of them each value is."""
+    """Return the distinct values, the index at which each is first, and for each value the index of its distinct one."""
     if len(values) and (values == values[0]).all():
         return values[:1], np.zeros(1, np.int64), np.zeros(len(values), np.int64)
     return np.unique(values, return_index=True, return_inverse=True)

@@ -1,6 +1,7 @@
 """Compiled: texts of plain keys from programs, one after another; any other key is pointed out and left to the caller.
 
-A plain key is a commit's: two names of letters, digits, dots and dashes, and a partition. How its text is put together is told.
+A plain key is a commit's: two names of letters, digits, dots and dashes, and a partition. The caller's program says how its text
+is put together.
 """
 
 from enum import IntEnum

@@ -1,7 +1,7 @@
-"""What a dialect prints of a key: the dialect itself prints it, once for each distinct key.
+"""The texts that a dialect prints of keys: it prints each distinct key once.
 
-Printed is one record that is always the same but for the key. What two keys of one size change in it, begin to end, is where the
-key's text stands. Keys that do not decode cleanly have no text here.
+It prints a record that is always equal but for the key. Where the output for two keys of one size differs, from the first to the
+last difference, is the key's text. Keys that do not decode cleanly have no text here.
 """
 
 import struct

@@ -1,4 +1,4 @@
-"""How the text of plain keys is put together: learned from what is printed of probe keys, for compiled code to do the same.
+"""Learns from printed probe keys how the text of plain keys is put together, as programs for compiled code.
 
 Nearly all keys are plain (key_kernel.py); any other one has its text from the printer itself.
 """

@@ -1,6 +1,6 @@
 """Templates: the text of a class of records as literals, numbers and texts, learned by comparing what is printed of probes.
 
-Numbers are found by their digits, texts by being there. A template prints every probe exactly, or there is none.
+Numbers are found by their digits, texts by searching for them. A template prints every probe exactly, or there is none.
 """
 
 import re

@@ -89,7 +89,7 @@ class FileWriter:
         self._numbers: dict[int, int] = {}
 
     def write(self, chunk: Chunk) -> Iterator[TextOrRecord]:
-        """Yield the text of the chunk's records and batches, and in their places those that the caller prints."""
+        """Yield the text of the chunk's records and batches in their order, and in between those that the caller has to print."""
         arguments = KernelArguments(chunk, self._writer.keys(chunk.interned))
         values = Values(chunk, arguments.key_classes, self._writer.json)
         found = classes(chunk, arguments.columns, arguments.key_classes, values.has_parts)

@@ -199,7 +199,7 @@ class Union(Generic[T]):
     def __init__(
         self, copies: Sequence[CopyFacts], moment: BranchEnd, deciding: int | None, log_partition: int | None
     ) -> None:
-        """`deciding` is the number of the copy that decides what the coordinator had; None for the view of the evidence."""
+        """Join `copies` up to a moment; `deciding` is the number of the deciding copy, None for the view of the evidence."""
         self.left_out = LeftOut()
         self._copies = copies
         self._moment = moment

@@ -31,7 +31,7 @@ class PathKind(Enum):
 
 
 class Entry(NamedTuple):
-    """A path and the kind of thing that it leads to, with a `problem` if that cannot be told."""
+    """A path and the kind of thing that it leads to, with a `problem` if the kind is not known."""
 
     path: Path
     kind: PathKind
@@ -54,7 +54,7 @@ def look_at(path: str | Path) -> Entry:
 
 
 def is_file(path: str | Path) -> bool:
-    """Return whether a path leads to a file; SourceError where that cannot be told."""
+    """Return whether a path leads to a file; SourceError where its kind cannot be found out."""
     entry = look_at(path)
     if entry.problem:
         raise SourceError(entry.path.as_posix(), entry.problem)

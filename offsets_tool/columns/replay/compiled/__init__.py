@@ -1,1 +1,1 @@
-"""Compiled: what a replay by column holds, and runs of rows that change it."""
+"""Compiled: the state of a replay by column in tables, and the code that replays runs of rows."""

@@ -117,7 +117,7 @@ def commit(run: int, row: int) -> int:
 
 @step
 def make_simple_group(run: int, group: int, log_offset: int) -> int:
-    """Make a group of its first commit. A history tells a new group's row, and so replays such a commit alone."""
+    """Make a simple group with its first commit; with a history, whose rows need more, stop before such a commit."""
     groups = load_i64(run + R_GROUPS)
     if get_group(groups, group, G_PRESENT) != ABSENT:
         return GO_ON
@@ -131,7 +131,7 @@ def make_simple_group(run: int, group: int, log_offset: int) -> int:
 
 @step
 def write_commit(run: int, row: int, line: int) -> None:
-    """Write what a row's commit says to a line, and that it holds from this row on."""
+    """Write the commit in a row to a line of a table; it holds from this row on."""
     for place in range(COMMIT_FIELDS):
         store_i64(line + WORD * place, row_cell(run, FIRST_COMMIT_FIELD + place, row))
     log_offset = row_cell(run, LOG_OFFSET, row)
@@ -144,7 +144,7 @@ def write_commit(run: int, row: int, line: int) -> None:
 
 @step
 def end_effective(run: int, subject: int, log_offset: int, timestamp: int) -> int:
-    """End the row of the commit that is effective, and keep what it committed as what was before the next."""
+    """End the history row of an offset's effective commit, and keep its committed offset as the previous one of the next row."""
     offsets = load_i64(run + R_OFFSETS)
     line = offsets + subject * OFFSET_LINE
     is_held = get_offset(offsets, subject, O_STORED_IN) == HERE
@@ -158,7 +158,7 @@ def end_effective(run: int, subject: int, log_offset: int, timestamp: int) -> in
 
 @step
 def end_row(run: int, line: int, subject: int, log_offset: int, timestamp: int, cause: int) -> int:
-    """Tell that the commit in a line held until here; not if it began here."""
+    """Write an ended history row for the commit in a line; none if it began at this very record."""
     if not load_i64(run + R_HAS_HISTORY) or load_i64(line + WORD * F_FROM) == log_offset:
         return GO_ON
     ended, number = load_i64(run + R_ENDED), load_i64(run + R_ENDED_COUNT)

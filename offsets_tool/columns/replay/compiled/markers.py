@@ -117,7 +117,7 @@ def commit_marker(run: int, row: int) -> int:
 
 @step
 def _store_closed(run: int, producer: int, row: int) -> None:
-    """Tell what a transaction was that the marker in a row ends."""
+    """Write the transaction that the marker in a row ends to the table of closed transactions."""
     producers, closed = load_i64(run + R_PRODUCERS), load_i64(run + R_CLOSED)
     number = load_i64(run + R_CLOSED_COUNT)
     store_i64(run + R_CLOSED_COUNT, number + 1)
@@ -225,7 +225,7 @@ def _unlink(offsets: int, slots: int, subject: int, slot: int) -> None:
 
 @step
 def abort_marker(run: int, row: int) -> int:
-    """Drop what is pending. A history tells what was dropped, and so replays such a marker alone."""
+    """Drop the pending commits of a transaction that an ABORT marker ends; stop before it if a history needs rows of them."""
     producers = load_i64(run + R_PRODUCERS)
     producer = row_cell(run, PRODUCER, row)
     if get_producer(producers, producer, P_OPEN) == OUTSIDE:

@@ -77,7 +77,7 @@ def forget_transaction(run: int, producer: int) -> None:
 
 @step
 def _tombstone(run: int, row: int) -> int:
-    """Remove an offset, where that is all: nothing is pending there, and the group stays, or is not there."""
+    """Remove a committed offset by its tombstone; stop before a tombstone that also drops pending commits or a group."""
     offsets, groups = load_i64(run + R_OFFSETS), load_i64(run + R_GROUPS)
     subject = row_cell(run, SUBJECT, row)
     group = get_offset(offsets, subject, O_GROUP)

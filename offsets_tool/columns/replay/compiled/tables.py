@@ -1,4 +1,4 @@
-"""The layouts of what a replay by column holds: a line of int64 for each committed offset, group, producer and pending commit.
+"""The layouts of the tables of a replay by column: a line of int64 for each committed offset, group, producer and pending commit.
 
 Compiled code (run.py) reads and writes by them; store.py gives State what the tables hold. No rule is here.
 """
@@ -12,7 +12,7 @@ NO_TOPIC_ID: Final = 0
 
 
 class Kind(IntEnum):
-    """What a row is to a replay by column."""
+    """How a replay by column handles a row: the kind of its record, or ALONE."""
 
     ALONE = 0
     """Replayed one at a time."""
@@ -48,7 +48,7 @@ class RowCell(IntEnum):
 
 
 class FactCell(IntEnum):
-    """A commit that holds, effective or pending: what it says, since when it holds, and how that began."""
+    """The cells of a commit that holds, effective or pending: its fields, since when it holds, and its begin cause."""
 
     COMMITTED_OFFSET = 0
     LEADER_EPOCH = 1
@@ -138,7 +138,7 @@ class GroupCell(IntEnum):
 
 
 class Present(IntEnum):
-    """Whether a group is there, and as what."""
+    """Whether State has a group: not, as a simple group, or as another kind."""
 
     NO = 0
     SIMPLE = 1
@@ -187,7 +187,7 @@ class ClosedCell(IntEnum):
 
 
 class AskCell(IntEnum):
-    """An owner that is to be found: of which offset, for commits with which topic id, and by what number it is called."""
+    """The cells of a question for an owner: the offset, the topic id of its commits, and the number that the owner gets."""
 
     SUBJECT = 0
     TOPIC_ID = 1
@@ -195,7 +195,7 @@ class AskCell(IntEnum):
 
 
 class RunCell(IntEnum):
-    """What compiled code is given: addresses, counts, and which rules hold."""
+    """The cells of compiled code's input: addresses of tables, counts, and which rules hold."""
 
     ROWS = 0
     COUNT = 1
