@@ -1,6 +1,6 @@
 """Transactions that committed offsets, a row for each group of each: from its first record to the marker that ended it.
 
-A transaction without a commit in the log partition has no row. Who ended it is not in the log; its marker's epoch tells something.
+A transaction without a commit in the log partition has no row. The log does not say who ended it; the marker's epoch is a hint.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

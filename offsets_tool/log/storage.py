@@ -110,7 +110,7 @@ class StoredEntry(NamedTuple):
     problem: str = ""
 
     def stat(self) -> os.stat_result:
-        """Return it in the form that a Path on disk has; what replaces it has another device or inode."""
+        """Return the entry as Path.stat does for a path on disk; device and inode change when the object is replaced."""
         kind = stat.S_IFDIR if self.is_folder else stat.S_IFREG
         seconds = self.modified_ns / 1e9
         times = (int(seconds),) * 3 + (seconds,) * 3 + (self.modified_ns,) * 3

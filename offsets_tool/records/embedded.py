@@ -165,7 +165,7 @@ class DictionaryEntry:
 
 @part
 class IndexedTopicPartition:
-    """A partition by its topic's number in the dictionary."""
+    """A partition, with its topic's number in the dictionary of topic names."""
 
     topic_index: Int32
     partition: Int32

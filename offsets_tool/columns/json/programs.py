@@ -67,7 +67,7 @@ _UNUSED: Final = (0, 0)
 
 
 class _Unsupported(Exception):
-    """The declaration has something that programs do not express."""
+    """A declaration that has something programs cannot print, such as bytes."""
 
 
 class _Program:

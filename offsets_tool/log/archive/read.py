@@ -123,7 +123,7 @@ def _bad_row(item: RowRead, opened: RowSource, error: DecodeError) -> Unreadable
 
 
 def _topic(value: object) -> object:
-    """Return a topic's name as text, as Kafka Connect and Spark's own casts have it, where others have bytes."""
+    """Return a topic's name, which is bytes in some archives, as text; other values as they are."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
 
 

@@ -176,7 +176,7 @@ def end_row(run: int, line: int, subject: int, log_offset: int, timestamp: int, 
 
 @step
 def owner_number(run: int, subject: int, topic_id: int) -> int:
-    """Return the number of an offset's owner; one that is not known, or may be another by now, is asked for."""
+    """Return the number of an offset's owner; if it is not known or may have changed, add a question for it with a new number."""
     offsets, groups = load_i64(run + R_OFFSETS), load_i64(run + R_GROUPS)
     stamp = get_group(groups, get_offset(offsets, subject, O_GROUP), G_STAMP)
     is_known = get_offset(offsets, subject, O_STAMP) == stamp

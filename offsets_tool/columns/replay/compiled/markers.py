@@ -1,6 +1,6 @@
 """Compiled: one marker that ends a transaction, as replay.offsets replays it.
 
-A history tells more of what was dropped, or is not answered, than the tables have: such a marker is left alone.
+It stops before a marker that drops commits, or whose commits nobody is answered, if a history needs rows of them.
 """
 
 from offsets_tool.columns.jit.machine import load_i64, step, store_i64
