@@ -142,7 +142,7 @@ class _Reached:
         self._run: _Run | None = None
 
     def is_new(self, run: _Run, log_offset: int) -> bool:
-        """Return whether a record is above all before it; False where it is to be left out.
+        """Return whether a record's offset is above all earlier ones; a record for which it is not must be left out.
 
         UsageError if it is of another log.
         """
@@ -153,7 +153,7 @@ class _Reached:
         return False
 
     def new_rows(self, run: _Run, read: "RowsRead") -> "RowsRead":
-        """Return those rows that are above all before them; the others are counted as left out, or refused with UsageError."""
+        """Return the rows whose offsets are above all earlier ones; count the others as left out, or raise UsageError."""
         from offsets_tool.columns.offset_order import rows_in_order  # noqa: PLC0415 - NumPy, where rows are
 
         found = rows_in_order(read, self._end)

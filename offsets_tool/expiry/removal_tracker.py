@@ -142,7 +142,7 @@ class RemovalTracker:
         self._changed[group] = at
 
     def close(self) -> list[Removal | DroppedCommit]:
-        """Return the open removals, which nothing that follows belongs to."""
+        """Return the open removals, which are complete now: later records belong to none of them."""
         done: list[Removal | DroppedCommit] = [*self.open_removals()]
         for group in self._open:
             self._forget(group)

@@ -1,6 +1,6 @@
-"""The batches of one segment of a data topic by their headers, and where its index files let that begin.
+"""Reads headers of the batches in one segment of a data topic, from a position that its index files give.
 
-No record is decoded, no checksum computed but the last batch's. Knows nothing about other segments.
+It decodes no record, and computes no checksum but the last batch's. Knows nothing about other segments.
 """
 
 from bisect import bisect_right

@@ -118,7 +118,7 @@ class SlotCell(IntEnum):
 
 
 class GroupCell(IntEnum):
-    """A group, as far as commits need it."""
+    """The cells of a group that replaying commits and tombstones needs."""
 
     PRESENT = 0
     FIRST = 1
