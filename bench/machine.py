@@ -17,9 +17,9 @@ _PACKAGES: Final = ("numba", "pyarrow", "kafka-python", "pyspark", "delta-spark"
 
 def described() -> str:
     """Return a paragraph about the machine, with its load in the last minute."""
-    told = Path("/proc/cpuinfo").read_text()
-    model = re.search(r"^model name\s*: (.*)$", told, re.MULTILINE)
-    flags = set((re.search(r"^flags\s*: (.*)$", told, re.MULTILINE) or [""])[0].split())
+    text = Path("/proc/cpuinfo").read_text()
+    model = re.search(r"^model name\s*: (.*)$", text, re.MULTILINE)
+    flags = set((re.search(r"^flags\s*: (.*)$", text, re.MULTILINE) or [""])[0].split())
     name = model[1].strip() if model else platform.machine()
     decisive = ", ".join(flag for flag in _DECISIVE if flag in flags)
     packages = ", ".join(f"{package} {version(package)}" for package in _PACKAGES)

@@ -133,7 +133,7 @@ def history_by_column(path: Path) -> int:
     """Replay a segment by column into rows of its histories, as `offsets-spark replay` does, and return how many are of offsets."""
     both = ((read.log, read.events) for read in _rows_read(path))
     rows = (with_raw(log, events) for log, events in both if log is not None and events is not None)
-    return sum(told.offsets.num_rows for told in replay_batches(Start(0), rows))
+    return sum(each.offsets.num_rows for each in replay_batches(Start(0), rows))
 
 
 def state_tally(state: State) -> Tally:

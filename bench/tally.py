@@ -40,6 +40,6 @@ def agreed(what: str, tallies: Mapping[str, Tally]) -> Tally:
     """Return the tally that all readers agree on; Unequal, with the tally of each, where they do not."""
     found = set(tallies.values())
     if len(found) != 1:
-        told = "; ".join(f"{name}: {tuple(tally)}" for name, tally in tallies.items())
-        raise Unequal(f"{what}: (records, commits, sum of committed offsets, groups) differ: {told}")
+        details = "; ".join(f"{name}: {tuple(tally)}" for name, tally in tallies.items())
+        raise Unequal(f"{what}: (records, commits, sum of committed offsets, groups) differ: {details}")
     return found.pop()

@@ -183,7 +183,7 @@ class LazyGroup(click.Group):
         for question, named in groupby(self._entries.items(), key=lambda item: item[1].question):
             formatter.write(f"\n{question}\n")
             formatter.indent()
-            formatter.write_dl([(name.ljust(longest), place.summary) for name, place in named])
+            formatter.write_dl([(name.ljust(longest), entry.summary) for name, entry in named])
             formatter.dedent()
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:

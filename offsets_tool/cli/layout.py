@@ -209,8 +209,8 @@ def _pieces(word: str, width: int) -> Iterator[str]:
     word = shorten(word, LONGEST * width)
     while cell_width(word) > width:
         piece = _beginning(word, width)
-        place = max(map(piece.rfind, _JOINTS)) + 1
-        piece = piece[:place] if place > len(piece) // 2 else piece
+        end = max(map(piece.rfind, _JOINTS)) + 1
+        piece = piece[:end] if end > len(piece) // 2 else piece
         yield piece or CUT
         word = word[len(piece) :] if piece else ""
     yield word
@@ -241,24 +241,24 @@ def _beginning(text: str, width: int) -> str:
     """Return the beginning of a text that fits into `width` cells, including the accents on its last character."""
     if text.isascii():
         return text[:width]
-    for place, character in enumerate(text):
+    for end, character in enumerate(text):
         width -= cell_width(character)
         if width < 0:
-            return text[:place]
+            return text[:end]
     return text
 
 
 def _end(text: str, width: int) -> str:
     if text.isascii():
         return text[len(text) - width :]
-    place = len(text)
-    while place and (size := cell_width(text[place - 1])) <= width:
+    end = len(text)
+    while end and (size := cell_width(text[end - 1])) <= width:
         width -= size
-        place -= 1
+        end -= 1
     # An accent without its letter would be drawn onto the `…`.
-    while place < len(text) and not cell_width(text[place]):
-        place += 1
-    return text[place:]
+    while end < len(text) and not cell_width(text[end]):
+        end += 1
+    return text[end:]
 
 
 def cell_width(text: str) -> int:

@@ -99,12 +99,12 @@ class ServerLog:
     def epochs(self, group: str, numbers: range, within: TimeSpan) -> list[Reason]:
         """Return why a group of KIP-848 has these epochs: by the lines before each, or by time where no line names an epoch."""
         known = self._epochs.setdefault(group, dict(self._causes_of_epochs(group)))
-        told = {each.number for each in self.of_group(group, LineKind.EPOCH) if within.has(each.at)}
-        is_told = told.issuperset(numbers)
+        stated = {each.number for each in self.of_group(group, LineKind.EPOCH) if within.has(each.at)}
+        is_complete = stated.issuperset(numbers)
         some = [
             each
             for at, each in enumerate(self._of_group.get(group, ()))
-            if (known.get(at) in numbers if is_told or at in known else each.at is not None)
+            if (known.get(at) in numbers if is_complete or at in known else each.at is not None)
             and within.has(each.at)
         ]
         reasons = [reason for each in some if (reason := reason_of(each)) is not None]
@@ -122,9 +122,9 @@ class ServerLog:
         """Yield the index of each of a group's lines, with the epoch that the broker began right after it."""
         before: list[int] = []
         entries = self._of_group.get(group, ())
-        for place, entry in enumerate(entries):
+        for index, entry in enumerate(entries):
             if entry.kind is not LineKind.EPOCH:
-                before.append(place)
+                before.append(index)
                 continue
             yield from (
                 (each, entry.number or 0)

@@ -90,9 +90,13 @@ def _line(number: int, raw: bytes) -> RawLine | None:
     if found is None:
         return None
     at, is_zoned = _time(text[: found.start()])
-    place = found["log_partition"]
+    log_partition = found["log_partition"]
     return RawLine(
-        number, at, is_zoned, None if place is None else int(place), _LOGGER.sub("", found["message"])
+        number,
+        at,
+        is_zoned,
+        None if log_partition is None else int(log_partition),
+        _LOGGER.sub("", found["message"]),
     )
 
 

@@ -65,7 +65,7 @@ def why(change: GroupStep, rows: GroupRows, members: GroupMembers, server_log: S
 
 
 def _reasons(change: GroupStep, rows: GroupRows, server_log: ServerLog) -> Iterator[Reason]:
-    """Yield the reasons that lines give for the change, and those of members that went with it."""
+    """Yield the reasons that lines give for a change of the group, and for members that left with it."""
     found = list(_of_numbers(change, server_log))
     named = {each.member_id for each in found}
     for reason in found:
@@ -145,7 +145,7 @@ def _last(rows: GroupRows, member_id: str, change: GroupStep) -> MemberHistoryRo
 
 def _last_commit(rows: GroupRows, member_id: str, change: GroupStep) -> int | None:
     """Return the time of a member's last commit before a change."""
-    commits = [at for place, at in rows.commits_of.get(member_id, ()) if place < change.first]
+    commits = [at for log_offset, at in rows.commits_of.get(member_id, ()) if log_offset < change.first]
     return commits[-1] if commits else None
 
 

@@ -19,17 +19,17 @@ from offsets_tool.wire.longs import difference
 _VISIBILITY: Final = (OffsetBeginCause.HIDDEN, OffsetBeginCause.REVEALED)
 
 
-def aborted_sentences(rows: GroupRows, told: Collection[int]) -> Iterator[Sentence]:
-    """Yield a sentence for each aborted transaction, unless its marker is at one of the log offsets `told`, which findings name."""
+def aborted_sentences(rows: GroupRows, named: Collection[int]) -> Iterator[Sentence]:
+    """Yield a sentence for each aborted transaction, unless its marker is at one of the log offsets `named`, which findings name."""
     for row in rows.transactions:
-        if row.outcome == TransactionOutcome.ABORTED and row.marker_log_offset not in told:
+        if row.outcome == TransactionOutcome.ABORTED and row.marker_log_offset not in named:
             yield _aborted(rows, row)
 
 
-def unended_sentences(rows: GroupRows, told: Collection[int]) -> Iterator[Sentence]:
-    """Yield a sentence on the begin of each transaction whose marker is at one of the log offsets `told`, which findings name."""
+def unended_sentences(rows: GroupRows, named: Collection[int]) -> Iterator[Sentence]:
+    """Yield a sentence on the begin of each transaction whose marker is at one of the log offsets `named`, which findings name."""
     for row in rows.transactions:
-        if row.marker_log_offset in told:
+        if row.marker_log_offset in named:
             text = (
                 f"Producer {row.producer_id} begins a transaction with {count(row.commits, 'commit')}, "
                 f"and does not end it: it is open until {when(row.marker_timestamp)}."
@@ -69,9 +69,9 @@ def _visibility(rows: GroupRows, offsets: list[OffsetHistoryRow], cause: str, at
     return _sentence(rows, SentenceKind.OFFSETS, text, Moment(offsets[0].from_log_offset, at))
 
 
-def anomaly_sentences(rows: GroupRows, told: Collection[int]) -> Iterator[Sentence]:
-    """Yield a sentence for each anomaly that is not at the log offsets `told`, which findings name; equal notes share one."""
-    anomalies = (row for row in rows.anomalies if row.log_offset not in told)
+def anomaly_sentences(rows: GroupRows, named: Collection[int]) -> Iterator[Sentence]:
+    """Yield a sentence for each anomaly that is not at the log offsets `named`, which findings name; equal notes share one."""
+    anomalies = (row for row in rows.anomalies if row.log_offset not in named)
     for note, some in groupby(anomalies, key=lambda row: row.note):
         yield _anomaly(rows, note, list(some))
 
@@ -80,8 +80,8 @@ def _anomaly(rows: GroupRows, note: str, some: list[AnomalyRow]) -> Sentence:
     first, last = some[0], some[-1]
     times = f" ({count(len(some), 'time')} up to {last.log_offset})" if len(some) > 1 else ""
     text = f"The log holds what no coordinator writes: {note.rstrip('.')}{times}."
-    told = _sentence(rows, SentenceKind.ANOMALY, text, Moment(first.log_offset, first.timestamp))
-    return told._replace(last_log_offset=last.log_offset)
+    sentence = _sentence(rows, SentenceKind.ANOMALY, text, Moment(first.log_offset, first.timestamp))
+    return sentence._replace(last_log_offset=last.log_offset)
 
 
 def _sentence(rows: GroupRows, kind: SentenceKind, text: str, at: Moment) -> Sentence:

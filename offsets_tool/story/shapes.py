@@ -103,8 +103,8 @@ def group_events(rows: GroupRows, wanted: Wanted = _ALL) -> GroupEvents:
 
 def _step(first: int, last: int, most: int) -> int:
     """Return the shortest span of time of which at most `most`, beginning at a round time, cover `first` to `last`."""
-    place = bisect_left(_STEPS, True, key=lambda step: last // step - first // step < most)
-    return _STEPS[place] if place < len(_STEPS) else -(-(last - first) // (most - 1))
+    index = bisect_left(_STEPS, True, key=lambda step: last // step - first // step < most)
+    return _STEPS[index] if index < len(_STEPS) else -(-(last - first) // (most - 1))
 
 
 def _counts(timed: Timed, start: int, step: int, spans: int) -> tuple[int, ...]:

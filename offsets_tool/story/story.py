@@ -87,8 +87,8 @@ class GroupStory:
             if self._is_within(each)
         ]
         boundaries = sorted({each.log_offset for each in others})
-        told = sorted([*others, *self._of_commits(boundaries)], key=_order)
-        return [each for each in told if concerns(self._wanted, each.topic, each.partition)]
+        found = sorted([*others, *self._of_commits(boundaries)], key=_order)
+        return [each for each in found if concerns(self._wanted, each.topic, each.partition)]
 
     def _is_within(self, sentence: Sentence) -> bool:
         """Return whether a sentence begins, ends or goes on in the range of the story."""
@@ -154,24 +154,24 @@ class GroupStory:
         return (each for each in self._findings if each.kind in kinds)
 
     def _of_endings(self) -> Iterator[Sentence]:
-        told = log_offsets_of(self._findings, _ENDINGS)
-        yield from unended_sentences(self._rows, told)
+        named = log_offsets_of(self._findings, _ENDINGS)
+        yield from unended_sentences(self._rows, named)
         if not any(self._of_kind(_ABORTED)):
-            yield from aborted_sentences(self._rows, told)
+            yield from aborted_sentences(self._rows, named)
         yield from visibility_sentences(self._rows)
-        told = log_offsets_of(self._findings, _ANOMALIES)
-        yield from anomaly_sentences(self._rows, told)
+        named = log_offsets_of(self._findings, _ANOMALIES)
+        yield from anomaly_sentences(self._rows, named)
 
     def _of_commits(self, boundaries: Sequence[int]) -> Iterator[Sentence]:
-        told = log_offsets_of(self._findings, _MOVES)
-        commits = [row for row in commit_rows(self._rows) if self._is_to_tell(row, told)]
+        named = log_offsets_of(self._findings, _MOVES)
+        commits = [row for row in commit_rows(self._rows) if self._is_to_tell(row, named)]
         if self._is_whole:
             yield from (commit_sentence(self._rows, [row]) for row in commits)
         else:
             yield from commit_sentences(self._rows, commits, boundaries)
 
-    def _is_to_tell(self, row: OffsetHistoryRow, told: set[int]) -> bool:
-        if row.commit_log_offset in told or not self._within(row.from_timestamp, row.from_log_offset):
+    def _is_to_tell(self, row: OffsetHistoryRow, named: set[int]) -> bool:
+        if row.commit_log_offset in named or not self._within(row.from_timestamp, row.from_log_offset):
             return False
         return concerns(self._wanted, row.topic, row.partition)
 

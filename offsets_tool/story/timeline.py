@@ -28,5 +28,5 @@ def _timed(story: Iterable[Sentence]) -> Iterable[tuple[tuple[int, int, int, str
 
 def of_log(findings: Iterable[Finding]) -> list[Sentence]:
     """Return findings about no group as sentences, in the order of log partition and offset."""
-    told = (finding_sentence(each, {}) for each in findings)
-    return sorted(told, key=lambda each: (each.log_partition or 0, each.log_offset))
+    sentences = (finding_sentence(each, {}) for each in findings)
+    return sorted(sentences, key=lambda each: (each.log_partition or 0, each.log_offset))

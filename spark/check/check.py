@@ -27,7 +27,7 @@ _CHECKS: Final = (
     Check("replays", "log partitions", jobs.partitions),
     Check("checkpoints", "checkpoints", jobs.checkpoints),
     Check("derived", "clusters of derived tables", jobs.derivations),
-    Check("left over", "folders", files.left_over),
+    Check("left over", "folders", files.unused_files),
 )
 _OF_ROWS: Final = Check("rows", "data files", files.rows)
 _OF_SOURCES: Final = Check("sources", "ranges of sources that are there", sources_again.sources)

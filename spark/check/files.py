@@ -94,19 +94,19 @@ def _of_file(lake: LakeToCheck, path: Path, file: FileFacts) -> Defect | None:
     return broken(lake, path, f"has {there} rows, where the table's log says {file['num_records']}")
 
 
-def left_over(lake: LakeToCheck) -> Looked:
+def unused_files(lake: LakeToCheck) -> Looked:
     """Look for data files that neither a version of their table has nor a run that can be finished: a killed job has left them."""
     logs = [lake.root / table.name / DELTA_LOG for table in ALL_TABLES]
     if any(log.is_dir() and damage_of_log(log.parent) for log in logs):
         return  # `tables` names it, and what it had named is not known
-    named = {name for log in logs for name in _named(log)}
+    named = {name for log in logs for name in _referenced(log)}
     for table in ALL_TABLES:
         known = named.union(unquote(file["path"]) for file in lake.files(table))
         left = [path for path in (lake.root / table.name).glob("*.parquet") if path.name not in known]
-        yield left_files(lake, table.name, left)
+        yield unused_defect(lake, table.name, left)
 
 
-def left_files(lake: LakeToCheck, where: str, left: list[Path]) -> Defect | None:
+def unused_defect(lake: LakeToCheck, where: str, left: list[Path]) -> Defect | None:
     """Return the problem that a folder of the lake has files of no use; None without such files."""
     if not left:
         return None
@@ -116,7 +116,7 @@ def left_files(lake: LakeToCheck, where: str, left: list[Path]) -> Defect | None
     return Defect(where, Severity.NOTICE, said, remedy)
 
 
-def _named(log: Path) -> Iterator[str]:
+def _referenced(log: Path) -> Iterator[str]:
     """Yield the files that commits have added or removed, which older versions may need, and those that journals name."""
     for commit in log.glob("*.json"):
         for line in commit.read_bytes().splitlines():

@@ -11,7 +11,7 @@ from offsets_tool.findings.rows import Severity
 from offsets_tool.lake.damage import remedy_for
 from offsets_tool.lake.tables import DERIVED_TABLES, EXPIRY, REPLAYS, Table
 from spark.check.checked import Defect, Looked
-from spark.check.files import left_files
+from spark.check.files import unused_defect
 from spark.check.lake import Fields, LakeToCheck
 from spark.derived.forget import CHAINS
 from spark.ingest.plan import ARCHIVE, counts
@@ -104,7 +104,7 @@ def checkpoints(lake: LakeToCheck) -> Looked:
         yield None if said is None else Defect(partition_text(*log_partition), Severity.WARNING, said, REMEDY)
     named = {row["checkpoint"] for row in known.values()}
     left = [path for path in (lake.root / CHECKPOINTS).glob("*") if path.name not in named]
-    if found := left_files(lake, CHECKPOINTS, left):
+    if found := unused_defect(lake, CHECKPOINTS, left):
         yield found._replace(remedy=f"{lake.command('replay')} deletes them")
 
 

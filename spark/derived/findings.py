@@ -65,7 +65,7 @@ _TABLES: Final[dict[type, Table]] = {Finding: FINDINGS, RebalanceRow: REBALANCES
 class _Part(NamedTuple):
     """The result of a task: what its groups contribute to the LogContext (a pickle)."""
 
-    told: Bytes
+    parts: Bytes
 
 
 def findings(
@@ -198,20 +198,20 @@ class _Findings:
 
 def _context_task(given: FindingInput) -> Task:
     def task(batches: Batches) -> Batches:
-        told = ContextParts()
+        parts = ContextParts()
         for rows in given.groups_of(batches):
-            told.observe(rows, {}, 0)
-        yield record_batch(_Part, [_Part(pickle.dumps(told))])
+            parts.observe(rows, {}, 0)
+        yield record_batch(_Part, [_Part(pickle.dumps(parts))])
 
     return task
 
 
 def _commits_task(given: FindingInput) -> Task:
     def task(numbers: Batches) -> Batches:
-        told = ContextParts()
+        parts = ContextParts()
         for rows, highest, commits in given.commits_of(numbers):
-            told.observe(rows, highest, commits)
-        yield record_batch(_Part, [_Part(pickle.dumps(told))])
+            parts.observe(rows, highest, commits)
+        yield record_batch(_Part, [_Part(pickle.dumps(parts))])
 
     return task
 

@@ -119,8 +119,8 @@ class Readings(NamedTuple):
         found = pa.schema([("key", pa.string()), ("run", pa.int64())]).empty_table()
         for rows in scan(root, ENDS, (*_READING, *_CLOSING, "run"), clusters):
             some = rows.filter(_is_closing(rows))
-            told = pa.table({"key": _key(some), "run": some.column("run")})
-            found = pa.concat_tables([found, told]).group_by("key").aggregate([("run", "max")])
+            readings = pa.table({"key": _key(some), "run": some.column("run")})
+            found = pa.concat_tables([found, readings]).group_by("key").aggregate([("run", "max")])
             found = found.select(["key", "run_max"]).rename_columns(["key", "run"])
         return cls(*(column.combine_chunks() for column in found.columns))
 

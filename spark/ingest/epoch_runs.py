@@ -19,14 +19,14 @@ class EpochRuns:
 
     def observe(self, log: pa.RecordBatch) -> None:
         """Observe rows of `log`; misplaced records are skipped, and archives have no epochs."""
-        is_told = pc.and_(
+        has_epoch = pc.and_(
             pc.is_null(log.column("misplaced")), pc.is_valid(log.column("partition_leader_epoch"))
         )
-        told = log.select(["partition_leader_epoch", "base_offset"]).filter(is_told)
-        epochs = pc.run_end_encode(told.column(0))
+        batches = log.select(["partition_leader_epoch", "base_offset"]).filter(has_epoch)
+        epochs = pc.run_end_encode(batches.column(0))
         start = 0
         for epoch, end in zip(epochs.values.to_pylist(), epochs.run_ends.to_pylist(), strict=True):
-            self._add(epoch, told.column(1).slice(start, end - start))
+            self._add(epoch, batches.column(1).slice(start, end - start))
             start = end
 
     def _add(self, epoch: int, bases: pa.Array) -> None:

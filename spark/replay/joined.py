@@ -40,7 +40,7 @@ class JoinedRows:
     """The copies of one log partition in a lake, joined into one log; `left_out` is complete once `events` is exhausted."""
 
     def __init__(self, copies: Sequence[LakeCopy], log_partition: int | None, end: int = NO_END) -> None:
-        """`end` is the first offset that does not count: what is behind it proves nothing of what is before.
+        """Take the copies of a log partition; records at or behind the offset `end` are ignored, and prove nothing.
 
         Raise UsageError where nothing can join the copies: they are of two clusters, or do not say of which partition.
         """
@@ -63,9 +63,9 @@ class JoinedRows:
         if differing := of_two_clusters(self._facts):
             raise UsageError(f"{differing}; {_REMEDY}, and ingest each with its own --cluster")
         if log_partition is None:
-            told = " and ".join(dict.fromkeys(facts.name for facts in self._facts))
+            names = " and ".join(dict.fromkeys(facts.name for facts in self._facts))
             raise UsageError(
-                f"{told} each have a log, and nothing says of which partition; {_REMEDY}, and ingest each with --log-partition"
+                f"{names} each have a log, and nothing says of which partition; {_REMEDY}, and ingest each with --log-partition"
             )
 
     def _distinct(self, batches: Iterable[pa.RecordBatch]) -> Iterator[list[Distinct[LakeRecord]]]:

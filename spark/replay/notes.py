@@ -42,7 +42,7 @@ def joined_notes(
                 "record(s) are left out, as more copies have another of the same leader epoch",
             ),
         ]
-        told = "; ".join(f"{number} {what}" for number, what in found if number)
-        yield f"{about}: {len(row['copies'])} copies are joined" + (f"; {told}" if told else "")
+        details = "; ".join(f"{number} {what}" for number, what in found if number)
+        yield f"{about}: {len(row['copies'])} copies are joined" + (f"; {details}" if details else "")
         of_place = copies.get((row["cluster"], row["log_partition"]), ())
         yield from (f"{about}: {text}" for text in copies_notes([copy.facts for copy in of_place]))

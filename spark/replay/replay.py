@@ -107,8 +107,8 @@ class _Replay:
         self._lake.create()
         if note := self._lake.finish():
             self._notes.append(note)
-        told = self._lake.rows(REPLAYS)
-        known, before = latest(told), failed(told)
+        replays = self._lake.rows(REPLAYS)
+        known, before = latest(replays), failed(replays)
         # In any case: a replay that was killed right after its commit has left old checkpoints behind.
         self._forget_checkpoints(known)
         since = self._since(known)
@@ -144,7 +144,7 @@ class _Replay:
         done = {key: each for key, each in done.items() if key not in self._failed}
         if not done and self._failed == before:
             return Replayed(None, [], {}, self._notes, self._problems())
-        return self._commit(run, done, names, latest(told))
+        return self._commit(run, done, names, latest(replays))
 
     def _since(self, known: Mapping[LogPartition, LakeRow]) -> dict[str, int]:
         """Return by cluster the last ingest that was replayed; 0 for a cluster without any replay."""
@@ -208,8 +208,8 @@ class _Replay:
         shared = names.names, rows, self._copies_of(each.key for each in work), self._ends
         job = ReplayJob(tuple(work), run, self._root.as_posix(), *shared)
         units = of_units(self._start, len(work), is_here=_is_little(rows, work), progress=self._progress)
-        told = units.through(replay_work(job), arrow_schema(WorkDone)).collect()
-        results = [WorkDone(*row) for row in told]
+        found = units.through(replay_work(job), arrow_schema(WorkDone)).collect()
+        results = [WorkDone(*row) for row in found]
         if error := next((each.error for each in results if each.is_stopping), None):
             raise OffsetsToolError(error)
         self._failed |= {work[each.unit].key: each.error for each in results if each.error}

@@ -221,8 +221,8 @@ def _are_of(rows: pa.RecordBatch, counting: Counting) -> pa.Array:
     number = pc.add(pc.multiply(clusters.indices, len(sources.dictionary)), sources.indices)
     found = pa.array([False] * rows.num_rows, pa.bool_())
     for run in pc.unique(rows.column("run")).to_pylist():
-        told = pa.array([(*name, run) in counting for name in names], pa.bool_())
-        found = pc.if_else(pc.equal(rows.column("run"), run), told.take(number), found)
+        of_run = pa.array([(*name, run) in counting for name in names], pa.bool_())
+        found = pc.if_else(pc.equal(rows.column("run"), run), of_run.take(number), found)
     return found
 
 

@@ -86,10 +86,10 @@ def jars(wanted: JarSet, digests: Mapping[str, str] = DIGESTS) -> list[Path]:
     pool = cache() / "jars"
     found = _listed(pool, wanted)
     for jar in found:
-        if told := _why_refused(jar, digests):
+        if refusal := _why_refused(jar, digests):
             _set_aside(jar)
             raise SetupError(
-                f"{jar} {told}: it was not loaded, and set aside as {jar.name}{REFUSED}. "
+                f"{jar} {refusal}: it was not loaded, and set aside as {jar.name}{REFUSED}. "
                 "Run the same command again to fetch it anew."
             )
     return found or _fetch(pool, wanted, digests)
@@ -171,9 +171,9 @@ def _verify(jar: Path, digests: Mapping[str, str]) -> None:
         raise SetupError(
             f"{jar.name} came damaged ({damaged}). Run the same command again: nothing of it was kept."
         )
-    if told := _why_refused(jar, digests):
+    if refusal := _why_refused(jar, digests):
         raise SetupError(
-            f"{jar.name} came, and {told}. Nothing of it was kept: check the repository it came from "
+            f"{jar.name} came, and {refusal}. Nothing of it was kept: check the repository it came from "
             "(DEFAULT_ARTIFACT_REPOSITORY names another)."
         )
 
@@ -182,15 +182,15 @@ def _resolve(staging: Path, wanted: JarSet) -> None:
     (staging / "settings.xml").write_text(_settings(staging))
     (staging / "ivy.xml").write_text(_module(wanted))
     retrieve = f"{staging}/jars/[organisation].[artifact]-[revision](-[classifier]).[ext]"
-    told_to = ["-settings", f"{staging}/settings.xml", "-ivy", f"{staging}/ivy.xml", "-retrieve", retrieve]
-    command = [str(java()), *QUICK, "-jar", str(_ivy()), *told_to, "-types", "jar", "bundle"]
+    arguments = ["-settings", f"{staging}/settings.xml", "-ivy", f"{staging}/ivy.xml", "-retrieve", retrieve]
+    command = [str(java()), *QUICK, "-jar", str(_ivy()), *arguments, "-types", "jar", "bundle"]
     for _ in range(ATTEMPTS):
-        told = subprocess.run(command, capture_output=True, text=True, check=False)
-        if told.returncode == 0:
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        if ended.returncode == 0:
             break
     else:
         raise SetupError(
-            f"The jars of {wanted.name} could not be fetched: {_reason(told.stdout + told.stderr)}. Check the network and run "
+            f"The jars of {wanted.name} could not be fetched: {_reason(ended.stdout + ended.stderr)}. Check the network and run "
             "the same command again; behind a mirror, let DEFAULT_ARTIFACT_REPOSITORY (Spark's own variable) hold its address."
         )
 
@@ -238,8 +238,8 @@ def _ivy() -> Path:
 
 def _reason(output: str) -> str:
     """Return why a download failed, in Ivy's own words: the network's complaint if there is one, else what the repository lacks."""
-    told = (re.search(pattern, output) for pattern in COMPLAINTS)
-    return next((match[1] for match in told if match), "the resolver does not say why")
+    found = (re.search(pattern, output) for pattern in COMPLAINTS)
+    return next((match[1] for match in found if match), "the resolver does not say why")
 
 
 def main() -> int:

@@ -38,7 +38,7 @@ _ERROR: Final = "<?xml version='1.0'?><Error><Code>{0}</Code><Message>{0} of {1}
 
 @dataclass
 class ObjectStore:
-    """The server, by its address."""
+    """A running server of object storage, with its address and its bucket."""
 
     url: str
 

@@ -91,19 +91,21 @@ def explain_command(*, format_: str, output_path: str | None, strict: bool, **op
     given, server_logs = parse_policy(options), parse_server_logs(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         found = LogFindings(replay, given, server_logs)
-        told = [told_group(each, replay.snapshot, wanted, found.server_log) for each in found.groups(wanted)]
+        stories = [
+            told_group(each, replay.snapshot, wanted, found.server_log) for each in found.groups(wanted)
+        ]
         with output(output_path, replay.evidence.files) as out:
             if replay.caption and format_ == "text":
                 Paragraphs(out).say(replay.caption)
-            _WRITE[format_](out, told)
-    for text in absent_at_moment(replay, wanted, "group", is_shown=bool(told)):
+            _WRITE[format_](out, stories)
+    for text in absent_at_moment(replay, wanted, "group", is_shown=bool(stories)):
         note(text)
     replay.finish()
 
 
-def _write_text(out: BinaryIO, told: list[ToldGroup]) -> None:
+def _write_text(out: BinaryIO, stories: list[ToldGroup]) -> None:
     text = Paragraphs(out)
-    for number, each in enumerate(told):
+    for number, each in enumerate(stories):
         if number:
             text.blank()
         text.heading(each.title)
@@ -114,28 +116,28 @@ def _write_text(out: BinaryIO, told: list[ToldGroup]) -> None:
         text.say(" ".join(each.state))
         text.blank()
         text.say(" ".join(each.coverage))
-    if told:
-        text.say(told[0].unsaid)
+    if stories:
+        text.say(stories[0].unsaid)
 
 
 def _lead(sentence: Sentence) -> tuple[str, str]:
     return when(sentence.at) if (sentence.at or -1) >= 0 else UNTIMED, sentence.place
 
 
-def _write_markdown(out: BinaryIO, told: list[ToldGroup]) -> None:
-    for each in told:
+def _write_markdown(out: BinaryIO, stories: list[ToldGroup]) -> None:
+    for each in stories:
         lines = [f"## {markdown(each.title)}", ""]
         for sentence in each.story:
             at, place = _lead(sentence)
             lines.append(f"- **{at}** `{place}` {markdown(sentence.text)}")
         lines += ["", markdown(" ".join(each.state)), "", markdown(" ".join(each.coverage)), ""]
         out.write("\n".join(lines).encode() + b"\n")
-    if told:
-        out.write(f"{told[0].unsaid}\n".encode())
+    if stories:
+        out.write(f"{stories[0].unsaid}\n".encode())
 
 
-def _write_jsonl(out: BinaryIO, told: list[ToldGroup]) -> None:
-    for each in told:
+def _write_jsonl(out: BinaryIO, stories: list[ToldGroup]) -> None:
+    for each in stories:
         for sentence in each.story:
             out.write(json_line(sentence_row(sentence)))
         for kind, sentences in (("state", each.state), ("coverage", each.coverage)):

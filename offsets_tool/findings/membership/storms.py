@@ -122,7 +122,7 @@ def _causes(rows: GroupRows, run: list[_Rebalance], context: LogContext) -> str:
     causes: Counter[str] = Counter()
     changes = [(each.step.first, each.comings) for each in rebalances_of(rows, context.session_timeout_ms)]
     for before, after in pairwise(run):
-        here = [each for place, each in changes if before.log_offset < place <= after.log_offset]
+        here = [each for log_offset, each in changes if before.log_offset < log_offset <= after.log_offset]
         some = [
             word
             for word, is_so in (

@@ -34,27 +34,33 @@ _ByPlace = Mapping[TopicPartition, Sequence[LagRow]]
 def lag_picture(scene: GroupScene) -> Picture | None:
     """Return the picture of a group's lag; None where none is known in the window."""
     axis = scene.axis
-    by_place: dict[TopicPartition, list[LagRow]] = {}
+    by_partition: dict[TopicPartition, list[LagRow]] = {}
     for row in sorted(scene.lag, key=lambda row: row.timestamp):
         if row.lag is not None:
-            by_place.setdefault(TopicPartition(row.topic, row.partition), []).append(row)
-    if axis is None or not by_place:
+            by_partition.setdefault(TopicPartition(row.topic, row.partition), []).append(row)
+    if axis is None or not by_partition:
         return None
-    labels = {place: scene.partition_label(*place) for place in by_place}
+    labels = {partition: scene.partition_label(*partition) for partition in by_partition}
     panels, data = above(scene, axis)
-    if len(by_place) <= LINES:
-        ordered = sorted(by_place)
-        data["lag"] = [row for place in ordered for row in _line(by_place[place], labels[place], axis)]
+    if len(by_partition) <= LINES:
+        ordered = sorted(by_partition)
+        data["lag"] = [
+            row for partition in ordered for row in _line(by_partition[partition], labels[partition], axis)
+        ]
         panels.append(
-            _lines([labels[place] for place in ordered], axis, is_dotted=len(data["lag"]) <= _MOST_DOTS)
+            _lines(
+                [labels[partition] for partition in ordered], axis, is_dotted=len(data["lag"]) <= _MOST_DOTS
+            )
         )
     else:
-        worst = sorted(by_place, key=lambda place: (-_peak(by_place[place])[0], place))[:SHARES]
-        rest = f"{len(by_place) - SHARES:,} others"
-        data["lag"] = shares(by_place, {place: labels[place] for place in worst}, rest, axis)
-        panels.append(_areas([*(labels[place] for place in worst), rest], axis))
+        worst = sorted(by_partition, key=lambda partition: (-_peak(by_partition[partition])[0], partition))[
+            :SHARES
+        ]
+        rest = f"{len(by_partition) - SHARES:,} others"
+        data["lag"] = shares(by_partition, {partition: labels[partition] for partition in worst}, rest, axis)
+        panels.append(_areas([*(labels[partition] for partition in worst), rest], axis))
     title = f"Lag of group {elided(scene.rows.group)}"
-    return Picture("lag", title, _sentence(scene, by_place, labels), stacked(panels, data, axis))
+    return Picture("lag", title, _sentence(scene, by_partition, labels), stacked(panels, data, axis))
 
 
 def _peak(rows: Sequence[LagRow]) -> tuple[int, int]:
@@ -74,13 +80,13 @@ def _line(rows: Sequence[LagRow], label: str, axis: TimeAxis) -> Iterator[dict[s
 
 
 def shares(
-    by_place: _ByPlace, worst: Mapping[TopicPartition, str], rest: str, axis: TimeAxis
+    by_partition: _ByPlace, worst: Mapping[TopicPartition, str], rest: str, axis: TimeAxis
 ) -> list[dict[str, Any]]:
     """Return for each bin of time the highest lag of each of the worst partitions, and the sum over all others."""
     bins = axis.bins(_BINS)
     sums: dict[str, list[int]] = {label: [0] * len(bins) for label in (*worst.values(), rest)}
-    for place, rows in by_place.items():
-        label, at, last = worst.get(place, rest), 0, 0
+    for partition, rows in by_partition.items():
+        label, at, last = worst.get(partition, rest), 0, 0
         for number, (_, end) in enumerate(bins):
             highest = None
             while at < len(rows) and rows[at].timestamp < end:
@@ -150,14 +156,14 @@ def _tooltip() -> list[alt.Tooltip]:
     ]
 
 
-def _sentence(scene: GroupScene, by_place: _ByPlace, labels: Mapping[TopicPartition, str]) -> str:
-    peaks = {place: _peak(rows) for place, rows in by_place.items()}
-    worst = max(peaks, key=lambda place: peaks[place][0])
+def _sentence(scene: GroupScene, by_partition: _ByPlace, labels: Mapping[TopicPartition, str]) -> str:
+    peaks = {partition: _peak(rows) for partition, rows in by_partition.items()}
+    worst = max(peaks, key=lambda partition: peaks[partition][0])
     highest, at = peaks[worst]
     texts = [
-        f"{count(len(by_place), 'partition')}; lag at most {count(highest, 'offset')}, of {labels[worst]} at {when(at)}"
+        f"{count(len(by_partition), 'partition')}; lag at most {count(highest, 'offset')}, of {labels[worst]} at {when(at)}"
     ]
-    last = sum(rows[-1].lag or 0 for rows in by_place.values())
+    last = sum(rows[-1].lag or 0 for rows in by_partition.values())
     texts.append(f"{count(last, 'offset')} in all where each is last known")
     unknown = sum(row.lag is None for row in scene.lag)
     if unknown:

@@ -54,8 +54,8 @@ def offset_picture(scene: GroupScene) -> Picture | None:
 
 def oddest(tracks: Sequence[Track]) -> list[Track]:
     """Return the partitions that get panels of their own among many: those that lost their offset or went back, the worst first."""
-    odd = [track for track in tracks if track.backs or track.losses]
-    return sorted(odd, key=lambda track: (-track.worst_back, -len(track.losses), track.place))[:APART]
+    odd = [track for track in tracks if track.backs or track.removals]
+    return sorted(odd, key=lambda track: (-track.worst_back, -len(track.removals), track.partition))[:APART]
 
 
 def together_data(tracks: Sequence[Track], axis: TimeAxis) -> list[dict[str, Any]]:
@@ -132,7 +132,7 @@ def panel_data(track: Track, number: int) -> DataSets:
         ],
         "lost": [
             {"t": point.at, "v": point.before, "x": point.cause, "n": times}
-            for point, times in merged(track.losses, MOST_MARKS, lambda point: point.at, lambda point: 0)
+            for point, times in merged(track.removals, MOST_MARKS, lambda point: point.at, lambda point: 0)
         ],
     }
     return {f"{name}{number}": rows for name, rows in sets.items() if rows}
@@ -220,18 +220,18 @@ def _sentence(tracks: Sequence[Track], apart: Sequence[Track]) -> str:
     backs = [(point.back, point.at, track) for track in tracks for point in track.backs]
     if backs:
         far, at, track = max(backs, key=lambda back: back[0])
-        which = len({track.place for *_, track in backs})
+        which = len({track.partition for *_, track in backs})
         often = f", {len(backs):,} times in all, the farthest" if len(backs) > 1 else ":"
         texts.append(
             f"{_of(which, len(tracks))} went back{often} {track.label} by {count(far, 'offset')} at {when(at)}"
         )
     else:
         texts.append("none went back")
-    losses = [(point.at, track) for track in tracks for point in track.losses]
-    if losses:
-        which = len({track.place for _, track in losses})
+    removals = [(point.at, track) for track in tracks for point in track.removals]
+    if removals:
+        which = len({track.partition for _, track in removals})
         texts.append(
-            f"{_of(which, len(tracks))} lost the offset, the first at {when(min(at for at, _ in losses))}"
+            f"{_of(which, len(tracks))} lost the offset, the first at {when(min(at for at, _ in removals))}"
         )
     if len(apart) < len(tracks):
         texts.append(

@@ -80,9 +80,9 @@ def _owned(scene: GroupScene) -> dict[tuple[str, int], _Owned]:
         ):
             end = axis.end if row.to_timestamp is None else axis.clip(row.to_timestamp)
             owner = scene.labels.label(members.name(row.member_id))
-            place = (row.topic or f"subtopology {row.subtopology}", row.partition)
-            found.setdefault(place, []).append((axis.clip(row.from_timestamp), end, owner))
-    return {place: tuple(sorted(found[place])) for place in sorted(found)}
+            partition = (row.topic or f"subtopology {row.subtopology}", row.partition)
+            found.setdefault(partition, []).append((axis.clip(row.from_timestamp), end, owner))
+    return {partition: tuple(sorted(found[partition])) for partition in sorted(found)}
 
 
 def _is_wanted(scene: GroupScene, row: AssignmentRow) -> bool:
@@ -97,8 +97,8 @@ def _lanes(
     """Return by label the partitions of a lane, and their owners: each partition alone if they are few."""
     by_owners: dict[tuple[str, object], list[tuple[str, int]]] = {}
     is_few = len(owned) <= _FEW
-    for place, owners in owned.items():
-        by_owners.setdefault((place[0], place if is_few else owners), []).append(place)
+    for partition, owners in owned.items():
+        by_owners.setdefault((partition[0], partition if is_few else owners), []).append(partition)
     return {_lane_label(places, scene): (places, owned[places[0]]) for places in by_owners.values()}
 
 

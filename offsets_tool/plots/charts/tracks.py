@@ -43,7 +43,7 @@ class TrackPoint(NamedTuple):
 class Track:
     """The committed offset of one partition over time."""
 
-    place: TopicPartition
+    partition: TopicPartition
     label: str
     points: tuple[TrackPoint, ...]
     end: int
@@ -60,7 +60,7 @@ class Track:
         return [point for point in self.points if point.back]
 
     @property
-    def losses(self) -> list[TrackPoint]:
+    def removals(self) -> list[TrackPoint]:
         """The times in the window at which the offset was removed."""
         return [point for point in self.points if point.offset is None]
 
@@ -98,16 +98,16 @@ class Track:
 
 def tracks_of(scene: GroupScene) -> list[Track]:
     """Return the tracks of the wanted partitions in the window, sorted by topic and partition."""
-    by_place: dict[TopicPartition, list[OffsetHistoryRow]] = {}
+    by_partition: dict[TopicPartition, list[OffsetHistoryRow]] = {}
     for row in scene.offsets:
-        by_place.setdefault(TopicPartition(row.topic, row.partition), []).append(row)
+        by_partition.setdefault(TopicPartition(row.topic, row.partition), []).append(row)
     axis = scene.axis
     if axis is None:
         return []
     end = axis.end if scene.rows.newest_at is None else axis.clip(scene.rows.newest_at)
     return [
-        Track(place, scene.partition_label(*place), tuple(_points(scene, rows)), end)
-        for place, rows in sorted(by_place.items())
+        Track(partition, scene.partition_label(*partition), tuple(_points(scene, rows)), end)
+        for partition, rows in sorted(by_partition.items())
     ]
 
 

@@ -44,7 +44,7 @@ def ask(session: SparkSession, sql: str) -> Row:
 
 @contextmanager
 def after_commits(tables: tuple[str, ...], look: Callable[[], Row]) -> Iterator[list[Row]]:
-    """Yield what a reader sees when a run has committed each of these tables, but not yet the next."""
+    """Collect what `look` returns after each commit to one of these tables, before the run commits the next; yield that list."""
     seen: list[Row] = []
     commit = DeltaTable.create_write_transaction
 
