@@ -20,7 +20,7 @@ _VISIBILITY: Final = (OffsetBeginCause.HIDDEN, OffsetBeginCause.REVEALED)
 
 
 def aborted_sentences(rows: GroupRows, named: Collection[int]) -> Iterator[Sentence]:
-    """Yield a sentence for each aborted transaction, unless its marker is at one of the log offsets `named`, which findings name."""
+    """Yield a sentence for each aborted transaction whose marker is at none of the log offsets `named`, which findings name."""
     for row in rows.transactions:
         if row.outcome == TransactionOutcome.ABORTED and row.marker_log_offset not in named:
             yield _aborted(rows, row)

@@ -64,9 +64,9 @@ def copies_notes(all_: Iterable[SourceFields], new: Sequence[SourceFields]) -> I
             if log_partition[0] == cluster and not runs.isdisjoint(found.values())
         ]
         if several := [found for found in names if len(found) > 1]:
-            several_names = sorted({name for found in several for name in found})
+            every = sorted({name for found in several for name in found})
             yield (
-                f"cluster {cluster!r} has {len(several_names)} copies of {len(several)} log partition(s): {listed(several_names)}; replay joins "
+                f"cluster {cluster!r} has {len(every)} copies of {len(several)} log partition(s): {listed(every)}; replay joins "
                 "them by the view of the evidence"
             )
 
