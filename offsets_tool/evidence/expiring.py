@@ -118,11 +118,11 @@ def _searched(
 ) -> Basis:
     """Return the basis with the retention and check interval that removals prove, unless the user gave them."""
 
-    def left() -> Ages:
+    def live() -> Ages:
         return live_ages(removals, snapshot.newest_timestamp, basis.policy)
 
     is_given = given.check_interval_ms is not None
-    return by_removals(basis, ages(removals, basis.policy), left, interval_given=is_given)
+    return by_removals(basis, ages(removals, basis.policy), live, interval_given=is_given)
 
 
 def _now(snapshot: Snapshot) -> int | None:

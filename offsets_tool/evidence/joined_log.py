@@ -52,7 +52,7 @@ class JoinedLog:
 
     @property
     def begins(self) -> int:
-        """The first offset of the copy that decides, or of all."""
+        """The first offset of the deciding copy; for the view of the evidence, the first of all copies."""
         if self.deciding is not None:
             return self.facts[self.deciding].begin
         return min(log.begins for log in self.copies)

@@ -1,8 +1,9 @@
 """Which client requests can have removed a group's offsets of a topic: deletion of the group, of offsets, of the topic.
 
-Left out is what the coordinator's code would have refused or written otherwise, and what the log contradicts: offsets that the
-group kept, members that read the topic, other groups that kept the topic. Source: GroupCoordinator.handleDeleteGroups and
-handleDeleteOffsets, GroupMetadataManager.cleanupGroupMetadata (classic); GroupCoordinatorShard, OffsetMetadataManager (new).
+It leaves out requests that the coordinator's code would have refused or whose records differ, and those that the log contradicts:
+offsets that the group kept, members that read the topic, other groups that kept the topic. Source:
+GroupCoordinator.handleDeleteGroups and handleDeleteOffsets, GroupMetadataManager.cleanupGroupMetadata (classic);
+GroupCoordinatorShard, OffsetMetadataManager (new).
 """
 
 from bisect import bisect_left, bisect_right

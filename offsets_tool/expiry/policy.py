@@ -122,15 +122,15 @@ class ClusterFacts:
         return any((type_id, version) in self._seen for version in versions)
 
 
-def by_removals(basis: Basis, ages: Ages, left: Callable[[], Ages], *, interval_given: bool) -> Basis:
+def by_removals(basis: Basis, ages: Ages, live: Callable[[], Ages], *, interval_given: bool) -> Basis:
     """Return the basis with the settings that removals prove in the place of Kafka's defaults.
 
-    `left` returns the ages of the offsets that are left, as `search` asks for them.
+    `live` returns the ages of live offsets, for `search`.
     """
     policy = basis.policy
     supposed = Settings(policy.retention_ms, policy.check_interval_ms)
     is_default = basis.retention_by == _BY_DEFAULT
-    found = search(supposed, ages, left, retention=is_default, interval=not interval_given)
+    found = search(supposed, ages, live, retention=is_default, interval=not interval_given)
     if found == supposed:
         return basis
     policy = policy._replace(retention_ms=found.retention_ms, check_interval_ms=found.check_interval_ms)

@@ -66,9 +66,9 @@ class Ages:
             fits = _minutes([at - base for base in kept], at - max(bases))
             self._fit(fits, Fitting(1, at, at))
 
-    def observe_live(self, left: Iterable[tuple[Expiry, int]], now: int) -> None:
+    def observe_live(self, live: Iterable[tuple[Expiry, int]], now: int) -> None:
         """Add offsets that are live at `now`, each with when it or its group was last written."""
-        for expiry, written_at in left:
+        for expiry, written_at in live:
             base = _base(expiry)
             if base is not None:
                 self._add(Age(now - base, now - written_at))
@@ -146,18 +146,18 @@ class Settings(NamedTuple):
 
 
 def search(
-    supposed: Settings, ages: Ages, left: Callable[[], Ages], *, retention: bool, interval: bool
+    supposed: Settings, ages: Ages, live: Callable[[], Ages], *, retention: bool, interval: bool
 ) -> Settings:
     """Return the settings: `retention` and `interval`, where asked for, as removals prove them, all others as supposed.
 
-    `left` returns the ages of live offsets; it is called only where the removals fit other settings.
+    `live` returns the ages of live offsets; it is called only where the removals fit other settings.
     """
     found = _searched(supposed, ages, retention=retention, interval=interval)
     if found == supposed:
         return supposed
     together = Ages()
     together.add(ages)
-    together.add(left())
+    together.add(live())
     return _searched(supposed, together, retention=retention, interval=interval)
 
 

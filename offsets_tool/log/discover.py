@@ -103,12 +103,12 @@ def _find_file(path: Path) -> Iterator[Segment]:
     elif segment_name(path.name):
         directory = offsets_directory(path.resolve().parent.name)
         segment = _segment(path, directory, _meta_near(path.parent))
-        yield _followed_beside(segment, path.resolve().parent, directory) if directory else segment
+        yield _with_next_offset(segment, path.resolve().parent, directory) if directory else segment
     else:
         raise SourceError(path.as_posix(), f"not named like a segment (.log); {_EXPECTED}")
 
 
-def _followed_beside(segment: Segment, folder: Path, directory: PartitionDirectory) -> Segment:
+def _with_next_offset(segment: Segment, folder: Path, directory: PartitionDirectory) -> Segment:
     """Return a segment that the user named, with the next segment's offset, if its partition's folder can be listed."""
     try:
         beside = list(_segments_of(folder, directory, None))

@@ -51,7 +51,7 @@ class Implied(NamedTuple):
         return cls(partitions[kept], times[kept], offsets[kept])
 
     def only(self, rows: Array) -> "Implied":
-        """Return the ends in these rows."""
+        """Return the implied ends with these indices, or for which these truth values are true."""
         return Implied(*(column[rows] for column in self))
 
 

@@ -101,14 +101,15 @@ class LogCommits:
 
     def samples(self, partition: TopicPartition) -> Iterator[EndSample]:
         """Return what the commits of a partition say of its end, as samples in the order of time."""
-        told, [number] = self.by_partition(), self.numbers_of([partition]).tolist()
-        first, end = np.searchsorted(told.partitions, (number, number + 1)).tolist()
+        commits, [number] = self.by_partition(), self.numbers_of([partition]).tolist()
+        first, end = np.searchsorted(commits.partitions, (number, number + 1)).tolist()
         columns = (
-            column[first:end].tolist() for column in (told.logs, told.at, told.offsets, told.topic_ids)
+            column[first:end].tolist()
+            for column in (commits.logs, commits.at, commits.offsets, commits.topic_ids)
         )
         bounds = Bounds()
         for log, at, offset, topic_id in zip(*columns, strict=True):
-            bounds.add(log, partition, CommitAt(at, offset, told.ids[topic_id]))
+            bounds.add(log, partition, CommitAt(at, offset, commits.ids[topic_id]))
         return bounds.samples(partition)
 
     def numbers_of(self, partitions: Iterable[TopicPartition]) -> Array:

@@ -1,7 +1,7 @@
-"""The numbers of batches and records that texts are made of, as columns of a chunk, and which class a batch or record is of.
+"""The numbers of batches and records that texts are made of, as columns of a chunk; and the class of each batch and record.
 
-Records of one class differ only in numbers and texts: everything that a dialect could make a decision about (a -1, an absent value,
-a version, a flag) makes another class. What has a number that is negative otherwise has no class.
+Records of one class differ only in numbers and texts: a difference on which a dialect could decide anything (a -1, an absent value,
+a version, a flag) makes another class. A batch or record with any other negative number has no class.
 """
 
 from enum import IntEnum

@@ -1,4 +1,4 @@
-"""A file, and the batches and records of its chunks as the reference reader has them."""
+"""The file that chunks are printed of, and a chunk's batches and records as the reference reader reads them."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -14,7 +14,7 @@ from offsets_tool.dialects.dump_log.text_decoder import (
     group_in_json,
     group_in_raw_json,
     group_in_text,
-    named,
+    name_value_text,
 )
 from offsets_tool.dialects.output import Printed
 from offsets_tool.dialects.serde import CoordinatorRecord, UnknownRecordType, deserialize
@@ -71,7 +71,7 @@ _DECODERS: Final[ByRelease[Callable[[LogRecord, Release], Printed]]] = (
     ((0, 9), colons(group_in_text)),
     ((1, 0), colons(group_in_raw_json)),
     ((1, 0, 1), colons(group_in_json)),
-    ((2, 4, 1), named),
+    ((2, 4, 1), name_value_text),
     ((3, 8), _json("offset topic decoder")),
     ((4, 1), _json("the specified decoder")),
 )

@@ -85,7 +85,7 @@ def _group_fields(group: LoadedGroup, assignments: str) -> JsonObject:
     }
 
 
-def named(record: LogRecord, release: Release) -> Printed:
+def name_value_text(record: LogRecord, release: Release) -> Printed:
     """Return a record as 2.4.1 to 3.7 print it: fields as `name=value`."""
     if record.key is None:
         raise DecodeError("the record has no key", kafka=MISSING_KEY)
@@ -96,14 +96,14 @@ def named(record: LogRecord, release: Release) -> Printed:
     if key.type_id == GROUP_METADATA:
         return Printed(
             f"group_metadata::group={java_text(key.data.group)}",
-            _named_group(key, reader, record.value, release),
+            _group_text(key, reader, record.value, release),
         )
     data = key.data
     names = f"group={java_text(data.group)},partition={java_text(data.topic)}-{data.partition}"
-    return Printed(f"offset_commit::{names}", _named_offset(reader, record.value))
+    return Printed(f"offset_commit::{names}", _offset_text(reader, record.value))
 
 
-def _named_offset(reader: TextReader, value: bytes | None) -> str:
+def _offset_text(reader: TextReader, value: bytes | None) -> str:
     if value is None:
         return DELETE
     commit = reader.offset_commit(value)[1]
@@ -111,7 +111,7 @@ def _named_offset(reader: TextReader, value: bytes | None) -> str:
     return f"offset={commit.offset},metadata={metadata}" if metadata else f"offset={commit.offset}"
 
 
-def _named_group(key: TextKey, reader: TextReader, value: bytes | None, release: Release) -> str:
+def _group_text(key: TextKey, reader: TextReader, value: bytes | None, release: Release) -> str:
     if value is None:
         return DELETE
     group = _group(key, reader, value, release)

@@ -74,8 +74,9 @@ def read_content(
 
 
 def extent_of(data: memoryview, batch: Batch, limits: Limits) -> BatchExtent:
-    """Return a batch's position in the file and its first and last offset; in a wrapper of magic 0 and 1 only the content has the
-    first.
+    """Return a batch's position in the file, and its first and last offset.
+
+    The first offset of a compressed wrapper (magic 0 and 1) is read from its content, if that can be decompressed.
     """
     if batch.magic < 2 and batch.codec is not Codec.NONE:
         with suppress(DecodeError):

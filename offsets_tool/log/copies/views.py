@@ -247,11 +247,12 @@ class Union(Generic[T]):
         return self._deciding is not None and bool(found.copies >> self._deciding & 1)
 
     def _counts(self, found: Distinct[T]) -> bool:
-        """Return whether the coordinator of the moment had a record; the evidence has all of them.
+        """Return whether the coordinator of the moment had a record; for the view of the evidence, all records count.
 
-        The deciding copy's own count. What others have counts where its later cleaning may have taken it: not below its log start,
-        not of a key of which it has an older record (it was away when the key was deleted), and not at all below its end if it
-        ended at or before the moment. Markers are taken away without regard to keys. Files that are missing took nothing away.
+        The deciding copy's own records count. A record of other copies counts if the later cleaning of the deciding copy may have
+        removed it. That is not so below its log start, nor for a key of which it has an older record (it was away when the key was
+        deleted), nor below its end if it ended at or before the moment. The cleaner removes markers whatever their key is. The lack
+        of a file removes nothing.
         """
         if self._deciding is None or found.record.log_offset >= self._moment.end:
             return True

@@ -47,7 +47,7 @@ FetchBytes = Callable[[int, int], Fetched | None]
 
 
 class PartitionReader:
-    """Reads forward, once. Positions count bytes from the first batch that was read, as if the log were one file."""
+    """Reads one partition forward, once. Positions count bytes from the first batch read, as if the log were one file."""
 
     def __init__(
         self,
