@@ -1,6 +1,6 @@
-"""One log of a partition made of several copies: by which view, as of which moment, and what is to be said of the copies.
+"""Makes one log of a partition's several copies, by a view and as of a moment, and notes what to know of the copies.
 
-The rules are those of log.copies; this module knows which sources are copies, and how people name the one that leads.
+The rules are those of log.copies; this module knows which sources are copies, and how people name the copy that led.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -59,7 +59,7 @@ class JoinedLog:
 
     @property
     def end(self) -> int | None:
-        """The first offset that does not count; None where records themselves tell, or all count."""
+        """The first offset behind the moment; None if the moment names no end offsets and has all records of the newest epoch."""
         is_all = self.moment.branch.epoch == self.lineage.newest and self.moment.end >= max(
             copy.end for copy in self.facts
         )
@@ -74,7 +74,7 @@ class JoinedLog:
         yield from with_absences(joined.records(union(streams, self.epoch_of)))
 
     def epoch_of(self, number: int, record: LogRecord) -> int | None:
-        """Return the leader epoch of a record of a copy: its batch's, or what the others say of a copy that is damaged."""
+        """Return the leader epoch of a copy's record: its batch's, or for a damaged copy that of the other copies."""
         facts = self.facts[number]
         return epoch_in(record) if facts.is_whole else facts.epoch_at(record.log_offset)
 
@@ -125,7 +125,7 @@ class JoinedLog:
         return found[0]
 
     def notes(self) -> Iterator[str]:
-        """Yield what is to be known of the copies after a pass: who decided, branches that were left, contradictions."""
+        """Yield notes on the copies, after all events were read: the deciding copy, abandoned branches, contradictions."""
         partition, left = f"partition {number_text(self.log_partition)}", self.left_out
         names = [copy.name for copy in self.facts]
         if self.deciding is not None and len(names) > 1:
@@ -179,7 +179,7 @@ def _facts_by_reading(log: PartitionLog, sources: list[Source], time: int | None
 
 
 def with_absences(found: Iterable[Event | Absence]) -> Iterator[Event]:
-    """Yield events, and those that absences stand for, in the order in which they are replayed."""
+    """Yield the events, with the events that absences stand for, in the order in which they are to be replayed."""
     absent: list[Event] = []
     for item in found:
         if isinstance(item, Absence):
@@ -192,9 +192,9 @@ def with_absences(found: Iterable[Event | Absence]) -> Iterator[Event]:
 
 
 def _in_order(absent: list[Event]) -> list[Event]:
-    """Return absences of one place in the order in which Kafka would have deleted their keys.
+    """Return the absences at one offset in the order in which Kafka would have deleted their keys.
 
-    Offsets come first and the group itself last (createGroupTombstoneRecords); of what is between, members before metadata.
+    Offsets come first, the group itself last (createGroupTombstoneRecords), and in between members before metadata.
     """
 
     def order(event: Event) -> tuple[int, int, int, bytes]:

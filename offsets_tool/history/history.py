@@ -1,7 +1,7 @@
 """Changes of one log partition as rows that hold from one record to another: offsets, groups, members; and anomalies.
 
-A pure function of Changes, from the partition's first record or a saved state on. What Kafka writes at once is understood at once:
-a batch is handled when the next one begins, or by `flush`. The rows that hold at a position are the state at that position.
+A pure function of Changes, from the partition's first record or a saved state on. All changes of a batch are handled together: when
+the next batch begins, or by `flush`. The rows that hold at a position are the state at that position.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
-"""Who owns a partition at each moment, by the assignments in the log: follows Changes, and answers for commits.
+"""Finds the owner of a partition for each commit, by the assignments in the log: it follows the Changes of groups and members.
 
-A classic group's assignment is that of its latest generation; in other kinds of groups each member says what it holds. Never
-guesses: a partition that nobody was assigned has no owner, whoever committed. Where a topic id without a name may hide the
+A classic group's assignment is that of its latest generation; in other kinds of groups each member's record has its own. It never
+guesses: a partition that is assigned to no member has no owner, whoever committed. Where a topic id without a name may hide the
 partition, its owner is unknown.
 """
 

@@ -30,7 +30,7 @@ def rebalance_rows(
 
 
 class _Span(NamedTuple):
-    """From where to where a rebalance went, and what that is measured by; places as (log offset, epoch milliseconds)."""
+    """The begin and end of a rebalance, each as (log offset, epoch milliseconds), and the method by which they are known."""
 
     began: tuple[int, int] | None
     ended: tuple[int, int] | None
@@ -114,7 +114,7 @@ def _classic_span(rows: GroupHistories, each: Rebalance) -> _Span:
 
 
 def _epoch_span(each: Rebalance, after: GroupHistoryRow, began: tuple[int, int]) -> _Span:
-    """Return the span of an epoch; members of share groups take what they are given at once, and no record says when."""
+    """Return the span of an epoch; that of a share group has no end, because no record says when its members have their part."""
     if after.kind == GroupKind.SHARE:
         return _Span(began, None, DurationMethod.RECORDS, RebalanceOutcome.SETTLED)
     if after.state in SETTLED:

@@ -58,7 +58,7 @@ _FUNCTIONS: Final[Mapping[type[exp.Expr], str]] = {
 
 
 def columns_of(tree: exp.Query) -> list[str | None]:
-    """Return the names of the columns that a query asks for, each as Spark has it; None for a star, which stands for many."""
+    """Return the names that Spark gives to the columns of a query's answer; None for a star, which stands for many columns."""
     query: exp.Expr = tree
     while isinstance(query, exp.SetOperation | exp.Subquery):
         query = query.this

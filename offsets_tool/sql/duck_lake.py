@@ -255,7 +255,7 @@ def _names(tree: exp.Query) -> list[str]:
 
 
 def _answer_names(found: Sequence[str], asked: Sequence[str | None]) -> list[str]:
-    """Return the names of an answer's columns: as they were asked for, and those that a star stands for as they are."""
+    """Return the names of an answer's columns: `asked` ones, and in the place of a star those that DuckDB has `found`."""
     many = len(found) - len(asked) + 1
     if asked.count(None) > 1:
         return list(found)

@@ -1,6 +1,6 @@
-"""Rows replayed for what RemovalTracker finds in them, without histories: commits between removals go by column.
+"""Replays rows for a RemovalTracker, without histories: commits between removals are replayed by column.
 
-Decides nothing: a tombstone, and what was written with one, is replayed alone and given to the tracker.
+Decides nothing: tombstones, and records written together with one, are replayed alone, and the tracker observes them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -74,7 +74,7 @@ class RemovalsReplay(WritesReplay):
         return closed
 
     def expected(self, table: Array) -> Array:
-        """Return the places of rows that will be replayed alone, and of ABORT markers, most of which drop something."""
+        """Return the indices of the rows that will be replayed alone, and of ABORT markers, most of which drop commits."""
         return np.flatnonzero(np.isin(table[RowCell.KIND], (Kind.ALONE, Kind.ABORT_MARKER)))
 
     def before_run(self, table: Array, row: int) -> int:
@@ -89,7 +89,7 @@ class RemovalsReplay(WritesReplay):
         return row
 
     def after_run(self, first: int, end: int) -> None:
-        """Drop the questions for owners that compiled code has asked: without a history nobody needs the answers."""
+        """Drop the questions for owners that compiled code has asked: only a history needs the answers."""
         self.store.tables.run[RunCell.ASK_COUNT] = 0
 
     def before_alone(self, table: Array, row: int) -> None:

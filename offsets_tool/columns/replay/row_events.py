@@ -1,7 +1,7 @@
-"""Rows as Events again, for what is replayed one at a time.
+"""Makes Events of rows, for records that are replayed one at a time.
 
-Commits and tombstones that read without a problem are made from columns of `events`, all else is decoded from raw bytes: so a
-reader of tables fetches those of the few records that are something else. Knows nothing about replay.
+Commits and tombstones without a problem are made from columns of `events`; other records are decoded from raw bytes, so that a
+reader of tables fetches raw bytes of few records only. Knows nothing about replay.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -69,7 +69,7 @@ def with_raw(log: pa.RecordBatch, events: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def rows_of(reads: Iterable[RowsRead]) -> Iterator[pa.RecordBatch]:
-    """Yield all that a RowReader with `log` gives, as replay by column takes it."""
+    """Yield the rows that a RowReader with `log` has read, in the columns that replay by column takes."""
     for read in reads:
         if read.log is not None and read.events is not None:
             yield with_raw(read.log, read.events)
@@ -149,9 +149,9 @@ class RowEvents:
 
 
 class MomentRows:
-    """Makes of rows that `log` has only in part such as a replay to a moment takes: it asks for the key of every record.
+    """Adds the raw key of every record, which a replay to a moment needs, to rows whose `log` columns are there only in part.
 
-    Commits that read without a problem say in columns what their keys say in bytes.
+    Keys of commits without a problem are encoded from the columns of `events`.
     """
 
     def __init__(self) -> None:
@@ -194,7 +194,7 @@ def _commit_value(row: Mapping[str, Any]) -> Value:
 
 
 def log_record(facts: Iterable[Any]) -> LogRecord:
-    """Return a record as far as a row says it (PLACE, then RAW), which is all that decoding and replay look at."""
+    """Return a record made of a row's columns PLACE and RAW, which is all that decoding and replay look at."""
     log_partition, log_offset, timestamp, base_offset, producer_id, producer_epoch, sequence, *others = facts
     is_transactional, is_control, magic, key, value = others
     batch = None

@@ -1,4 +1,4 @@
-"""What rows that are replayed by column say of their cluster, counted as LogFacts counts events."""
+"""Adds the facts of rows that are replayed by column to LogFacts, as its `observe` adds those of events."""
 
 from typing import Final
 
@@ -42,7 +42,7 @@ def observe_rows(facts: LogFacts, rows: pa.RecordBatch, kinds: Array) -> None:
 
 
 def _ranges(codes: Array, offsets: Array, at: Array) -> dict[TypeVersion, VersionRange]:
-    """Return where each type and version is, of numbers that hold both."""
+    """Return the VersionRange of each record type and version, given `codes`, numbers that combine both."""
     found: dict[TypeVersion, VersionRange] = {}
     for code in np.flatnonzero(np.bincount(codes)).tolist():
         places = np.flatnonzero(codes == code)

@@ -1,7 +1,7 @@
-"""Rows of a log as a table of int64 for compiled code: what each is to a replay by column, and what it says.
+"""Makes a table of int64 for compiled code from rows of a log: the kind of each row in a replay by column, and its fields.
 
-Whatever is not surely a commit, an offset's tombstone or a marker, without a problem, is ALONE: it goes one at a time. Knows no
-state.
+A row that is not surely a commit, an offset's tombstone or a marker, without a problem, is ALONE: it is replayed one at a time.
+Knows no state.
 """
 
 from functools import lru_cache

@@ -1,7 +1,7 @@
-"""Rows of one log partition replayed: runs of commits, markers and tombstones by compiled code, what else there is one at a time.
+"""Replays rows of one log partition: runs of commits, markers and tombstones by compiled code, other records one at a time.
 
-Before an event is replayed alone, State gets what it may look at; nothing else has to wait or be made for it. What State holds is
-whole after `materialize`.
+Before an event is replayed alone, what its handler may look at is moved to State, and nothing more. State is complete after
+`materialize`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -55,7 +55,7 @@ class RowsReplay:
         self._events: Final = RowEvents()
 
     def replay(self, rows: pa.RecordBatch) -> Iterator[ReplayedEvent]:
-        """Replay rows (row_events.COLUMNS); yield the events that were replayed alone. They are replayed when all were taken."""
+        """Replay rows (row_events.COLUMNS); yield the events that were replayed alone, with their changes; exhaust it."""
         kinds = row_kinds(rows, is_proof_alone=self.is_unproved)
         self.choose(rows, kinds)
         table = self.store.begin(rows, kinds)
@@ -188,7 +188,7 @@ class RowsReplay:
 
 
 class WritesReplay(RowsReplay):
-    """A RowsReplay that replays tombstones of offsets alone, and gives State all offsets of such a write at once."""
+    """A RowsReplay that replays tombstones of offsets alone, and moves all offsets of their write to State at once."""
 
     store: LifetimeStore
 
@@ -205,7 +205,7 @@ class WritesReplay(RowsReplay):
         """Where each write ends among the rows."""
 
     def choose(self, rows: pa.RecordBatch, kinds: Array) -> None:
-        """Replay alone what removes offsets."""
+        """Mark rows that remove offsets as ALONE, in place; keep the kinds and the write of each row."""
         kinds[kinds == Kind.TOMBSTONE] = Kind.ALONE
         base = rows.column("base_offset")
         self.kinds = kinds

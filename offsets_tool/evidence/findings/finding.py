@@ -66,7 +66,7 @@ class LogFindings:
 
     @property
     def server_log(self) -> ServerLog:
-        """What the brokers' own logs say, joined with the records."""
+        """The lines of the brokers' own logs, joined with the records of this evidence."""
         return self._context.server_log
 
     def groups(self, wanted: Wanted = ALL) -> Iterator[GroupFindings]:
