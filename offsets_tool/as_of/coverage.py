@@ -11,7 +11,7 @@ from offsets_tool.replay.changes import GroupOf, OffsetOf
 
 
 class Coverage:
-    """What one partition of the log proves at a moment; give it every event in the order of their offsets."""
+    """What one partition of the log proves at a moment; call its methods for all events, in the order of their offsets."""
 
     def __init__(self, end: int | None, *, keys: bool) -> None:
         """Start before the first event; `end` is the moment's end offset, if that is given.

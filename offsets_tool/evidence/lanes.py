@@ -177,7 +177,7 @@ class RowLane:
     def replayed_alone(
         partition: PartitionSnapshot, coordinator: Coordinator, reads: "Iterator[RowsRead]"
     ) -> Iterator[tuple[Event, tuple[Change, ...]]]:
-        """Yield the records of one partition that are replayed one at a time, with their changes: all that are of groups."""
+        """Yield the events of one partition that are replayed one at a time, with their changes: those of groups are among them."""
         from offsets_tool.columns.replay.snapshot import replayed_alone  # noqa: PLC0415 - with Arrow, where it pays
 
         return replayed_alone(partition, coordinator, reads)

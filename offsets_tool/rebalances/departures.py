@@ -67,7 +67,7 @@ def departure_of(
 
 
 def _sooner(rows: GroupHistories, row: MemberHistoryRow, sign_offset: int, timeout: int) -> int:
-    """Return by how much the last heartbeat can have been before the last sign; 0 where that sign is one itself.
+    """Return how long before its last sign of life a member's last heartbeat can have been; 0 if the sign counts as a heartbeat.
 
     A commit prolongs the session of classic members (GroupCoordinator.doCommitOffsets), unless a transaction makes it.
     """
