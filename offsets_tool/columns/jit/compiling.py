@@ -217,7 +217,7 @@ _BYTE: Final = ir.IntType(8)
 
 
 def _triples(builder: ir.IRBuilder, at: ir.Value, steps: int) -> ir.Value:
-    """Return three bytes an int32, the first one highest, of one step or two; what is in the fourth byte has no meaning."""
+    """Return the bytes of one step or two in groups of three, each in an int32, first byte highest; the fourth is undefined."""
     places = [builder.add(at, at.type(_BASE64_STEP * number)) for number in range(steps)]
     wide = ir.VectorType(_BYTE, 16).as_pointer()
     parts = [builder.load(builder.inttoptr(place, wide), align=1) for place in places]
