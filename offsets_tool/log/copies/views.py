@@ -249,10 +249,9 @@ class Union(Generic[T]):
     def _counts(self, found: Distinct[T]) -> bool:
         """Return whether the coordinator of the moment had a record; for the view of the evidence, all records count.
 
-        The deciding copy's own records count. A record of other copies counts if the later cleaning of the deciding copy may have
-        removed it. That is not so below its log start, nor for a key of which it has an older record (it was away when the key was
-        deleted), nor below its end if it ended at or before the moment. The cleaner removes markers whatever their key is. The lack
-        of a file removes nothing.
+        The deciding copy's own records count. A record of other copies counts if the deciding copy's cleaner may have removed
+        it: not below its log start, nor of a key of which it has an older record (it was away when the key was deleted), nor below
+        its end if it ended at or before the moment. The cleaner removes markers whatever their key; a missing file removes none.
         """
         if self._deciding is None or found.record.log_offset >= self._moment.end:
             return True
