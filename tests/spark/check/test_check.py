@@ -85,7 +85,9 @@ def fewer(lake: Path) -> None:
     path = data(lake, "events")
     size = path.stat().st_size
     pq.write_table(pq.read_table(path).slice(1), path)
-    _relogged(lake / "events", f'"size":{size}', f'"size":{path.stat().st_size}')
+    # Another file may be as long: only the action that names this one is changed.
+    named = f'{path.name}","partitionValues":{{}},"size":'
+    _relogged(lake / "events", f"{named}{size}", f"{named}{path.stat().st_size}")
 
 
 def _relogged(table: Path, before: str, after: str) -> None:
