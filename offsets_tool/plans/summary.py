@@ -94,7 +94,7 @@ def _is(number: int) -> str:
     return "is" if number == 1 else "are"
 
 
-def since_then(rows: Iterable[PlanRow]) -> Iterator[str]:
+def later_commits(rows: Iterable[PlanRow]) -> Iterator[str]:
     """Yield how often offsets that are to be set were committed since, and by whom."""
     reset = [row for row in rows if row.action is PlanAction.RESET]
     commits = sum(row.commits_since for row in reset)

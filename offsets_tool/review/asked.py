@@ -1,4 +1,4 @@
-"""What a review is asked about: groups and topics by name, and a range of times or places. The whole log is replayed anyway."""
+"""The scope of a review: groups and topics by name, and a range of times or log offsets. The whole log is replayed anyway."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from offsets_tool.story.story import Within
 
 
 class ReviewAsked(NamedTuple):
-    """The names and the range that findings and sentences are chosen by."""
+    """The names and the range by which a review chooses findings and sentences."""
 
     wanted: Wanted = Wanted()
     range: Filters = EVERYTHING
@@ -23,15 +23,15 @@ class ReviewAsked(NamedTuple):
 
     @property
     def is_of_log(self) -> bool:
-        """Whether the whole log is asked about, and no group or topic by its name."""
+        """Whether the review is about the whole log: no option names a group or topic."""
         return not self.wanted.groups and not self.wanted.topics
 
     def shows(self, finding: Finding) -> bool:
-        """Return whether a finding is about what is wanted, and was there in the range."""
+        """Return whether a finding is about wanted groups and topics, and held at some time of the range."""
         return self.is_about(finding) and self.is_within(finding)
 
     def is_about(self, finding: Finding) -> bool:
-        """Return whether a finding is about the groups and topics that are wanted, at whatever time."""
+        """Return whether a finding is about wanted groups and topics, at any time."""
         if self.wanted.groups and finding.group not in self.wanted.groups:
             return False
         if self.wanted.topics and finding.topic not in self.wanted.topics:
@@ -39,17 +39,17 @@ class ReviewAsked(NamedTuple):
         return self.wanted.partition is None or finding.partition in (None, self.wanted.partition)
 
     def is_within(self, finding: Finding) -> bool:
-        """Return whether a finding was there at a time of the range, whatever it is about."""
+        """Return whether a finding held at some time of the range, whatever it is about."""
         within = self.range.range_of(finding.log_partition)
         return within is not None and _overlaps(within, finding)
 
     def within(self, log_partition: int | None) -> Within:
-        """Return whether a record of a log partition is in the range, as a function of its time and offset."""
+        """Return a function that says whether a record of a log partition, by its time and offset, is in the range."""
         found = self.range.range_of(log_partition)
         return (lambda at, log_offset: False) if found is None else found.has
 
     def shows_rebalance(self, row: RebalanceRow) -> bool:
-        """Return whether a rebalance is of what is wanted: by a topic of its members, and if it began or ended in the range."""
+        """Return whether a rebalance is of a wanted group or topic, and began or ended in the range."""
         # Names first: a note on a missing name must not name one that only the range leaves out.
         if self.wanted.topics and not self.wanted.topics.meet(row.topics):
             return False
@@ -62,7 +62,7 @@ class ReviewAsked(NamedTuple):
             for at, log_offset in ends
         )
 
-    def tells(self, sentence: Sentence) -> bool:
+    def shows_sentence(self, sentence: Sentence) -> bool:
         """Return whether a sentence about no group is in the range."""
         at = NO_TIMESTAMP if sentence.at is None else sentence.at
         return self.within(sentence.log_partition)(at, sentence.log_offset)
@@ -77,7 +77,7 @@ def asked_about(
     since: str | None = None,
     until: str | None = None,
 ) -> ReviewAsked:
-    """Return what texts ask about, times in the zone of `clock`; UsageError for one that does not read."""
+    """Return the ReviewAsked for texts of options, with times in the zone of `clock`; UsageError for an unreadable one."""
     given = [() if text is None else (text,) for text in (since, until)]
     bounds = [parse_bound(text, name, clock) for text, name in zip(given, ("since", "until"), strict=True)]
     groups, topics = ((each,) if isinstance(each, str) else tuple(each or ()) for each in (group, topic))
@@ -85,7 +85,7 @@ def asked_about(
 
 
 def _overlaps(within: Range, finding: Finding) -> bool:
-    """Return whether a finding is found at an offset of the range, and was there at a time of it; what has no end still lasts."""
+    """Return whether a finding overlaps the range in offsets and time; one without an end still lasts."""
     since, until = within.times
     begins = finding.to_at if finding.from_at is None else finding.from_at
     is_timed = since is not None or until is not None

@@ -1,4 +1,4 @@
-"""The records that a review names: which of them are shown, the most telling first, and what each is."""
+"""The records that a review names: choose those that are shown, the most important first, and attach their events."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
@@ -13,7 +13,7 @@ from offsets_tool.story.sentence import Sentence
 
 
 class Citations(NamedTuple):
-    """The records that are named, by their places LOG_PARTITION:LOG_OFFSET, the most telling first."""
+    """The records that a review names, by LOG_PARTITION:LOG_OFFSET, the most important first."""
 
     records: dict[str, list[Event]]
     """Several where copies differ."""
@@ -21,19 +21,21 @@ class Citations(NamedTuple):
     """How many places are named in all; those beyond the most that are kept are not in `records`."""
 
 
-def places_named(
+def places_to_cite(
     findings: Iterable[Finding], sentences: Iterable[Sentence], planned: Iterable[PlanRow], most: int
 ) -> tuple[list[CitedPlace], int]:
-    """Return the places of the records to be shown, at most so many, and how many are named.
+    """Return the log partitions and offsets of at most `most` records to show, and how many records are named in all.
 
-    First come the places at which findings are found, then what else shows them, then the commits that a plan goes back to, then
+    First come the first records of findings, then their further evidence, then the commits that a plan goes back to, then
     what sentences name.
     """
     shown = list(findings)
     first = ((each.log_partition, each.log_offset) for each in shown)
-    told = ((each.log_partition, at) for each in sentences for at in (each.log_offset, each.last_log_offset))
+    of_sentences = (
+        (each.log_partition, at) for each in sentences for at in (each.log_offset, each.last_log_offset)
+    )
     back = ((row.log_partition, row.new_log_offset) for row in planned if row.new_log_offset is not None)
-    places = list(dict.fromkeys(chain(first, _others(shown), back, told)))
+    places = list(dict.fromkeys(chain(first, _others(shown), back, of_sentences)))
     return places[:most], len(places)
 
 
@@ -44,5 +46,5 @@ def _others(findings: Iterable[Finding]) -> Iterator[CitedPlace]:
 
 
 def citations(found: Mapping[CitedPlace, list[Event]], places: Iterable[CitedPlace], named: int) -> Citations:
-    """Return events at places, which are in the order of `places_named`, as citations."""
+    """Return the events by place, given in the order of `places_to_cite`, as citations."""
     return Citations({place_text(*place): found[place] for place in places if place in found}, named)

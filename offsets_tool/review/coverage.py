@@ -1,4 +1,4 @@
-"""What an evidence covers: its files with their hashes and whether the ledger adds up, its log partitions and what they lack."""
+"""The coverage of an evidence: its files with hashes, whether the ledger adds up, its log partitions and what they lack."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from offsets_tool.log.ledger import LedgerEntry
 
 
 class CoveredPartition(NamedTuple):
-    """What the evidence has of one partition of the log."""
+    """The coverage of one log partition: which part of it the evidence has."""
 
     log_partition: int | None
     begins: int
@@ -27,7 +27,7 @@ class CoveredPartition(NamedTuple):
 
 
 def covered(partition: PartitionSnapshot) -> CoveredPartition:
-    """Return what the evidence has of a partition that was replayed."""
+    """Return the coverage of a replayed log partition."""
     return CoveredPartition(
         partition.log_partition,
         partition.begins,
@@ -41,7 +41,7 @@ def covered(partition: PartitionSnapshot) -> CoveredPartition:
 
 
 class EvidenceCoverage(NamedTuple):
-    """What was read, and what of the log it covers."""
+    """The files that were read, and the coverage of each log partition."""
 
     files: Sequence[LedgerEntry]
     partitions: Sequence[CoveredPartition]

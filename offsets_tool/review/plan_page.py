@@ -1,4 +1,4 @@
-"""A plan ready to be reviewed: what it comes to, what is to be known before, the risks, the rows, the steps with their commands."""
+"""Prepare a plan for review: summary, notes, risks, rows, and steps with their commands."""
 
 from typing import NamedTuple
 
@@ -6,14 +6,21 @@ from offsets_tool.evidence.answers.planning import Plan
 from offsets_tool.plans.commands import ClusterAddress
 from offsets_tool.plans.rows import PlanAction, PlanRow
 from offsets_tool.plans.steps import PlanStep, ToReset, WriteFile, steps
-from offsets_tool.plans.summary import RiskMatter, headline, movements, risk_matters, since_then, unknown_ends
+from offsets_tool.plans.summary import (
+    RiskMatter,
+    headline,
+    later_commits,
+    movements,
+    risk_matters,
+    unknown_ends,
+)
 from offsets_tool.story.sentence import when
 from offsets_tool.time_texts import shown_time
 from offsets_tool.wire.json import Release
 
 
 class PlanPage(NamedTuple):
-    """What a plan says, ready to be laid out."""
+    """The texts and rows of a plan, ready to be laid out."""
 
     headline: str
     sentences: list[str]
@@ -27,27 +34,27 @@ class PlanPage(NamedTuple):
 
 
 class KafkaTools(NamedTuple):
-    """How Kafka's own tools are called: where the cluster is, and which release they are of; None any from 2.4 on."""
+    """How to call Kafka's own tools: the cluster's address, and their release; None any from 2.4 on."""
 
     cluster: ClusterAddress = ClusterAddress()
     release: Release | None = None
 
 
 def plan_page(plan: Plan, lacking: str | None, tools: KafkaTools, write_file: WriteFile) -> PlanPage:
-    """Return the page of a plan; `lacking` says what the evidence lacks for it, `write_file` which command writes its file."""
+    """Return the page of a plan; `lacking` notes what the evidence lacks, `write_file` gives the command that writes its file."""
     present = [group for partition in plan.end for group in partition.state.groups]
     now = when(plan.end.newest_timestamp)
     return PlanPage(
         headline(plan.rows, moment_text(plan)),
         [
             *movements(plan.rows),
-            *since_then(plan.rows),
+            *later_commits(plan.rows),
             f"Now is {now}, the newest record of this evidence: what happened since is not in the plan.",
             *unknown_ends(plan.rows),
         ],
         [] if lacking is None else [lacking],
         risk_matters(plan.rows),
-        [row for row in plan.rows if _is_told(row)],
+        [row for row in plan.rows if _is_shown(row)],
         list(
             steps(
                 ToReset(groups_to_reset(plan), present, plan.transactions),
@@ -72,6 +79,6 @@ def groups_to_reset(plan: Plan) -> list[str]:
     return sorted({row.group for row in plan.with_action(PlanAction.RESET)})
 
 
-def _is_told(row: PlanRow) -> bool:
-    """Return whether a page shows the row: not one that stands as it did, nor one of a group that was not there."""
+def _is_shown(row: PlanRow) -> bool:
+    """Return whether a page shows the row: it does not where the offset is unchanged, or the group did not exist."""
     return row.action is not PlanAction.KEEP and all(risk.risk != "created_since" for risk in row.risks)

@@ -1,4 +1,4 @@
-"""One call that gathers what an incident review says of an evidence; the commands of the same names say the same."""
+"""Gather an incident review of an evidence in one call, with the results of the commands of the same names."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -24,10 +24,10 @@ from offsets_tool.lag.rows import LagRow
 from offsets_tool.plans.commands import CommandWords, shell_word
 from offsets_tool.rebalances.rows import RebalanceRow
 from offsets_tool.review.asked import ReviewAsked, asked_about
-from offsets_tool.review.citations import Citations, citations, places_named
+from offsets_tool.review.citations import Citations, citations, places_to_cite
 from offsets_tool.review.coverage import EvidenceCoverage, covered
 from offsets_tool.review.plan_page import KafkaTools
-from offsets_tool.review.stories import ToldGroup, group_story, log_story, told_group
+from offsets_tool.review.stories import ExplainedGroup, explained_group, group_story, log_story
 from offsets_tool.review.verdict import Verdict, verdict_of
 from offsets_tool.review.way_back import PlanAsked, PlanCommand, PlanTools, WayBack, way_back
 from offsets_tool.rows import Row
@@ -46,14 +46,14 @@ MOST_RECORDS: Final = 400
 
 
 class ReviewedGroup(NamedTuple):
-    """A group that is told in detail: its rows up to the end of the log, what is found, its story, its rebalances."""
+    """A group in detail: its rows up to the end of the log, its findings, its story, its rebalances."""
 
     ranked: Ranked
     rows: GroupRows
     """For pictures and tables: offsets, states, members, transactions, expiry. Never cut to the range."""
     findings: Sequence[Finding]
     """Those in the range, the worst first."""
-    told: ToldGroup
+    told: ExplainedGroup
     rebalances: Sequence[RebalanceRow]
     lag: Sequence[LagRow] = ()
     """By partition and time, where ends of its partitions are known from more than commits."""
@@ -65,7 +65,7 @@ class ReviewedGroup(NamedTuple):
 
 
 class Review(NamedTuple):
-    """What an incident review says of an evidence. Names are as they were decoded: whoever shows them makes them visible."""
+    """An incident review of an evidence. Names are as they were decoded: whoever shows them makes them visible."""
 
     asked: ReviewAsked
     verdict: Verdict
@@ -91,12 +91,12 @@ class Review(NamedTuple):
 
     @property
     def findings(self) -> list[Finding]:
-        """All findings that are asked about, those about no group first."""
+        """All findings in the scope of the review, those about no group first."""
         return self.verdict.findings
 
 
-class ReviewGiven(NamedTuple):
-    """What a review knows beside the log, and how much it keeps."""
+class ReviewInputs(NamedTuple):
+    """The inputs of a review beside the log (ends, brokers' logs, policy), and limits on how much it keeps."""
 
     ends: KnownEnds
     policy: PolicyOverrides = PolicyOverrides()
@@ -123,14 +123,14 @@ def review_of(
     leader: Mapping[int, str] | None = None,
     most_groups: int = MOST_GROUPS,
 ) -> Review:
-    """Return what an incident review says of the log below the paths: verdict, coverage, findings, stories, plan, cited records.
+    """Return the incident review of the log below `paths`: verdict, coverage, findings, stories, plan, cited records.
 
     `group` is a name, a pattern such as "orders-*", or several; without it the whole log is reviewed. At most `most_groups` of them
     are told in detail, the worst first. `since` and `until` choose findings and sentences, as a time ("2026-11-21T02:30Z",
     "yesterday 22:00", read in `zone`, else UTC) or a place "LOG_PARTITION:LOG_OFFSET". `plan_as_of` is the moment that the plan
     goes back to; without it one is proposed where offsets were lost or moved. `server_logs` are brokers' own logs, `ends` files of
     end offsets, `policy` what is known of the brokers' settings; `view` and `leader` are those of `open_evidence`.
-    UsageError for texts that do not read; SourceError where a path cannot be read.
+    UsageError for texts that cannot be parsed; SourceError where a path cannot be read.
 
     >>> review = review_of("fixtures/incidents/reset-to-earliest/segments", group="payments")
     >>> review.headlines, [each.kind for each in review.findings]
@@ -148,7 +148,7 @@ def review_of(
     evidence = open_evidence(*names, view=view, leader=leader)
     with EvidenceReplay(evidence) as replay:
         note_range(evidence, asked.range, clock)
-        given = ReviewGiven(
+        given = ReviewInputs(
             KnownEnds(names, files=[os.fspath(path) for path in ends]),
             PolicyOverrides() if policy is None else policy,
             read_server_logs([os.fspath(path) for path in server_logs]),
@@ -167,8 +167,8 @@ def _plan_command(names: Sequence[str]) -> PlanCommand:
     return words
 
 
-def review_replay(replay: EvidenceReplay, asked: ReviewAsked, given: ReviewGiven) -> Review:
-    """Run a replay to the end of its evidence, and return the review of it; its sources must be open.
+def review_replay(replay: EvidenceReplay, asked: ReviewAsked, given: ReviewInputs) -> Review:
+    """Run a replay to the end of its evidence, and return the review; the replay's sources must be open.
 
     UsageError for a replay to another moment: a review is of all that the evidence has.
     """
@@ -180,7 +180,7 @@ def review_replay(replay: EvidenceReplay, asked: ReviewAsked, given: ReviewGiven
     timeline = with_loads(in_time(stories), found.server_log)
     plan = _plan(replay, found, asked, verdict, given)
     planned = [] if plan is None else plan.page.rows
-    places, named = places_named(worst_first(verdict.findings), timeline, planned, given.most_records)
+    places, named = places_to_cite(worst_first(verdict.findings), timeline, planned, given.most_records)
     return Review(
         asked,
         verdict,
@@ -204,7 +204,7 @@ def review_replay(replay: EvidenceReplay, asked: ReviewAsked, given: ReviewGiven
 def _groups(
     replay: EvidenceReplay, found: LogFindings, asked: ReviewAsked, worst: Sequence[Ranked], ends: KnownEnds
 ) -> tuple[list[ReviewedGroup], list[list[Sentence]]]:
-    """Return the groups in the order of the ranking, and the stories of them and of the log in the range."""
+    """Return the groups in detail, by rank, and the stories in the range: of all wanted groups and of the log."""
     homes = {(each.group, each.log_partition): number for number, each in enumerate(worst)}
     stories = [log_story(found.of_log, asked)] if asked.is_of_log else []
     groups: dict[int, ReviewedGroup] = {}
@@ -225,19 +225,19 @@ def _group(
         ranked,
         each.rows,
         ranked.findings,
-        told_group(each, replay.snapshot, asked.wanted, found.server_log),
+        explained_group(each, replay.snapshot, asked.wanted, found.server_log),
         found.rebalances(each.rows),
     )
 
 
 def _sizes(replay: EvidenceReplay) -> list[Row]:
-    """Return whose bytes the evidence is made of, which is read once more for it."""
+    """Return the bytes of the evidence by group, as rows of `size`; the evidence is read once more."""
     sizes = EvidenceSizes(replay.again().evidence)
     return group_rows(sizes.run(), sizes.newest_timestamp)
 
 
 def _plan(
-    replay: EvidenceReplay, found: LogFindings, asked: ReviewAsked, verdict: Verdict, given: ReviewGiven
+    replay: EvidenceReplay, found: LogFindings, asked: ReviewAsked, verdict: Verdict, given: ReviewInputs
 ) -> WayBack | None:
     plan = given.plan or PlanAsked.proposed(each.findings for each in verdict.ranked)
     if plan is None:

@@ -1,4 +1,4 @@
-"""What happened, in sentences: of one group with its state, or of all groups and log partitions in the order of time."""
+"""Sentences on what happened: to one group with its state, or to all groups and log partitions in the order of time."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -20,8 +20,8 @@ from offsets_tool.story.story import GroupStory
 from offsets_tool.story.timeline import in_time, of_log
 
 
-class ToldGroup(NamedTuple):
-    """The story of one group, its state at the moment asked for, and what all that rests on."""
+class ExplainedGroup(NamedTuple):
+    """The story of one group, its state at a moment, and the limits of both."""
 
     group: str
     log_partition: int | None
@@ -34,17 +34,19 @@ class ToldGroup(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What is told, in one line."""
+        """The title of the story, in one line."""
         number = self.log_partition
         of = "" if number is None else f"partition {number} of __consumer_offsets, "
         return f"What happened to group {named(self.group)} ({of}times in UTC)"
 
 
-def told_group(found: GroupFindings, moment: Snapshot, wanted: Wanted, server_log: ServerLog) -> ToldGroup:
-    """Return the whole story of a group up to a moment, of the topics that are wanted."""
+def explained_group(
+    found: GroupFindings, moment: Snapshot, wanted: Wanted, server_log: ServerLog
+) -> ExplainedGroup:
+    """Return the story of a group up to a moment, of the wanted topics, with its state and limits."""
     rows = found.rows
     here = [each for each in moment if each.log_partition == rows.log_partition]
-    return ToldGroup(
+    return ExplainedGroup(
         rows.group,
         rows.log_partition,
         group_events(rows, wanted),
@@ -56,7 +58,7 @@ def told_group(found: GroupFindings, moment: Snapshot, wanted: Wanted, server_lo
 
 
 def timeline_of(found: LogFindings, asked: ReviewAsked, *, is_whole: bool = False) -> list[Sentence]:
-    """Return what happened in the range to all that is wanted, in the order of time; `is_whole` tells each commit by itself."""
+    """Return the sentences on all wanted groups in the range, in the order of time; with `is_whole` each commit has its own."""
     stories = _stories(found, asked, is_whole=is_whole)
     return with_loads(in_time(stories), found.server_log)
 
@@ -69,14 +71,14 @@ def _stories(found: LogFindings, asked: ReviewAsked, *, is_whole: bool) -> Itera
 
 
 def log_story(findings: Iterable[Finding], asked: ReviewAsked) -> list[Sentence]:
-    """Return those of the findings about no group that are in the range, as sentences."""
-    return [each for each in of_log(findings) if asked.tells(each)]
+    """Return the findings about no group that are in the range, as sentences."""
+    return [each for each in of_log(findings) if asked.shows_sentence(each)]
 
 
 def group_story(
     found: GroupFindings, asked: ReviewAsked, server_log: ServerLog, *, is_whole: bool = False
 ) -> list[Sentence]:
-    """Return what happened to one group in the range, in the order of the log."""
+    """Return the sentences on one group in the range, in the order of the log."""
     rows, findings = found
     within = asked.within(rows.log_partition)
     story = GroupStory(rows, findings, asked.wanted, within=within, is_whole=is_whole, server_log=server_log)

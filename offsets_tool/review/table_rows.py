@@ -1,4 +1,4 @@
-"""The rows of a review's tables: groups by rank, sentences in the order of time, what a plan would set.
+"""The rows of a review's tables: groups by rank, sentences in the order of time, offsets that a plan would set.
 
 Declared once: the tables in Arrow, and the fields of the commands' JSON lines that are about the same, come from here.
 """

@@ -1,4 +1,4 @@
-"""The verdict on an evidence: its groups, the worst first, findings about no group, and what all that rests on."""
+"""The verdict on an evidence: its groups, the worst first, findings about no group, and the limits of both."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
@@ -30,7 +30,7 @@ _NOTICES: Final = 5
 
 
 class OtherGroups(NamedTuple):
-    """Groups of which only the findings are known, since reading how each stands would take too long."""
+    """Groups of which only the findings are known, because reading the state of each would take too long."""
 
     number: int = 0
     findings: Sequence[Finding] = ()
@@ -38,7 +38,7 @@ class OtherGroups(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What was found in an evidence, and what that rests on."""
+    """The findings of an evidence by group, and what they rest on."""
 
     ranked: list[Ranked]
     """The groups that are wanted, the worst first: all but the `others`."""
@@ -51,7 +51,7 @@ class Verdict(NamedTuple):
 
     @property
     def groups(self) -> int:
-        """How many groups are wanted and there."""
+        """How many wanted groups the evidence has."""
         return len(self.ranked) + self.others.number
 
     @property
@@ -73,14 +73,14 @@ class Verdict(NamedTuple):
 
 
 def loud_and_quiet(findings: Iterable[Finding]) -> tuple[list[Matter], list[Finding]]:
-    """Return the matters of a log that are told, and the notices that are only counted; some are told if there is nothing else."""
+    """Return the matters that have sentences, and the notices that are only counted; without other matters, some notices too."""
     every = matters(findings)
     loud = [each for each in every if each.severity != Severity.NOTICE] or every[:_NOTICES]
     return loud, [finding for matter in every if matter not in loud for finding in matter.findings]
 
 
 def verdict_of(found: LogFindings, moment: Snapshot, asked: ReviewAsked, ends: KnownEnds) -> Verdict:
-    """Return the verdict on what is asked about at the moment that the findings are of; `ends` tell how far groups are behind."""
+    """Return the verdict on wanted groups at the moment of the findings; by `ends` it says how far groups are behind."""
     lags, words = _lags(moment, ends), moment_words(moment)
     ranked = ranking(
         ranked_group(
@@ -102,7 +102,7 @@ def verdict_of(found: LogFindings, moment: Snapshot, asked: ReviewAsked, ends: K
 
 
 def moment_words(moment: Snapshot, here: PartitionSnapshot | None = None) -> str:
-    """Return when something stands so, to begin a sentence with; `here` is the log partition that it is told of."""
+    """Return a phrase that names a moment at the begin of a sentence; `here` is the log partition that the sentence is about."""
     as_of = moment.as_of
     if as_of.time is not None:
         return f"At {when(as_of.time)}"
@@ -114,16 +114,16 @@ def moment_words(moment: Snapshot, here: PartitionSnapshot | None = None) -> str
 def findings_here(
     of_log: Iterable[Finding], asked: ReviewAsked, here: Collection[int | None]
 ) -> list[Finding]:
-    """Return the findings about no group that are to be told; `here` are the log partitions where groups live that are asked for.
+    """Return the findings about no group that a verdict shows; `here` are the log partitions of the wanted groups.
 
-    All in the range where no group is asked for, else those about these log partitions.
+    These are all in the range where no group is named, else those about these log partitions.
     """
     is_anywhere = not asked.wanted.groups
     return [each for each in of_log if asked.is_within(each) and (is_anywhere or each.log_partition in here)]
 
 
 def _lags(moment: Snapshot, ends: KnownEnds) -> dict[str, GroupLag]:
-    """Return how far groups are behind, where ends of their partitions are known from more than commits."""
+    """Return how far groups are behind, where ends of their partitions come from more than commits."""
     rows = described_offsets(moment, Wanted()) if ends.has_any else []
     add_lag(moment, ends, rows)
     lags: dict[str, list[int]] = {}

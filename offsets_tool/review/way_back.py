@@ -25,7 +25,7 @@ _LOUD: Final = (Severity.CRITICAL.value, Severity.WARNING.value)
 
 
 class WayBack(NamedTuple):
-    """A plan, which moment it goes back to and why."""
+    """A plan, the moment that it goes back to, and the reason for that moment."""
 
     plan: Plan
     page: PlanPage
@@ -37,7 +37,7 @@ class WayBack(NamedTuple):
     """The command that makes the same plan."""
 
     def why(self) -> str:
-        """Return why it goes back to that moment, in one sentence."""
+        """Return one sentence on why the plan goes back to that moment."""
         if self.proposal is None:
             return f"The moment {self.to} was asked for."
         found, at = self.proposal, self.proposal.from_at
@@ -65,7 +65,7 @@ def proposal_of(groups: Iterable[Sequence[Finding]]) -> Finding | None:
 
 
 class PlanAsked(NamedTuple):
-    """Which plan is wanted: a moment and groups, or what a finding proposes."""
+    """The scope of a plan: a moment and groups, given or proposed by a finding."""
 
     as_of: AsOf
     wanted: Wanted
@@ -94,7 +94,7 @@ class PlanTools(NamedTuple):
 
 
 def way_back(replay: EvidenceReplay, found: LogFindings, asked: PlanAsked, tools: PlanTools) -> WayBack:
-    """Replay the evidence of a replay that has run once more, to the moment, and return the plan back to it."""
+    """Replay the evidence of a finished replay once more, up to the moment, and return the plan back to it."""
     again = replay.again(asked.as_of)
     plan = plan_between(again.run(), replay.snapshot, found.rows(asked.wanted), tools.ends, asked.wanted)
     return way_back_of(plan, replay.evidence.ledgers, asked, tools)

@@ -1,1 +1,1 @@
-"""The review of a lake: what `offsets_tool.review` gathers of a log, from the lake's tables. Starts no Spark."""
+"""Gather the review of a lake from its tables, as `offsets_tool.review` does for a log. Starts no Spark."""

@@ -1,6 +1,6 @@
 """A cluster of a lake replayed to a place of its log and to its end, from `log` and `events` as of the last replay.
 
-Only the log partitions that are asked for are read. The others stand there with what their last replay says of them, so that rules
+Only the wanted log partitions are read. The others are represented by what their last replay says of them, so that rules
 and times are those of the whole log. Replays by the library; decides no rule.
 """
 
@@ -75,7 +75,7 @@ class LakeMoments:
         return Snapshot(as_of, TopicNames(lambda: self._names), Rules(next(iter(asked))) if asked else None)
 
     def _stand_in(self, moment: Snapshot, end: Snapshot, place: LogPartition) -> None:
-        """Let a log partition stand there that is not replayed: behind the moment, as it names no end of it."""
+        """Add a log partition that is not replayed to both snapshots; `moment` names no end of it, so that it has no records there."""
         row, facts, begins = self._replays[place], self._facts[place], self._begins.get(place, 0)
         moment.begin(place[1], begins).proved_later = facts.is_new
         at_end = end.begin(place[1], begins)

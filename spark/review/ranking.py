@@ -1,6 +1,6 @@
-"""Which groups of a lake a review tells, the worst first, by their findings and how often they rebalanced.
+"""Choose the groups of a lake that a review shows, the worst first, by their findings and number of rebalances.
 
-Only of the groups that a page shows are the rows read, which tell how each stands.
+Rows, which say the state of a group, are read only of the groups that a page shows.
 """
 
 from collections import defaultdict
@@ -21,7 +21,7 @@ MOST_RANKED: Final = 40
 
 
 class RankedGroups(NamedTuple):
-    """The groups that are asked about, the worst first."""
+    """The wanted groups by rank, the worst first, with the findings of each."""
 
     worst: list[Ranked]
     """How these stand is known."""
@@ -62,7 +62,7 @@ def ranked_groups(
 
 
 def _quick(home: GroupHome, findings: Sequence[Finding], rebalances: int) -> Ranked:
-    """Return a group as far as its rank asks."""
+    """Return a group for the ranking without its state, from its findings and number of rebalances."""
     return Ranked(*home, tuple(findings), "", (), 0, None, rebalances, None, NO_EVENTS)
 
 

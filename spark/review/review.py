@@ -1,4 +1,4 @@
-"""What an incident review says of a cluster of a lake: from its tables, as `offsets_tool.review` gathers it from a log.
+"""Gather the incident review of a cluster of a lake from its tables, as `offsets_tool.review` does from a log.
 
 Findings, histories and rebalances are the lake's rows; sentences are made of them as those of a log are. For a plan, the log
 partitions of its groups are replayed from the lake's records.
@@ -16,10 +16,10 @@ from offsets_tool.findings.sentences import count, listed
 from offsets_tool.lake.tables import FINDINGS
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.review.asked import ReviewAsked
-from offsets_tool.review.citations import citations, places_named
+from offsets_tool.review.citations import citations, places_to_cite
 from offsets_tool.review.coverage import CoveredPartition, EvidenceCoverage
 from offsets_tool.review.review import MOST_GROUPS, MOST_RECORDS, Review, ReviewedGroup
-from offsets_tool.review.stories import ToldGroup, group_story, log_story
+from offsets_tool.review.stories import ExplainedGroup, group_story, log_story
 from offsets_tool.review.verdict import Verdict, findings_here
 from offsets_tool.review.way_back import PlanAsked, WayBack
 from offsets_tool.server_log.join import NO_SERVER_LOG
@@ -71,7 +71,7 @@ def review_of_lake(
 
 
 def lacks(review: Review) -> list[str]:
-    """Return what a review of a lake cannot tell as that of a log does, in sentences."""
+    """Return sentences on what a review of a lake lacks, compared with that of a log."""
     return [_LACKS, _TIES] if review.verdict.groups > 1 else [_LACKS]
 
 
@@ -89,17 +89,17 @@ def _review(of: ClusterTables, most_groups: int, most_records: int) -> Review:
     moment = f"At the end of the lake, {when(newest)}"
     of_groups = (each for each in findings if each.group is not None and asked.shows(each))
     found = ranked_groups(of, of_groups, partitions, moment)
-    told = [found.rows[each.group, each.log_partition] for each in found.worst[:most_groups]]
+    shown_groups = [found.rows[each.group, each.log_partition] for each in found.worst[:most_groups]]
     verdict = _verdict(asked, found, findings, partitions)
-    timeline = in_time(_stories(asked, verdict, told))
+    timeline = in_time(_stories(asked, verdict, shown_groups))
     plan = _plan(of, found, partitions, files)
     planned = [] if plan is None else plan.page.rows
-    places, named = places_named(worst_first(verdict.findings), timeline, planned, most_records)
+    places, named = places_to_cite(worst_first(verdict.findings), timeline, planned, most_records)
     return Review(
         asked,
         verdict,
         EvidenceCoverage(files, partitions, verdict.coverage, ()),
-        _reviewed(of, found, told, moment),
+        _reviewed(of, found, shown_groups, moment),
         timeline,
         plan,
         citations(of.records(places), places, named),
@@ -124,23 +124,25 @@ def _verdict(
     )
 
 
-def _stories(asked: ReviewAsked, verdict: Verdict, told: Iterable[GroupFindings]) -> list[list[Sentence]]:
+def _stories(
+    asked: ReviewAsked, verdict: Verdict, shown_groups: Iterable[GroupFindings]
+) -> list[list[Sentence]]:
     of_log = [log_story(verdict.of_log, asked)] if asked.is_of_log else []
-    return [*of_log, *(group_story(each, asked, NO_SERVER_LOG) for each in told)]
+    return [*of_log, *(group_story(each, asked, NO_SERVER_LOG) for each in shown_groups)]
 
 
 def _reviewed(
-    of: ClusterTables, found: RankedGroups, told: Iterable[GroupFindings], moment: str
+    of: ClusterTables, found: RankedGroups, shown_groups: Iterable[GroupFindings], moment: str
 ) -> list[ReviewedGroup]:
     ranked = {(each.group, each.log_partition): each for each in found.worst}
-    homes = {_home(each): each for each in told}
+    homes = {_home(each): each for each in shown_groups}
     rebalances = of.rebalances({group for group, _ in homes}) if homes else []
     return [
         ReviewedGroup(
             ranked[home],
             each.rows,
             ranked[home].findings,
-            _told(each, moment, of.asked),
+            _explained(each, moment, of.asked),
             [row for row in rebalances if (row.group, row.log_partition) == home],
         )
         for home, each in homes.items()
@@ -151,14 +153,14 @@ def _home(found: GroupFindings) -> GroupHome:
     return found.rows.group, found.rows.log_partition
 
 
-def _told(found: GroupFindings, moment: str, asked: ReviewAsked) -> ToldGroup:
+def _explained(found: GroupFindings, moment: str, asked: ReviewAsked) -> ExplainedGroup:
     rows = found.rows
     state = list(state_sentences(rows, moment, asked.wanted))
     events, story = (
         group_events(rows, asked.wanted),
         GroupStory(rows, found.findings, asked.wanted).sentences(),
     )
-    return ToldGroup(rows.group, rows.log_partition, events, story, state, [], unsaid(False))
+    return ExplainedGroup(rows.group, rows.log_partition, events, story, state, [], unsaid(False))
 
 
 def _plan(
@@ -167,7 +169,7 @@ def _plan(
     partitions: Iterable[CoveredPartition],
     files: Iterable[LedgerEntry],
 ) -> WayBack | None:
-    """Return the plan that findings propose, of one group."""
+    """Return the plan for one group that findings propose; None where they propose none."""
     plan = PlanAsked.proposed(found.findings())
     if plan is None or plan.proposal is None or plan.proposal.group is None:
         return None
@@ -175,7 +177,7 @@ def _plan(
 
 
 def _coverage(partitions: Sequence[CoveredPartition]) -> Iterable[str]:
-    """Yield from where on the evidence is complete; how many records are gone before that, no table tells."""
+    """Yield sentences on from where on the evidence is complete; no table has the number of records missing before."""
     cut = [each for each in partitions if each.proven_from]
     if not cut:
         where = (

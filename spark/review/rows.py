@@ -1,6 +1,6 @@
 """The rows that a review of a lake is made of: those of groups of one cluster, read from the tables' files without Spark.
 
-Texts and times are those of the library's rows. Decides nothing of what is told.
+Texts and times have the form of the library's rows. Does not decide what a review shows.
 """
 
 from collections import Counter, defaultdict

@@ -17,7 +17,7 @@ from offsets_tool.evidence.evidence import open_evidence
 from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse_bound
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.review.asked import ReviewAsked
-from offsets_tool.review.review import Review, ReviewGiven, review_replay
+from offsets_tool.review.review import Review, ReviewInputs, review_replay
 from tests.corpora import FIXTURES, INCIDENTS
 from tests.depth import sample
 
@@ -79,7 +79,7 @@ def test_the_records_that_are_named_are_those_of_the_log(folder: Path) -> None:
 def test_most_records_keeps_the_places_at_which_findings_are_found() -> None:
     with EvidenceReplay(open_evidence(FIXTURES / "corpora" / "4.3.1-classic" / "segments")) as replay:
         review = review_replay(
-            replay, ReviewAsked(), ReviewGiven(KnownEnds(), most_groups=100, most_records=15)
+            replay, ReviewAsked(), ReviewInputs(KnownEnds(), most_groups=100, most_records=15)
         )
     assert len(review.cited.records) == 15 < review.cited.named
     assert {each.evidence[0] for each in review.findings} == set(review.cited.records)
@@ -121,7 +121,7 @@ def test_a_review_is_of_the_whole_log() -> None:
     log = INCIDENTS / "quiet-night" / "segments"
     as_of = as_of_bound(parse_bound(("2026-11-23T02:30Z",), "as_of", Clock.in_zone()))
     with EvidenceReplay(open_evidence(log), as_of) as replay, pytest.raises(UsageError, match="whole log"):
-        review_replay(replay, ReviewAsked(), ReviewGiven(KnownEnds()))
+        review_replay(replay, ReviewAsked(), ReviewInputs(KnownEnds()))
 
 
 def test_a_quiet_night_has_no_plan() -> None:

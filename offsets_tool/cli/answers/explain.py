@@ -18,7 +18,7 @@ from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.texts import json_line
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.findings.finding import LogFindings
-from offsets_tool.review.stories import ToldGroup, told_group
+from offsets_tool.review.stories import ExplainedGroup, explained_group
 from offsets_tool.story.sentence import Sentence, when
 
 _EPILOG = """
@@ -92,7 +92,7 @@ def explain_command(*, format_: str, output_path: str | None, strict: bool, **op
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         found = LogFindings(replay, given, server_logs)
         stories = [
-            told_group(each, replay.snapshot, wanted, found.server_log) for each in found.groups(wanted)
+            explained_group(each, replay.snapshot, wanted, found.server_log) for each in found.groups(wanted)
         ]
         with output(output_path, replay.evidence.files) as out:
             if replay.caption and format_ == "text":
@@ -103,7 +103,7 @@ def explain_command(*, format_: str, output_path: str | None, strict: bool, **op
     replay.finish()
 
 
-def _write_text(out: BinaryIO, stories: list[ToldGroup]) -> None:
+def _write_text(out: BinaryIO, stories: list[ExplainedGroup]) -> None:
     text = Paragraphs(out)
     for number, each in enumerate(stories):
         if number:
@@ -124,7 +124,7 @@ def _lead(sentence: Sentence) -> tuple[str, str]:
     return when(sentence.at) if (sentence.at or -1) >= 0 else UNTIMED, sentence.place
 
 
-def _write_markdown(out: BinaryIO, stories: list[ToldGroup]) -> None:
+def _write_markdown(out: BinaryIO, stories: list[ExplainedGroup]) -> None:
     for each in stories:
         lines = [f"## {markdown(each.title)}", ""]
         for sentence in each.story:
@@ -136,7 +136,7 @@ def _write_markdown(out: BinaryIO, stories: list[ToldGroup]) -> None:
         out.write(f"{stories[0].unsaid}\n".encode())
 
 
-def _write_jsonl(out: BinaryIO, stories: list[ToldGroup]) -> None:
+def _write_jsonl(out: BinaryIO, stories: list[ExplainedGroup]) -> None:
     for each in stories:
         for sentence in each.story:
             out.write(json_line(sentence_row(sentence)))

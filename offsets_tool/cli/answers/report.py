@@ -24,7 +24,7 @@ from offsets_tool.findings.sentences import count
 from offsets_tool.plans.commands import ANY_BROKER, ClusterAddress, CommandWords
 from offsets_tool.review.asked import ReviewAsked
 from offsets_tool.review.plan_page import KafkaTools
-from offsets_tool.review.review import Review, ReviewGiven, review_replay
+from offsets_tool.review.review import Review, ReviewInputs, review_replay
 from offsets_tool.review.way_back import PlanAsked
 from offsets_tool.story.verdict import severity_counts
 
@@ -110,7 +110,7 @@ def report_command(*, output_path: str, strict: bool, **options: Any) -> None:
         refuse_evidence(output_path, replay.evidence.files)
         before = len(replay.evidence.notes)
         note_range(replay.evidence, asked.range, clock)
-        given = _given(replay, asked, options, clock)
+        given = _review_inputs(replay, asked, options, clock)
         of_options = replay.evidence.notes[before:]
         review = _without(review_replay(replay, asked, given), of_options)
         page = report_html(
@@ -130,10 +130,12 @@ def _without(review: Review, notes: Collection[str]) -> Review:
     return review._replace(coverage=coverage._replace(notes=others))
 
 
-def _given(replay: OpenReplay, asked: ReviewAsked, options: Mapping[str, Any], clock: Clock) -> ReviewGiven:
+def _review_inputs(
+    replay: OpenReplay, asked: ReviewAsked, options: Mapping[str, Any], clock: Clock
+) -> ReviewInputs:
     policy = parse_policy(options)
     cluster = ClusterAddress(options["bootstrap_server"] or ANY_BROKER, options["command_config"])
-    return ReviewGiven(
+    return ReviewInputs(
         ends_of(options),
         policy,
         parse_server_logs(options),
@@ -169,5 +171,5 @@ def _more() -> dict[str, str]:
 
 def _written(path: str, page: bytes, review: Review) -> str:
     found = severity_counts(review.findings) if review.findings else "no finding"
-    told = count(len(review.groups), "group")
-    return f"{path}: {len(page):,} bytes, {found}, {told} in detail, {count(len(review.timeline), 'event')}"
+    groups = count(len(review.groups), "group")
+    return f"{path}: {len(page):,} bytes, {found}, {groups} in detail, {count(len(review.timeline), 'event')}"

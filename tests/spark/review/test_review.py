@@ -43,7 +43,7 @@ def asked(group: str) -> ReviewAsked:
     return ReviewAsked(wanted_of([group]))
 
 
-def told(events: Sequence[Event]) -> list[tuple[object, ...]]:
+def contents(events: Sequence[Event]) -> list[tuple[object, ...]]:
     """Return the contents of events without their batches, which a lake has as columns."""
     return [
         (event_json(each)["key"], event_json(each)["value"], each.record.key, each.record.value)
@@ -64,8 +64,8 @@ def test_a_review_of_a_lake_is_that_of_the_log(lake: Path, cluster: str) -> None
         assert one.told.story == other.told.story and one.told.events == other.told.events
     common = here.cited.records.keys() & there.cited.records.keys()
     assert common == here.cited.records.keys() and common
-    assert {at: told(here.cited.records[at]) for at in common} == {
-        at: told(there.cited.records[at]) for at in common
+    assert {at: contents(here.cited.records[at]) for at in common} == {
+        at: contents(there.cited.records[at]) for at in common
     }
     assert {each.sha256 for each in here.coverage.files} == {each.sha256 for each in there.coverage.files}
     assert here.newest_at == there.newest_at
