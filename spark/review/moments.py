@@ -75,7 +75,7 @@ class LakeMoments:
         return Snapshot(as_of, TopicNames(lambda: self._names), Rules(next(iter(asked))) if asked else None)
 
     def _stand_in(self, moment: Snapshot, end: Snapshot, place: LogPartition) -> None:
-        """Add a log partition that is not replayed to both snapshots; `moment` names no end of it, so that it has no records there."""
+        """Add a log partition that is not replayed to both snapshots; `moment` names no end of it, so that it has no records."""
         row, facts, begins = self._replays[place], self._facts[place], self._begins.get(place, 0)
         moment.begin(place[1], begins).proved_later = facts.is_new
         at_end = end.begin(place[1], begins)
