@@ -56,7 +56,7 @@ def untold(done: int, total: int) -> None:
 
 
 def of_units(start: StartSpark, units: int, *, is_here: bool, progress: Progress = untold) -> Rows:
-    """Return rows with the numbers 0 to `units`, each for a task of its own; with `is_here` in this process, else in Spark."""
+    """Return rows with the numbers below `units`, each for a task of its own; with `is_here` in this process, else in Spark."""
     if is_here:
         return _InProcess(_numbers(units, progress))
     return _InSpark(start().range(0, units, 1, units), progress)
