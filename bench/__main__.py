@@ -9,13 +9,14 @@ from typing import Final
 
 from bench.commands import answers_table, commands_table
 from bench.inputs import megabytes
-from bench.lakes import lakes_table
+from bench.lake.lakes import lakes_table
+from bench.lake.memory import memory_table
+from bench.lake.nights import nights_table
+from bench.lake.runs import little_table, runs_table
+from bench.lake.scale import scale_table
 from bench.machine import described
-from bench.memory import memory_table
-from bench.nights import nights_table
 from bench.one_core import codecs_table, commits_table, mixes_table, one_core
 from bench.replay import replay_table, sizes_table
-from bench.runs import little_table, runs_table
 from bench.table import Table, quoted
 from offsets_tool.errors import OffsetsToolError
 from oracle.client import Oracle
@@ -63,6 +64,7 @@ def _tables() -> Iterator[Table]:
         yield lakes_table(Path(folder))
         yield runs_table(Path(folder))
         yield nights_table(Path(folder))
+        yield scale_table(Path(folder))
         yield memory_table(Path(folder))
 
 

@@ -179,6 +179,13 @@ def _window(node: exp.Expr) -> exp.Expr:
     return exp.Cast(this=node, to=exp.DataType(this=exp.DType.INT))
 
 
+def _distinct(node: exp.Expr) -> exp.Expr:
+    """Return several values to be counted in brackets: sqlglot asks of each, as it stands, whether it is null."""
+    if len(node.expressions) > 1:
+        node.set("expressions", [exp.Paren(this=each) for each in node.expressions])
+    return node
+
+
 REWRITES: Final[Mapping[type[exp.Expr], Rewrite]] = {
     exp.Anonymous: _renamed_call,
     exp.AnyValue: _any_value,
@@ -190,6 +197,7 @@ REWRITES: Final[Mapping[type[exp.Expr], Rewrite]] = {
     exp.Concat: _joined,
     exp.ConcatWs: _joined_with,
     exp.CountIf: _count_if,
+    exp.Distinct: _distinct,
     exp.DPipe: _joined,
     exp.Exists: exists,
     exp.FromJson: _from_json,

@@ -29,7 +29,7 @@ from spark.lake.parquet import NewFile
 from spark.lake.replaced import Replaced, Replacement, Replacing, count_replaced, replace
 from spark.lake.scan import FileFacts, facts_of
 
-RUNS_BETWEEN: Final = 16
+RUNS_BETWEEN: Final = 8
 """After how many runs the files of tables that jobs read as a whole are counted."""
 ATTEMPTS: Final = 5
 """How often a commit is tried when another writer (OPTIMIZE, DELETE, ALTER by Spark) came first."""

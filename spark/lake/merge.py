@@ -16,8 +16,8 @@ MERGED_BYTES: Final = 64 << 20
 """Bytes of files, as they are stored, whose rows are sorted together: held as a whole, they take about ten times that."""
 FILE_BYTES: Final = 8 << 20
 """About how long a written file is: of several, a question about one group needs few. One of less than half is merged again."""
-SMALL_FILES: Final = 50
-"""How many small files a table has at most that jobs read as a whole: Delta's default for compacting automatically."""
+SMALL_FILES: Final = 8
+"""More small files than these are merged in a table that jobs read as a whole: each costs some milliseconds a job."""
 
 
 def few_files(root: Path, table: Table, files: Sequence[FileFacts]) -> Replacing:

@@ -140,7 +140,8 @@ def test_no_broker_s_log_breaks_a_finding(
     lines = path_of(_STORM).read_bytes().split(b"\n")
     text = b"\n".join(random.sample(lines, random.randrange(1, len(lines))))
     for at, some in splices:
-        text = text[: at % len(text)] + some + text[at % len(text) :]
+        cut = at % (len(text) + 1)
+        text = text[:cut] + some + text[cut:]
     found = parsed(text)
     log = replace(
         found,

@@ -101,12 +101,13 @@ def delta_rows(
     table: str | Path, columns: list[str] | None = None, where: "ds.Expression | None" = None
 ) -> pa.Table:
     """Return the rows of a table that is small enough to be held; SourceError for one that does not open or has damaged data."""
-    rows = delta_dataset(table)
+    opened = open_delta(table)
+    rows = dataset_of(table, opened)
     # A file of other bytes that happens to be Parquet has nulls for columns that it lacks.
     if (
         not is_stored(table)
         and where is None
-        and (found := damage_of_sizes(as_path(table), _files(as_path(table))))
+        and (found := damage_of_sizes(as_path(table), _files_of_version(opened)))
     ):
         raise SourceError(found.path.as_posix(), found.reason)
     with reading_delta(table):
@@ -209,9 +210,13 @@ def _files(table: Path) -> list[tuple[str, int]]:
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
     try:
-        actions = pa.table(DeltaTable(table).get_add_actions())
+        return _files_of_version(DeltaTable(table))
     except (DeltaError, *UNREADABLE):
         return []
+
+
+def _files_of_version(opened: OpenDelta) -> list[tuple[str, int]]:
+    actions = pa.table(opened.get_add_actions())
     # Delta's log has them as URLs.
     names = map(unquote, actions["path"].to_pylist())
     return list(zip(names, actions["size_bytes"].to_pylist(), strict=True))

@@ -43,7 +43,8 @@ def night(lake: Path, folder: Path, day: int) -> None:
 @pytest.fixture
 def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make limits so small that tables of kilobytes behave as those of gigabytes do: many files, small ones merged."""
-    monkeypatch.setattr("spark.lake.compact.FILE_BYTES", 2 << 10)
+    for module in ("compact", "merge"):
+        monkeypatch.setattr(f"spark.lake.{module}.FILE_BYTES", 2 << 10)
 
 
 @pytest.mark.usefixtures("small_files")

@@ -9,7 +9,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from bench.inputs import Input
-from bench.lakes import MASTER, copier
+from bench.lake.lakes import MASTER, copier
 from bench.processes import measured
 from bench.table import Table, number, times
 from offsets_tool.errors import OffsetsToolError

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from bench.generator.batches import repeated
 from bench.inputs import Input
-from bench.lakes import MASTER
+from bench.lake.lakes import MASTER
 from bench.table import Table, number, times
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.lake.tables import LOG

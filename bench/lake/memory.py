@@ -1,7 +1,7 @@
 """Measure the peak memory of a worker that reads a large segment and writes both tables.
 
-`python -m bench.memory SEGMENT LAKE` prints the megabytes. Linux counts them for each program that a process runs; what `getrusage`
-says of a child includes its parent at the moment of the fork.
+`python -m bench.lake.memory SEGMENT LAKE` prints the megabytes. Linux counts them for each program that a process runs; what
+`getrusage` says of a child includes its parent at the moment of the fork.
 """
 
 import re
@@ -28,7 +28,7 @@ def _row(input_: Input, folder: Path) -> tuple[str, str, str]:
     with TemporaryDirectory(dir=folder) as held:
         path = Path(held) / "__consumer_offsets-0" / "00000000000000000000.log"
         size = write_large(input_, _TIMES, path)
-        said = measured([sys.executable, "-m", "bench.memory", str(path), held]).output
+        said = measured([sys.executable, "-m", "bench.lake.memory", str(path), held]).output
     return input_.mix, number(size / 2**20), number(float(said))
 
 

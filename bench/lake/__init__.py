@@ -1,0 +1,1 @@
+"""Benchmarks of the lake: ingests, all jobs, nights, many clusters, and memory."""
