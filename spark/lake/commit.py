@@ -31,6 +31,8 @@ from spark.lake.scan import FileFacts, facts_of
 
 RUNS_BETWEEN: Final = 8
 """After how many runs the files of tables that jobs read as a whole are counted."""
+VERSIONS_BETWEEN: Final = 10
+"""After how many versions a table's log gets a checkpoint, from which jobs open it: Spark's default, where deltalake has 100."""
 ATTEMPTS: Final = 5
 """How often a commit is tried when another writer (OPTIMIZE, DELETE, ALTER by Spark) came first."""
 
@@ -181,6 +183,9 @@ class ArrowLake:
                 if attempt == ATTEMPTS - 1:
                     raise
             else:
+                if (there.version() + 1) % VERSIONS_BETWEEN == 0:
+                    there.update_incremental()
+                    there.create_checkpoint()
                 return
 
     def _actions(

@@ -25,6 +25,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lower the number of files from which on tables are merged, so that a few runs suffice."""
     monkeypatch.setattr("spark.lake.merge.SMALL_FILES", FEW)
     monkeypatch.setattr("spark.lake.commit.RUNS_BETWEEN", 2)
+    monkeypatch.setattr("spark.lake.commit.VERSIONS_BETWEEN", 3)
 
 
 @pytest.fixture
@@ -61,6 +62,7 @@ def test_files_stay_few_and_rows_the_same(
     assert all(files_of(plain, table) == len(CLUSTERS) for table in READ_WHOLE)
     assert files_of(merged, "log") == len(CLUSTERS), "tables that are read in part are sorted by compact"
     assert rows(merged) == rows(plain)
+    assert (merged / "sources" / "_delta_log" / "_last_checkpoint").exists()
     assert all(each.is_ok for each in check(str(merged)))
 
 
