@@ -1,6 +1,6 @@
 """Sentences on the limits of a story or verdict: from where on the log is complete, and what no log of this topic can say."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from offsets_tool.as_of.snapshot import PartitionSnapshot
@@ -29,18 +29,24 @@ def coverage_sentences(partitions: Iterable[PartitionSnapshot]) -> Iterator[str]
     there = list(partitions)
     missing = [each for each in there if each.coverage.missing]
     gone = sum(each.coverage.missing for each in missing)
-    if not missing:
-        where = (
-            f"partition {there[0].log_partition}" if len(there) == 1 else count(len(there), "log partition")
-        )
-        yield f"The evidence is complete: every record of {where} is here."
-        return
-    places = [place_text(each.log_partition, each.coverage.proven_from) for each in missing]
-    more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
-    yield (
-        f"{count(gone, 'record')} {'is' if gone == 1 else 'are'} gone ({_causes_of(missing)}), and what only they told with them; "
-        f"the evidence is complete from {', '.join(places[:_NAMED])}{more} on."
+    yield completeness(
+        [each.log_partition for each in there],
+        [place_text(each.log_partition, each.coverage.proven_from) for each in missing],
+        f"{count(gone, 'record')} {'is' if gone == 1 else 'are'} gone ({_causes_of(missing)})",
     )
+
+
+def completeness(log_partitions: Sequence[int | None], proven_from: Sequence[str], gone: str) -> str:
+    """Return a sentence on from where on the evidence is complete.
+
+    `proven_from` has the places from which on it is, of the log partitions that lack records before; `gone` says how many.
+    """
+    if not proven_from:
+        one = f"partition {log_partitions[0]}" if len(log_partitions) == 1 else None
+        return f"The evidence is complete: every record of {one or count(len(log_partitions), 'log partition')} is here."
+    more = f" and {len(proven_from) - _NAMED} more" if len(proven_from) > _NAMED else ""
+    where = f"{', '.join(proven_from[:_NAMED])}{more}"
+    return f"{gone}, and what only they told with them; the evidence is complete from {where} on."
 
 
 def _causes_of(missing: Iterable[PartitionSnapshot]) -> str:

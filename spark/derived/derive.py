@@ -75,6 +75,11 @@ def replayed(root: Path) -> Iterator[dict[str, int]]:
         yield runs
 
 
+def unknown_cluster(name: str, names: Iterable[str]) -> UsageError:
+    """Return the error for a cluster that a lake with clusters of these names does not have."""
+    return UsageError(f"the lake has no cluster {name!r}: choose among {', '.join(sorted(names))}")
+
+
 def derive(
     root: Path, job: Chain, basis: Mapping[str, BasisFields], make: Make, since: Since | None = None
 ) -> Derived:

@@ -33,6 +33,7 @@ from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.schema import Bytes, Int32, String
 from offsets_tool.wire.text import from_shown, shown
+from spark.derived.derive import Derivation
 from spark.lake.scan import FileFacts, facts_of, file_rows, is_within
 from spark.runtime.rows import Batches, Progress, Rows, StartSpark, is_little, numbers_of, of_units
 
@@ -167,11 +168,20 @@ class FindingInput(NamedTuple):
             yield _Packed(log_partition, shown(group), pickle.dumps((kind, some)))
 
     def _counts(self, kind: int, row: tuple[Any, ...]) -> bool:
-        """Return whether a row counts: a row of `expiry` does only for the retention that findings rest on."""
-        if self.retention_ms is None or KINDS[kind] is not ExpiryRow:
-            return True
-        of = ExpiryRow._make(row)
-        return of.status != "live" or of.retention_ms == self.retention_ms
+        return self.retention_ms is None or is_counted(KINDS[kind]._make(row), self.retention_ms)
+
+
+def retention_of(expiry: Derivation) -> int | None:
+    """Return the retention by which findings judge, in milliseconds, where expiry was computed for several; None where for one."""
+    asked: list[int] = expiry.basis["asked"]["retentions"]
+    return asked[0] if len(asked) > 1 else None
+
+
+def is_counted(row: GroupRow, retention_ms: int | None) -> bool:
+    """Return whether findings rest on a row: on a forecast of `expiry` only if it is by this retention; None is any."""
+    if retention_ms is None or not isinstance(row, ExpiryRow):
+        return True
+    return row.status != "live" or row.retention_ms == retention_ms
 
 
 def _unpacked(packed: bytes) -> Iterator[GroupRow]:

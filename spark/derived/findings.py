@@ -38,11 +38,12 @@ from spark.derived.derive import (
     made_of,
     outdated,
     replayed,
+    unknown_cluster,
     write_derived,
     write_together,
 )
 from spark.derived.expiry import facts_of_logs
-from spark.derived.finding_rows import FindingInput, history_files
+from spark.derived.finding_rows import FindingInput, history_files, retention_of
 from spark.derived.log_findings import partition_facts
 from spark.ingest.plan import SourceFields
 from spark.lake.commit import ArrowLake, Chain
@@ -79,9 +80,7 @@ def findings(
     root = root_of(lake)
     with replayed(root) as replays:
         if unknown := sorted(set(clusters) - replays.keys()):
-            raise UsageError(
-                f"the lake has no cluster {unknown[0]!r}: choose among {', '.join(sorted(replays))}"
-            )
+            raise unknown_cluster(unknown[0], replays)
         finding = _Findings(root, start, replays, progress)
         return finding.of(clusters or replays.keys())
 
@@ -174,16 +173,13 @@ class _Findings:
             yield from (tuple(row.values()) for row in made.to_pylist())
 
     def _retention(self, cluster: str) -> int | None:
-        """Return the retention by which findings judge, where expiry was computed for several; None where it was for one.
-
-        OffsetsToolError where the cluster was replayed after its expiry was computed."""
+        """Return the retention by which findings of a cluster judge; OffsetsToolError where its expiry is of an earlier replay."""
         expiry = self._expiry.get(cluster)
         if expiry is None or expiry.basis["replay"] != self._runs[cluster]:
             raise OffsetsToolError(
                 "its expiry is not that of its last replay: run offsets-spark expiry first"
             )
-        several: list[int] = expiry.basis["asked"]["retentions"][:1]
-        return several[0] if len(expiry.basis["asked"]["retentions"]) > 1 else None
+        return retention_of(expiry)
 
     def _summed(self, given: FindingInput) -> ContextParts:
         """Return what all groups of a cluster contribute to the LogContext, summed up over the tasks."""

@@ -12,7 +12,7 @@ from offsets_tool.evidence.findings.finding import GroupFindings
 from offsets_tool.findings.finder import place_text
 from offsets_tool.findings.finders import worst_first
 from offsets_tool.findings.rows import Finding
-from offsets_tool.findings.sentences import count, listed
+from offsets_tool.findings.sentences import listed
 from offsets_tool.lake.tables import FINDINGS
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.review.asked import ReviewAsked
@@ -23,13 +23,13 @@ from offsets_tool.review.stories import ExplainedGroup, group_story, log_story
 from offsets_tool.review.verdict import Verdict, findings_here
 from offsets_tool.review.way_back import PlanAsked, WayBack
 from offsets_tool.server_log.join import NO_SERVER_LOG
-from offsets_tool.story.limits import unsaid
+from offsets_tool.story.limits import completeness, unsaid
 from offsets_tool.story.sentence import Sentence, when
 from offsets_tool.story.shapes import group_events
 from offsets_tool.story.state import state_sentences
 from offsets_tool.story.story import GroupStory
 from offsets_tool.story.timeline import in_time
-from spark.derived.derive import known_derivations, replayed
+from spark.derived.derive import known_derivations, replayed, unknown_cluster
 from spark.lake.folder import root_of
 from spark.review.ranking import RankedGroups, groups_of, ranked_groups
 from spark.review.rows import ClusterTables, GroupHome, files_of, partitions_of
@@ -43,8 +43,6 @@ _TIES: Final = (
     "Of groups whose findings are equally grave, the report of a log tells that first which has most bytes; here it is that which "
     "rebalanced most often, then the order of names, and so the way back that is proposed may be another group's."
 )
-_NAMED: Final = 3
-"""How many places are named before the rest is only counted."""
 
 
 def review_of_lake(
@@ -79,7 +77,7 @@ def _chosen(cluster: str | None, names: Sequence[str]) -> str:
     if cluster is None and len(names) > 1:
         raise UsageError(f"the lake has the clusters {listed(names)}: name one with --cluster")
     if cluster is not None and cluster not in names:
-        raise UsageError(f"the lake has no cluster {cluster!r}: choose among {', '.join(names)}")
+        raise unknown_cluster(cluster, names)
     return names[0] if cluster is None else cluster
 
 
@@ -119,7 +117,7 @@ def _verdict(
     return Verdict(
         found.worst,
         findings_here(of_log, asked, here),
-        list(_coverage([each for each in partitions if not here or each.log_partition in here])),
+        [_coverage([each for each in partitions if not here or each.log_partition in here])],
         found.others,
     )
 
@@ -176,20 +174,8 @@ def _plan(
     return lake_way_back(of, plan, groups_of(of, {plan.proposal.group}, partitions), files)
 
 
-def _coverage(partitions: Sequence[CoveredPartition]) -> Iterable[str]:
-    """Yield sentences on from where on the evidence is complete; no table has the number of records missing before."""
-    cut = [each for each in partitions if each.proven_from]
-    if not cut:
-        where = (
-            f"partition {partitions[0].log_partition}"
-            if len(partitions) == 1
-            else count(len(partitions), "log partition")
-        )
-        yield f"The evidence is complete: every record of {where} is here."
-        return
-    places = [place_text(each.log_partition, each.proven_from) for each in cut]
-    more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
-    yield (
-        "Records are gone, and what only they told with them; the evidence is complete from "
-        f"{', '.join(places[:_NAMED])}{more} on."
-    )
+def _coverage(partitions: Sequence[CoveredPartition]) -> str:
+    """Return a sentence on from where on the evidence is complete; no table has the number of records missing before."""
+    numbers = [each.log_partition for each in partitions]
+    cut = [place_text(each.log_partition, each.proven_from) for each in partitions if each.proven_from]
+    return completeness(numbers, cut, "Records are gone")

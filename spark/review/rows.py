@@ -5,6 +5,7 @@ Texts and times have the form of the library's rows. Does not decide what a revi
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +14,6 @@ import pyarrow.compute as pc
 
 from offsets_tool.events import Event, decode
 from offsets_tool.evidence.answers.cited_records import CitedPlace
-from offsets_tool.expiry.rows import ExpiryRow
 from offsets_tool.findings.finders import worst_first
 from offsets_tool.findings.group_rows import GroupRow
 from offsets_tool.findings.rows import Finding
@@ -26,7 +26,7 @@ from offsets_tool.rows import Codec, Header, LogRecord, TimestampType
 from offsets_tool.wire.text import from_shown, shown
 from spark.derived.derive import known_derivations
 from spark.derived.expiry import facts_of_logs
-from spark.derived.finding_rows import KINDS, TABLES, column_values
+from spark.derived.finding_rows import KINDS, TABLES, column_values, is_counted, retention_of
 from spark.ingest.plan import ARCHIVE, counts
 from spark.lake.commit import ArrowLake
 from spark.lake.scan import FileFacts, is_within, scan
@@ -71,17 +71,12 @@ class ClusterTables(NamedTuple):
 
     def group_rows(self, groups: Collection[str]) -> Iterator[GroupRow]:
         """Yield the rows of some groups, of all kinds that findings are made of."""
-        retention_ms = self._retention()
+        expiry = known_derivations(self.root, EXPIRY).get(self.name)
+        retention_ms = expiry and retention_of(expiry)
         for table, kind in zip(TABLES, KINDS, strict=True):
             for rows in self.rows(table, kind._fields, groups):
                 made = (kind._make(each) for each in _tuples(rows))
-                yield from (row for row in made if _counts(row, retention_ms))
-
-    def _retention(self) -> int | None:
-        """Return the retention that counts, where expiry was asked for several."""
-        expiry = known_derivations(self.root, EXPIRY).get(self.name)
-        several = expiry.basis["asked"]["retentions"] if expiry else []
-        return several[0] if len(several) > 1 else None
+                yield from (row for row in made if is_counted(row, retention_ms))
 
     def findings(self) -> list[Finding]:
         """Return the findings of the wanted groups, and all about no group, the worst first."""
@@ -159,41 +154,21 @@ def files_of(of: ClusterTables) -> list[LedgerEntry]:
     return list(map(_ledger, order))
 
 
+_LEDGER: Final = tuple(field.name for field in fields(LedgerEntry))
+
+
 def _ledger(row: Mapping[str, Any]) -> LedgerEntry:
-    same = {
-        name: row[name]
-        for name in (
-            *(
-                "log_partition",
-                "bytes",
-                "bytes_in_batches",
-                "bytes_unreadable",
-                "batches",
-                "empty_batches",
-                "out_of_order_batches",
-            ),
-            *(
-                "misplaced_batches",
-                "records",
-                "records_unreadable",
-                "decoded_records",
-                "raw_records",
-                "control_records",
-            ),
-            *("foreign_rows", "first_offset", "last_offset", "min_timestamp", "max_timestamp"),
-        )
+    own: dict[str, Any] = {
+        "source": from_shown(row["source"]),
+        "is_archive": row["kind"] == ARCHIVE,
+        "misplaced_ranges": (),
+        "reasons": {each["reason"]: each["records"] for each in row["kept_raw_reasons"]},
+        "unreadable": (),
+        "magics": tuple(row["magics"]),
+        "codecs": tuple(map(Codec, row["codecs"])),
+        "sha256": row["file_sha256"] or row["sha256"],
     }
-    return LedgerEntry(
-        **same,
-        source=from_shown(row["source"]),
-        is_archive=row["kind"] == ARCHIVE,
-        misplaced_ranges=(),
-        reasons={each["reason"]: each["records"] for each in row["kept_raw_reasons"]},
-        unreadable=(),
-        magics=tuple(row["magics"]),
-        codecs=tuple(map(Codec, row["codecs"])),
-        sha256=row["file_sha256"] or row["sha256"],
-    )
+    return LedgerEntry(**own, **{name: row[name] for name in _LEDGER if name not in own})
 
 
 def partitions_of(of: ClusterTables) -> list[CoveredPartition]:
@@ -215,13 +190,6 @@ def partitions_of(of: ClusterTables) -> list[CoveredPartition]:
         )
         for place in order
     ]
-
-
-def _counts(row: GroupRow, retention_ms: int | None) -> bool:
-    """Return whether a row is none of a forecast by another retention."""
-    if retention_ms is None or not isinstance(row, ExpiryRow):
-        return True
-    return row.status != "live" or row.retention_ms == retention_ms
 
 
 def _tuples(rows: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
