@@ -40,6 +40,10 @@ class RemovalLog:
         """
         self._add(self.tracker.take_event(event, changes))
 
+    def observe_write(self, changes: Iterable[Change], *, is_by_new_coordinator: bool | None) -> None:
+        """Observe a whole write of tombstones, as RemovalTracker.take_write has it; keep the rows of removals."""
+        self._add(self.tracker.take_write(changes, is_by_new_coordinator=is_by_new_coordinator))
+
     def may_close(self, event: Event) -> Iterable[str]:
         """Return the groups whose removals may be complete when this event comes."""
         batch = event.record.batch

@@ -114,7 +114,11 @@ class RemovalTracker:
         self._is_by_new_coordinator = is_by_new_coordinator
         if change.kind in VISIBILITY:
             return []
-        done: list[Removal | DroppedCommit] = self.close() if self._open and not self._belongs(change) else []
+        done: list[Removal | DroppedCommit] = []
+        if self._open and not self.belongs(
+            change.batch_offset, change.log_offset, change.timestamp, change.kind
+        ):
+            done = self.close()
         if change.is_anomaly:
             # About what the same record is going to put there.
             if isinstance(change.subject, OffsetOf):
@@ -132,6 +136,17 @@ class RemovalTracker:
         by_new = wrote_new(event)
         for change in (*changes, *noop_tombstone(event, changes)):
             yield from self.take(change, is_by_new_coordinator=by_new)
+
+    def take_write(
+        self, changes: Iterable[Change], *, is_by_new_coordinator: bool | None
+    ) -> list[Removal | DroppedCommit]:
+        """Return what a write of tombstones completes, given its changes: nothing written later may belong to it."""
+        done = [
+            each
+            for change in changes
+            for each in self.take(change, is_by_new_coordinator=is_by_new_coordinator)
+        ]
+        return [*done, *self.close()]
 
     def put_pending(self, pending: PendingOf, commit: PendingCommit) -> None:
         """Note that an offset is pending, without a Change that says so."""
@@ -153,12 +168,13 @@ class RemovalTracker:
         """Yield the removals that later records may still extend, as they are now."""
         return (self._removal(group, opened) for group, opened in self._open.items())
 
-    def _belongs(self, change: Change) -> bool:
+    def belongs(self, batch_offset: int, log_offset: int, timestamp: int, kind: ChangeKind) -> bool:
+        """Return whether the open removals go on with a change of this kind, by a record of this batch, place and time."""
         batch, last, at = self._place
-        if change.batch_offset == batch:
+        if batch_offset == batch:
             return True
-        alone = batch == last and change.batch_offset == change.log_offset == last + 1
-        return alone and change.kind is ChangeKind.DELETED and abs(change.timestamp - at) <= RUN_MS
+        alone = batch == last and batch_offset == log_offset == last + 1
+        return alone and kind is ChangeKind.DELETED and abs(timestamp - at) <= RUN_MS
 
     def _observe(self, change: Change) -> DroppedCommit | None:
         match change.subject:

@@ -3,7 +3,7 @@
 History handles all records of one write together, so rows that were written with an event replayed alone are replayed alone too.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -80,7 +80,7 @@ class HistoryRowsReplay(WritesReplay):
         absent = tables.groups[groups, GroupCell.PRESENT] == Present.NO
         _, first = np.unique(groups[absent], return_index=True)
         writes = self.writes[places[absent][first]]
-        return np.flatnonzero(alone | np.isin(self.writes, writes))
+        return np.flatnonzero(alone | self.begins_removal(table) | np.isin(self.writes, writes))
 
     def before_run(self, table: Array, row: int) -> int:
         """End the last write, unless this row belongs to it; return the row at which compiled code begins."""
@@ -102,6 +102,7 @@ class HistoryRowsReplay(WritesReplay):
         is_joined = write == self.last_write or self.history.is_next_of_write(
             write, int(table[_TIMESTAMP, row])
         )
+        is_joined = is_joined or self.goes_on(table, row, self.removals.tracker)
         return _ALONE if is_joined else int(table[_KIND, row])
 
     def _is_idle_marker(self, table: Array, row: int) -> bool:
@@ -159,6 +160,10 @@ class HistoryRowsReplay(WritesReplay):
         subjects = (change.subject for change in made)
         for group in {each.group for each in subjects if isinstance(each, GroupOf | MemberOf)}:
             self._raise_stamp(group)
+
+    def observe_removals(self, changes: Sequence[Change], *, is_by_new_coordinator: bool | None) -> None:
+        """Keep the removals of a write of tombstones; the rows of history that it ended are in the tables."""
+        self.removals.observe_write(changes, is_by_new_coordinator=is_by_new_coordinator)
 
     def take_rows(self) -> list[HistoryRow | RemovalRow | TransactionRow]:
         """Return, once, the rows that ended one by one, and anomalies."""

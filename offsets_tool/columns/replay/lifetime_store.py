@@ -8,11 +8,20 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.compiled.tables import NONE, GroupCell, LifetimeStatus, OffsetCell
+from offsets_tool.columns.replay.compiled.tables import (
+    NONE,
+    GroupCell,
+    LifetimeStatus,
+    OffsetCell,
+    Present,
+    RowCell,
+    RunCell,
+    StoredIn,
+)
 from offsets_tool.columns.replay.store import ReplayStore
 from offsets_tool.expiry.lifetimes import Lifetime
 from offsets_tool.expiry.removal_tracker import RemovalTracker
-from offsets_tool.replay.changes import CommittedOffset, OffsetOf, PendingOf
+from offsets_tool.replay.changes import Change, CommittedOffset, OffsetOf, PendingOf
 from offsets_tool.replay.state import State
 
 
@@ -36,6 +45,61 @@ class LifetimeStore(ReplayStore):
         if line[GroupCell.CHANGED] != NONE:
             self._removals.mark_changed(self.subjects.groups.texts[group], int(line[GroupCell.CHANGED]))
             line[GroupCell.CHANGED] = NONE
+
+    def can_remove(self, subjects: Array) -> bool:
+        """Return whether the tombstones of one write, given their committed offsets, do no more than end commits that hold.
+
+        They may, where commits are pending, one offset is removed twice, or a simple group loses its last offset. Loads the groups.
+        """
+        tables, cells = self.tables, self.tables.offsets
+        groups = np.unique(cells[subjects, OffsetCell.GROUP])
+        for group in groups[tables.groups[groups, GroupCell.IS_OUTSIDE] != 0].tolist():
+            self.load_group(group)
+        lines = tables.groups[groups]
+        if (
+            tables.run[RunCell.OUTSIDE]
+            or lines[:, GroupCell.PENDING].any()
+            or len(np.unique(subjects)) < len(subjects)
+        ):
+            return False
+        held = cells[subjects, OffsetCell.STORED_IN] == StoredIn.HERE
+        removed = np.bincount(
+            np.searchsorted(groups, cells[subjects[held], OffsetCell.GROUP]), minlength=len(groups)
+        )
+        is_empty = lines[:, GroupCell.IN_TABLES] == removed
+        return not (is_empty & (lines[:, GroupCell.PRESENT] == Present.SIMPLE)).any()
+
+    def remove(self, table: Array, rows: slice, change: Change) -> list[Change]:
+        """Remove the committed offsets that the tombstones in `rows` of a table are about; return the change of each.
+
+        `change` is that of any of them, but for its place and subject. Lifetimes has all offsets of their groups then, as they were
+        before; rows of history that ended are in the tables, which must have room for them.
+        """
+        subjects, cells = table[RowCell.SUBJECT, rows], self.tables.offsets
+        held = cells[subjects, OffsetCell.STORED_IN] == StoredIn.HERE
+        ended = subjects[held]
+        groups, lost = np.unique(cells[subjects, OffsetCell.GROUP], return_inverse=True)
+        for group in groups.tolist():
+            self.materialize_change_time(group)
+        self.materialize_lifetimes([self.subjects.groups.texts[group] for group in groups.tolist()])
+        before = self.commits(ended)
+        places = table[[RowCell.LOG_OFFSET, RowCell.TIMESTAMP], rows].T.tolist()
+        changes = [
+            change._replace(
+                log_offset=at,
+                timestamp=when,
+                subject=self.subjects.offsets[number],
+                before=next(before) if is_held else None,
+            )
+            for (at, when), number, is_held in zip(places, subjects.tolist(), held.tolist(), strict=True)
+        ]
+        self.tables.end_deleted(
+            ended, table[RowCell.LOG_OFFSET, rows][held], table[RowCell.TIMESTAMP, rows][held]
+        )
+        cells[ended, OffsetCell.STORED_IN] = StoredIn.NOWHERE
+        cells[ended, OffsetCell.LIFETIME] = LifetimeStatus.UNKNOWN
+        self.tables.groups[groups, GroupCell.IN_TABLES] -= np.bincount(lost[held], minlength=len(groups))
+        return changes
 
     def put(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
         """Put the commits of offsets, given by their numbers, into State, and their lifetimes into Lifetimes."""

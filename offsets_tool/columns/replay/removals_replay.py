@@ -3,7 +3,7 @@
 Decides nothing: tombstones, and records written together with one, are replayed alone, and the tracker observes them.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from offsets_tool.expiry.forecast import PartitionRemovals, partition_removals
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.removal_tracker import RemovalTracker
 from offsets_tool.expiry.removals import DroppedCommit, Removal
+from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
 
 RemovalFound = Removal | DroppedCommit
@@ -75,13 +76,14 @@ class RemovalsReplay(WritesReplay):
 
     def expected(self, table: Array) -> Array:
         """Return the indices of the rows that will be replayed alone, and of ABORT markers, most of which drop commits."""
-        return np.flatnonzero(np.isin(table[RowCell.KIND], (Kind.ALONE, Kind.ABORT_MARKER)))
+        alone = np.isin(table[RowCell.KIND], (Kind.ALONE, Kind.ABORT_MARKER))
+        return np.flatnonzero(alone | self.begins_removal(table))
 
     def before_run(self, table: Array, row: int) -> int:
         """Complete the open removals, if the row was not written with them."""
         open_ = self.tracker.may_close(None)
         if open_ and row < table.shape[1]:
-            if self.writes[row] == self.last_write:
+            if self.writes[row] == self.last_write or self.goes_on(table, row, self.tracker):
                 table[RowCell.KIND, row] = Kind.ALONE
             else:
                 self.store.materialize_lifetimes(open_)
@@ -96,6 +98,10 @@ class RemovalsReplay(WritesReplay):
         """Copy to Lifetimes what removals that may be complete need, and move to State the offsets of the row's write."""
         self.store.materialize_lifetimes(self.tracker.may_close(int(self.writes[row])))
         super().before_alone(table, row)
+
+    def observe_removals(self, changes: Sequence[Change], *, is_by_new_coordinator: bool | None) -> None:
+        """Keep the removals of a write of tombstones, which are complete."""
+        self._closed += self.tracker.take_write(changes, is_by_new_coordinator=is_by_new_coordinator)
 
     def end(self, table: Array) -> None:
         """Forget the rows of history that ended."""

@@ -23,6 +23,7 @@ def observe_rows(facts: LogFacts, rows: pa.RecordBatch, kinds: Array) -> None:
     marked = times[np.isin(kinds, MARKERS)]
     if (marked := marked[marked != NO_TIMESTAMP]).size:
         facts.observe_many({}, {}, int(marked.max()), is_new=False)
+    _observe_tombstones(facts, rows, kinds)
     places = np.flatnonzero(np.isin(kinds, (Kind.COMMIT, Kind.PENDING)))
     if not len(places):
         return
@@ -39,6 +40,26 @@ def observe_rows(facts: LogFacts, rows: pa.RecordBatch, kinds: Array) -> None:
     lasting = _counts(expires[is_own] - committed[is_own])
     is_new = any(version == TOPIC_ID_VERSION for _, version in seen)
     facts.observe_many(seen, lasting, int(at.max()), is_new=is_new)
+
+
+def _observe_tombstones(facts: LogFacts, rows: pa.RecordBatch, kinds: Array) -> None:
+    places = np.flatnonzero(kinds == Kind.TOMBSTONE)
+    if not len(places):
+        return
+    types, offsets, at = (
+        numbers(rows.column(name), _NONE)[places] for name in ("record_type", "log_offset", "timestamp")
+    )
+    seen = {
+        (type_id, None): VersionRange(
+            where.first_offset, _time(where.first_at), where.last_offset, _time(where.last_at)
+        )
+        for (type_id, _), where in _ranges(types.astype(np.int64) << _BITS, offsets, at).items()
+    }
+    facts.observe_many(seen, {}, _time(int(at.max())), is_new=False)
+
+
+def _time(at: int | None) -> int | None:
+    return None if at == NO_TIMESTAMP else at
 
 
 def _ranges(codes: Array, offsets: Array, at: Array) -> dict[TypeVersion, VersionRange]:

@@ -4,7 +4,7 @@ Before an event is replayed alone, what its handler may look at is moved to Stat
 `materialize`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -24,14 +24,15 @@ from offsets_tool.columns.replay.compiled.tables import (
     Stop,
 )
 from offsets_tool.columns.replay.lifetime_store import LifetimeStore
-from offsets_tool.columns.replay.row_events import COLUMNS, RowEvents
+from offsets_tool.columns.replay.row_events import ExpectedEvents, RowEvents
 from offsets_tool.columns.replay.row_table import row_kinds
 from offsets_tool.columns.replay.store import ReplayStore
 from offsets_tool.events import Event
-from offsets_tool.replay.changes import Change, OffsetOf
+from offsets_tool.expiry.removal_tracker import RemovalTracker
+from offsets_tool.replay.changes import Change, ChangeKind, LogOf, OffsetOf
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.handling import Reach
-from offsets_tool.replay.rules import Rules
+from offsets_tool.replay.rules import Rules, wrote_new
 from offsets_tool.rows import NO_PRODUCER_ID
 
 ReplayedEvent = tuple[Event, tuple[Change, ...]]
@@ -41,6 +42,7 @@ ReplayedEvent = tuple[Event, tuple[Change, ...]]
 # Python 3.11 looks members of an enumeration up slowly, and these are asked for at each row.
 _KIND: Final = int(RowCell.KIND)
 _ALONE: Final = int(Kind.ALONE)
+_TOMBSTONE: Final = int(Kind.TOMBSTONE)
 _LOAD: Final = int(Stop.LOAD)
 _FULL: Final = int(Stop.FULL)
 
@@ -59,9 +61,12 @@ class RowsReplay:
         kinds = row_kinds(rows, is_proof_alone=self.is_unproved)
         self.choose(rows, kinds)
         table = self.store.begin(rows, kinds)
-        events = _Expected(self._events, rows, self.expected(table))
+        events = ExpectedEvents(self._events, rows, self.expected(table))
         row = 0
         while (row := self.run_rows(table, row)) < rows.num_rows:
+            if (end := self.replay_write(table, row, events)) > row:
+                row = end
+                continue
             event = events.at(row)
             self.before_alone(table, row)
             yield event, self.replay_row(table, row, event)
@@ -101,6 +106,10 @@ class RowsReplay:
 
     def after_run(self, first: int, end: int) -> None:
         """React to a run of rows that compiled code has replayed, from row `first` up to `end`; by default do nothing."""
+
+    def replay_write(self, table: Array, row: int, events: ExpectedEvents) -> int:
+        """Replay the write that begins with this row at once, if that can be done; return the row behind it, by default this one."""
+        return row
 
     def before_alone(self, table: Array, row: int) -> None:
         """React to a row that will be replayed alone; by default do nothing."""
@@ -188,7 +197,10 @@ class RowsReplay:
 
 
 class WritesReplay(RowsReplay):
-    """A RowsReplay that replays tombstones of offsets alone, and moves all offsets of their write to State at once."""
+    """A RowsReplay that replays tombstones of offsets write by write: at once if they end commits that hold and do nothing else.
+
+    Other tombstones are replayed alone, and all offsets of their write are moved to State at once.
+    """
 
     store: LifetimeStore
 
@@ -205,18 +217,68 @@ class WritesReplay(RowsReplay):
         """Where each write ends among the rows."""
 
     def choose(self, rows: pa.RecordBatch, kinds: Array) -> None:
-        """Mark rows that remove offsets as ALONE, in place; keep the kinds and the write of each row."""
-        kinds[kinds == Kind.TOMBSTONE] = Kind.ALONE
+        """Mark tombstones as ALONE, in place, but those in writes of nothing else; keep the kinds and the write of each row."""
         base = rows.column("base_offset")
         self.kinds = kinds
         self.writes = np.where(are_there(base), numbers(base, 0), rows.column("log_offset").to_numpy())
         self._ends = np.append(np.flatnonzero(np.diff(self.writes)) + 1, rows.num_rows)
+        are_tombstones = kinds == Kind.TOMBSTONE
+        kinds[
+            are_tombstones & ~self._are_in_sole_writes(are_tombstones, rows.column("timestamp").to_numpy())
+        ] = _ALONE
+
+    def _are_in_sole_writes(self, rows: Array, timestamps: Array) -> Array:
+        """Return which of all rows are in a write of several of `rows` (a mask) and nothing else.
+
+        The first and the last write may go on beyond these rows. Kafka may have written a record of the same time with them.
+        """
+        ends, begins = self._ends, np.append(0, self._ends[:-1])
+        are_sole = np.logical_and.reduceat(rows, begins) & (ends - begins > 1)
+        are_sole[[0, -1]] = False
+        are_sole[:-1] &= timestamps[ends[:-1]] != timestamps[ends[:-1] - 1]
+        return np.repeat(are_sole, ends - begins)
+
+    def begins_removal(self, table: Array) -> Array:
+        """Return which rows of a table are the first of a write of tombstones that may be replayed at once."""
+        are_in: Array = table[RowCell.KIND] == Kind.TOMBSTONE
+        return are_in & (np.diff(self.writes, prepend=NONE) != 0)
+
+    def replay_write(self, table: Array, row: int, events: ExpectedEvents) -> int:
+        """Replay a write of tombstones at once, or mark its rows as ALONE; return the row behind it, or this one."""
+        if table[_KIND, row] != _TOMBSTONE:
+            return row
+        rows = slice(row, self._end_of_write(row))
+        if not self.store.can_remove(table[RowCell.SUBJECT, rows]):
+            table[_KIND, rows] = _ALONE
+            return row
+        tables = self.store.tables
+        while len(tables.ended) - tables.run[RunCell.ENDED_COUNT] < rows.stop - row:
+            self.make_room()
+        event = events.at(row)
+        change = Change(
+            self.coordinator.log_partition, row, 0, int(self.writes[row]), ChangeKind.DELETED, LogOf(None)
+        )
+        self.observe_removals(self.store.remove(table, rows, change), is_by_new_coordinator=wrote_new(event))
+        return rows.stop
+
+    def observe_removals(self, changes: Sequence[Change], *, is_by_new_coordinator: bool | None) -> None:
+        """Observe the changes of a write of tombstones, which ended commits and did nothing else; by default do nothing."""
+
+    def goes_on(self, table: Array, row: int, tracker: RemovalTracker) -> bool:
+        """Return whether a row removes offsets together with records that were replayed alone."""
+        if table[_KIND, row] != _TOMBSTONE:
+            return False
+        place = int(self.writes[row]), *table[[RowCell.LOG_OFFSET, RowCell.TIMESTAMP], row].tolist()
+        return bool(tracker.may_close(None)) and tracker.belongs(*place, ChangeKind.DELETED)
+
+    def _end_of_write(self, row: int) -> int:
+        return int(self._ends[np.searchsorted(self._ends, row, side="right")])
 
     def before_alone(self, table: Array, row: int) -> None:
         """Move to State all offsets that a write is about: a tombstone is most often followed by others in its batch."""
         if self.writes[row] == self.last_write:
             return
-        end = int(self._ends[np.searchsorted(self._ends, row, side="right")])
+        end = self._end_of_write(row)
         if end > row + 1:
             subjects = np.unique(table[RowCell.SUBJECT, row:end])
             self.store.materialize_some(subjects[subjects != NONE].tolist())
@@ -230,23 +292,3 @@ class WritesReplay(RowsReplay):
         """Move to State and to the tracker what the handler of an event may look at of a group."""
         self.store.materialize_change_time(group)
         super().materialize_reach(reach, group, event)
-
-
-class _Expected:
-    """Events of rows: those that are expected to be asked for are made together, which is much cheaper than one by one."""
-
-    def __init__(self, events: RowEvents, rows: pa.RecordBatch, places: Array) -> None:
-        self._events = events
-        self._rows = rows.select(COLUMNS)
-        made = events.events(self._rows.take(pa.array(places)))
-        self._made = zip(places.tolist(), made, strict=True)
-        self._next = next(self._made, None)
-
-    def at(self, row: int) -> Event:
-        """Return the event of a row; rows are asked for in their order."""
-        while self._next is not None and self._next[0] < row:
-            self._next = next(self._made, None)
-        if self._next is not None and self._next[0] == row:
-            return self._next[1]
-        [event] = self._events.events(self._rows.slice(row, 1))
-        return event

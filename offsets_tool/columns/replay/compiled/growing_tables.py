@@ -7,12 +7,14 @@ import numpy as np
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
+from offsets_tool.columns.replay.compiled.cells import DELETED
 from offsets_tool.columns.replay.compiled.tables import (
     NONE,
     WIDTHS,
     AskCell,
     ClosedCell,
     EndedCell,
+    FactCell,
     GroupCell,
     OffsetCell,
     ProducerCell,
@@ -58,6 +60,18 @@ class Tables:
         """Replace the table of ended rows, which the caller has read, by an empty one with room for at least twice `more`."""
         self.ended = np.empty((2 * more + 2 * len(self.ended), WIDTHS[EndedCell]), np.int64)
         self._point()
+
+    def end_deleted(self, offsets: Array, log_offsets: Array, timestamps: Array) -> None:
+        """Write ended rows of the commits of `offsets` (their numbers), which tombstones at these places and times removed."""
+        first = int(self.run[RunCell.ENDED_COUNT])
+        end = first + len(offsets)
+        lines = self.ended[first:end]
+        lines[:, : len(FactCell)] = self.offsets[offsets, : len(FactCell)]
+        lines[:, EndedCell.SUBJECT] = offsets
+        lines[:, EndedCell.TO_LOG_OFFSET] = log_offsets
+        lines[:, EndedCell.TO_TIMESTAMP] = timestamps
+        lines[:, EndedCell.END_CAUSE] = DELETED
+        self.run[RunCell.ENDED_COUNT] = end
 
     def forget_ended(self) -> None:
         """Forget the rows and transactions that ended, which the caller has read."""
