@@ -44,6 +44,10 @@ class RemovalLog:
         """Observe a whole write of tombstones, as RemovalTracker.take_write has it; keep the rows of removals."""
         self._add(self.tracker.take_write(changes, is_by_new_coordinator=is_by_new_coordinator))
 
+    def observe_dropped(self, dropped: Iterable[DroppedCommit]) -> None:
+        """Observe pending commits that one marker dropped, without its event; keep their rows."""
+        self._add(dropped)
+
     def may_close(self, event: Event) -> Iterable[str]:
         """Return the groups whose removals may be complete when this event comes."""
         batch = event.record.batch

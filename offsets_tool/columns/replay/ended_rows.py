@@ -1,5 +1,6 @@
 """Rows of offset_history and transactions that ended, in columns, from what compiled code wrote of them. Knows no past."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -8,11 +9,15 @@ import pyarrow as pa
 from offsets_tool.as_of.transactions import TransactionOutcome
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.differences import differences
-from offsets_tool.columns.replay.compiled.cells import BEGAN, COMMITTED, ENDS
+from offsets_tool.columns.replay.compiled.cells import ABORTED, BEGAN, COMMITTED, ENDS
 from offsets_tool.columns.replay.compiled.tables import NONE, ClosedCell, EndedCell, FactCell
 from offsets_tool.columns.replay.history_store import HistoryStore
+from offsets_tool.columns.replay.store import ReplayStore
+from offsets_tool.expiry.removals import DroppedCommit
 from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.history.transactions import TransactionRow
+from offsets_tool.replay.changes import ChangeKind, PendingOf
+from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.wire.arrow import arrow_schema
 from offsets_tool.wire.json import uuid_text
 from offsets_tool.wire.text import shown
@@ -30,6 +35,8 @@ _COPIED: Final = {
     "to_timestamp": EndedCell.TO_TIMESTAMP,
 }
 _OF_TRANSACTIONS: Final = arrow_schema(TransactionRow)
+_OUTCOMES: Final = pa.array([TransactionOutcome.ABORTED.value, TransactionOutcome.COMMITTED.value])
+"""By ClosedCell.IS_COMMITTED."""
 _OF_CLOSED: Final = {
     "producer_epoch": ClosedCell.EPOCH,
     "commits": ClosedCell.COMMITS,
@@ -153,7 +160,7 @@ def transaction_rows(closed: Array, ended: Array, store: HistoryStore) -> pa.Rec
     columns |= {
         "group": pa.array(texts, pa.string()),
         "producer_id": pa.array(ids, pa.int64()),
-        "outcome": pa.repeat(TransactionOutcome.COMMITTED.value, len(lines)),
+        "outcome": _OUTCOMES.take(pa.array(np.ascontiguousarray(lines[:, ClosedCell.IS_COMMITTED]))),
         "log_partition": pa.repeat(pa.scalar(store.log_partition, pa.int32()), len(lines)),
     }
     return pa.record_batch([columns[field.name] for field in _OF_TRANSACTIONS], schema=_OF_TRANSACTIONS)
@@ -161,10 +168,30 @@ def transaction_rows(closed: Array, ended: Array, store: HistoryStore) -> pa.Rec
 
 def _groups(closed: Array, ended: Array, store: HistoryStore) -> tuple[Array, Array]:
     """Return the places of transactions in `closed`, one for each of their groups, and the groups' numbers."""
-    committed = ended[ended[:, EndedCell.END_CAUSE] == COMMITTED]
+    by_marker = ended[np.isin(ended[:, EndedCell.END_CAUSE], (COMMITTED, ABORTED))]
     of_group = np.array(store.subjects.group_of, np.int64)
-    places = np.searchsorted(closed[:, ClosedCell.MARKER_LOG_OFFSET], committed[:, EndedCell.TO_LOG_OFFSET])
-    both = np.stack((places, of_group[committed[:, EndedCell.SUBJECT]]), axis=1)
+    places = np.searchsorted(closed[:, ClosedCell.MARKER_LOG_OFFSET], by_marker[:, EndedCell.TO_LOG_OFFSET])
+    both = np.stack((places, of_group[by_marker[:, EndedCell.SUBJECT]]), axis=1)
     _, first = np.unique(both, axis=0, return_index=True)
     found = both[np.sort(first)]
     return found[:, 0], found[:, 1]
+
+
+def dropped_commits(
+    ended: Array, store: ReplayStore, log_partition: int | None
+) -> Iterator[list[DroppedCommit]]:
+    """Yield the pending commits that each ABORT marker dropped, in the order of the markers, given rows that ended (EndedCell)."""
+    lines = ended[ended[:, EndedCell.END_CAUSE] == ABORTED]
+    facts = lines[
+        :, [EndedCell.TO_LOG_OFFSET, EndedCell.TO_TIMESTAMP, FactCell.PRODUCER, EndedCell.SUBJECT]
+    ].tolist()
+    of_marker: list[DroppedCommit] = []
+    for (at, when, producer, number), commit in zip(facts, store.commits_of(lines), strict=True):
+        if of_marker and of_marker[0].log_offset != at:
+            yield of_marker
+            of_marker = []
+        pending = PendingOf(store.subjects.producer(producer), *store.subjects.offsets[number])
+        at_ms = None if when == NO_TIMESTAMP else when
+        of_marker.append(DroppedCommit(log_partition, at, at_ms, ChangeKind.ABORTED, pending, commit))
+    if of_marker:
+        yield of_marker

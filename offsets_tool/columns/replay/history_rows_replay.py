@@ -22,7 +22,7 @@ from offsets_tool.columns.replay.compiled.tables import (
     RunCell,
     StoredIn,
 )
-from offsets_tool.columns.replay.ended_rows import ended_rows, transaction_rows
+from offsets_tool.columns.replay.ended_rows import dropped_commits, ended_rows, transaction_rows
 from offsets_tool.columns.replay.history_store import HistoryStore
 from offsets_tool.columns.replay.rows_replay import WritesReplay
 from offsets_tool.events import Event
@@ -139,6 +139,8 @@ class HistoryRowsReplay(WritesReplay):
         closed = tables.closed[: tables.run[RunCell.CLOSED_COUNT]]
         if len(ended):
             self._columns.append(ended_rows(ended, self.store))
+            for dropped in dropped_commits(ended, self.store, self.coordinator.log_partition):
+                self.removals.observe_dropped(dropped)
         if len(closed):
             self._closed.append(transaction_rows(closed, ended, self.store))
         tables.forget_ended()

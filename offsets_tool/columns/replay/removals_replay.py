@@ -12,6 +12,7 @@ from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.compiled.tables import Kind, RowCell, RunCell
+from offsets_tool.columns.replay.ended_rows import dropped_commits
 from offsets_tool.columns.replay.lifetime_store import LifetimeStore
 from offsets_tool.columns.replay.row_events import rows_below
 from offsets_tool.columns.replay.row_facts import observe_rows
@@ -75,9 +76,8 @@ class RemovalsReplay(WritesReplay):
         return closed
 
     def expected(self, table: Array) -> Array:
-        """Return the indices of the rows that will be replayed alone, and of ABORT markers, most of which drop commits."""
-        alone = np.isin(table[RowCell.KIND], (Kind.ALONE, Kind.ABORT_MARKER))
-        return np.flatnonzero(alone | self.begins_removal(table))
+        """Return the indices of the rows that will be replayed alone, and of the first tombstone of each write of tombstones."""
+        return np.flatnonzero((table[RowCell.KIND] == Kind.ALONE) | self.begins_removal(table))
 
     def before_run(self, table: Array, row: int) -> int:
         """Complete the open removals, if the row was not written with them."""
@@ -91,8 +91,14 @@ class RemovalsReplay(WritesReplay):
         return row
 
     def after_run(self, first: int, end: int) -> None:
-        """Drop the questions for owners that compiled code has asked: only a history needs the answers."""
-        self.store.tables.run[RunCell.ASK_COUNT] = 0
+        """Keep the commits that ABORT markers dropped; drop the questions for owners, whose answers only a history needs."""
+        tables = self.store.tables
+        tables.run[RunCell.ASK_COUNT] = 0
+        if tables.run[RunCell.CLOSED_COUNT]:
+            ended = tables.ended[: tables.run[RunCell.ENDED_COUNT]]
+            for dropped in dropped_commits(ended, self.store, self.coordinator.log_partition):
+                self._closed += dropped
+            tables.forget_ended()
 
     def before_alone(self, table: Array, row: int) -> None:
         """Copy to Lifetimes what removals that may be complete need, and move to State the offsets of the row's write."""

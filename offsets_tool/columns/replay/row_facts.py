@@ -49,7 +49,7 @@ def _observe_tombstones(facts: LogFacts, rows: pa.RecordBatch, kinds: Array) -> 
     types, offsets, at = (
         numbers(rows.column(name), _NONE)[places] for name in ("record_type", "log_offset", "timestamp")
     )
-    seen = {
+    seen: dict[TypeVersion, VersionRange] = {
         (type_id, None): VersionRange(
             where.first_offset, _time(where.first_at), where.last_offset, _time(where.last_at)
         )

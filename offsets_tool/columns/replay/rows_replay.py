@@ -15,6 +15,7 @@ from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.replay.columns_of_rows import are_there, numbers
 from offsets_tool.columns.replay.compiled.run import replay_run
 from offsets_tool.columns.replay.compiled.tables import (
+    MARKERS,
     NONE,
     Kind,
     OffsetCell,
@@ -43,6 +44,7 @@ ReplayedEvent = tuple[Event, tuple[Change, ...]]
 _KIND: Final = int(RowCell.KIND)
 _ALONE: Final = int(Kind.ALONE)
 _TOMBSTONE: Final = int(Kind.TOMBSTONE)
+_COMMITS: Final = (int(Kind.COMMIT), int(Kind.PENDING))
 _LOAD: Final = int(Stop.LOAD)
 _FULL: Final = int(Stop.FULL)
 
@@ -108,7 +110,7 @@ class RowsReplay:
         """React to a run of rows that compiled code has replayed, from row `first` up to `end`; by default do nothing."""
 
     def replay_write(self, table: Array, row: int, events: ExpectedEvents) -> int:
-        """Replay the write that begins with this row at once, if that can be done; return the row behind it, by default this one."""
+        """Replay the write that begins with this row at once, if that can be done; return the row behind it (here: this one)."""
         return row
 
     def before_alone(self, table: Array, row: int) -> None:
@@ -222,26 +224,30 @@ class WritesReplay(RowsReplay):
         self.kinds = kinds
         self.writes = np.where(are_there(base), numbers(base, 0), rows.column("log_offset").to_numpy())
         self._ends = np.append(np.flatnonzero(np.diff(self.writes)) + 1, rows.num_rows)
-        are_tombstones = kinds == Kind.TOMBSTONE
         kinds[
-            are_tombstones & ~self._are_in_sole_writes(are_tombstones, rows.column("timestamp").to_numpy())
+            (kinds == _TOMBSTONE) & ~self._are_in_sole_writes(kinds, rows.column("timestamp").to_numpy())
         ] = _ALONE
 
-    def _are_in_sole_writes(self, rows: Array, timestamps: Array) -> Array:
-        """Return which of all rows are in a write of several of `rows` (a mask) and nothing else.
+    def _are_in_sole_writes(self, kinds: Array, timestamps: Array) -> Array:
+        """Return which rows are in a write of tombstones to which no later record can belong.
 
-        The first and the last write may go on beyond these rows. Kafka may have written a record of the same time with them.
+        The first and the last write may go on beyond these rows. Behind a write of one tombstone, other deletions may belong to it,
+        and Kafka may have written groups of the same time with it; commits never.
         """
         ends, begins = self._ends, np.append(0, self._ends[:-1])
-        are_sole = np.logical_and.reduceat(rows, begins) & (ends - begins > 1)
+        are_sole = np.logical_and.reduceat(kinds == _TOMBSTONE, begins)
         are_sole[[0, -1]] = False
-        are_sole[:-1] &= timestamps[ends[:-1]] != timestamps[ends[:-1] - 1]
+        follow_commits = np.logical_and.reduceat(np.isin(kinds, _COMMITS), begins)[1:]
+        is_later = timestamps[ends[:-1]] != timestamps[ends[:-1] - 1]
+        is_apart = (ends - begins > 1)[:-1] | np.isin(kinds[ends[:-1]], MARKERS)
+        are_sole[:-1] &= follow_commits | (is_later & is_apart)
         return np.repeat(are_sole, ends - begins)
 
     def begins_removal(self, table: Array) -> Array:
         """Return which rows of a table are the first of a write of tombstones that may be replayed at once."""
         are_in: Array = table[RowCell.KIND] == Kind.TOMBSTONE
-        return are_in & (np.diff(self.writes, prepend=NONE) != 0)
+        begins: Array = are_in & (np.diff(self.writes, prepend=NONE) != 0)
+        return begins
 
     def replay_write(self, table: Array, row: int, events: ExpectedEvents) -> int:
         """Replay a write of tombstones at once, or mark its rows as ALONE; return the row behind it, or this one."""
@@ -268,8 +274,10 @@ class WritesReplay(RowsReplay):
         """Return whether a row removes offsets together with records that were replayed alone."""
         if table[_KIND, row] != _TOMBSTONE:
             return False
-        place = int(self.writes[row]), *table[[RowCell.LOG_OFFSET, RowCell.TIMESTAMP], row].tolist()
-        return bool(tracker.may_close(None)) and tracker.belongs(*place, ChangeKind.DELETED)
+        at, when = table[[RowCell.LOG_OFFSET, RowCell.TIMESTAMP], row].tolist()
+        return bool(tracker.may_close(None)) and tracker.belongs(
+            int(self.writes[row]), at, when, ChangeKind.DELETED
+        )
 
     def _end_of_write(self, row: int) -> int:
         return int(self._ends[np.searchsorted(self._ends, row, side="right")])

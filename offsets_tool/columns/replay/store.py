@@ -276,7 +276,11 @@ class ReplayStore:
 
     def commits(self, numbers: Array) -> Iterator[CommittedOffset]:
         """Yield the commits of offsets that the tables have, given by their numbers."""
-        return map(self._commit, self.tables.offsets[numbers[:, None], _COMMIT_FACTS].tolist())
+        return self.commits_of(self.tables.offsets[numbers])
+
+    def commits_of(self, lines: Array) -> Iterator[CommittedOffset]:
+        """Yield the commits in lines of a table that begin with FactCell."""
+        return map(self._commit, lines[:, _COMMIT_FACTS].tolist())
 
     def _commit(self, facts: list[int]) -> CommittedOffset:
         committed, leader_epoch, text, at, expires, topic_id, log_offset = facts

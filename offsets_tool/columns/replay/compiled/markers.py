@@ -1,11 +1,13 @@
 """Compiled: one marker that ends a transaction, as replay.offsets replays it.
 
-It stops before a marker that drops commits, or whose commits nobody is answered, if a history needs rows of them.
+It stops before a marker whose commits nobody is answered, if a history needs rows of them.
 """
 
 from offsets_tool.columns.jit.machine import load_i64, step, store_i64
 from offsets_tool.columns.replay.compiled.cells import (
+    ABORTED,
     ABSENT,
+    C_IS_COMMITTED,
     C_MARKER,
     C_MARKER_EPOCH,
     C_MARKER_TIMESTAMP,
@@ -109,16 +111,17 @@ def commit_marker(run: int, row: int) -> int:
         if timestamp >= 0:
             set_group(groups, group, G_CHANGED, timestamp)
         slot = get_slot(slots, slot, S_NEXT)
-    if load_i64(run + R_HAS_HISTORY) and get_producer(producers, producer, P_OPEN) == HERE:
-        _store_closed(run, producer, row)
+    _store_closed(run, producer, row, 1)
     close_transaction(run, producer)
     return GO_ON
 
 
 @step
-def _store_closed(run: int, producer: int, row: int) -> None:
-    """Write the transaction that the marker in a row ends to the table of closed transactions."""
+def _store_closed(run: int, producer: int, row: int, is_committed: int) -> None:
+    """Write the transaction that the marker in a row ends, if any, to the table of closed transactions that a history has."""
     producers, closed = load_i64(run + R_PRODUCERS), load_i64(run + R_CLOSED)
+    if not load_i64(run + R_HAS_HISTORY) or get_producer(producers, producer, P_OPEN) != HERE:
+        return
     number = load_i64(run + R_CLOSED_COUNT)
     store_i64(run + R_CLOSED_COUNT, number + 1)
     set_closed(closed, number, C_PRODUCER, producer)
@@ -127,6 +130,7 @@ def _store_closed(run: int, producer: int, row: int) -> None:
     set_closed(closed, number, C_MARKER, row_cell(run, LOG_OFFSET, row))
     set_closed(closed, number, C_MARKER_TIMESTAMP, row_cell(run, TIMESTAMP, row))
     set_closed(closed, number, C_MARKER_EPOCH, row_cell(run, PRODUCER_EPOCH, row))
+    set_closed(closed, number, C_IS_COMMITTED, is_committed)
 
 
 @step
@@ -225,12 +229,27 @@ def _unlink(offsets: int, slots: int, subject: int, slot: int) -> None:
 
 @step
 def abort_marker(run: int, row: int) -> int:
-    """Drop the pending commits of a transaction that an ABORT marker ends; stop before it if a history needs rows of them."""
-    producers = load_i64(run + R_PRODUCERS)
+    """Drop the pending commits of a transaction that an ABORT marker ends; return GO_ON, or why that cannot be done here."""
+    producers, slots, offsets, groups = (
+        load_i64(run + R_PRODUCERS),
+        load_i64(run + R_SLOTS),
+        load_i64(run + R_OFFSETS),
+        load_i64(run + R_GROUPS),
+    )
     producer = row_cell(run, PRODUCER, row)
     if get_producer(producers, producer, P_OPEN) == OUTSIDE:
         return STOP_ALONE
-    if load_i64(run + R_HAS_HISTORY) and get_producer(producers, producer, P_COUNT):
-        return STOP_ALONE
+    needed = load_i64(run + R_ENDED_COUNT) + get_producer(producers, producer, P_COUNT)
+    if load_i64(run + R_HAS_HISTORY) and needed > load_i64(run + R_ENDED_MOST):
+        return STOP_FULL
+    log_offset, timestamp = row_cell(run, LOG_OFFSET, row), row_cell(run, TIMESTAMP, row)
+    slot = get_producer(producers, producer, P_HEAD)
+    while slot != NONE:
+        subject = get_slot(slots, slot, S_SUBJECT)
+        end_row(run, slots + slot * SLOT_LINE, subject, log_offset, timestamp, ABORTED)
+        if timestamp >= 0:
+            set_group(groups, get_offset(offsets, subject, O_GROUP), G_CHANGED, timestamp)
+        slot = get_slot(slots, slot, S_NEXT)
+    _store_closed(run, producer, row, 0)
     close_transaction(run, producer)
     return GO_ON

@@ -172,7 +172,7 @@ class EndedCell(IntEnum):
 
 
 class ClosedCell(IntEnum):
-    """A transaction that a COMMIT marker ended: the producer, what its line said as ProducerCell has it, and the marker."""
+    """A transaction that a marker ended: the producer, what its line said as ProducerCell has it, and the marker."""
 
     PRODUCER = 0
     EPOCH = 1
@@ -184,6 +184,7 @@ class ClosedCell(IntEnum):
     MARKER_LOG_OFFSET = 7
     MARKER_TIMESTAMP = 8
     MARKER_EPOCH = 9
+    IS_COMMITTED = 10
 
 
 class AskCell(IntEnum):
