@@ -69,7 +69,7 @@ def _contents(draw: st.DrawFn) -> list[tuple[bytes | None, bytes | None, bool]]:
     if what < 13:
         case = draw(st.sampled_from(COMMITS))
         partitions = draw(st.lists(st.integers(0, 3), min_size=1, max_size=3))
-        value = None if what == 4 else _value(case, number)
+        value = None if what in (4, 5) else _value(case, number)
         return [(_key(case, group, MEMBERS[0], partition), value, False) for partition in partitions]
     case = draw(st.sampled_from(OTHERS))
     key = _key(case, group, draw(st.sampled_from(MEMBERS)), number % 3)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import are_there, flags, numbers
-from offsets_tool.columns.replay.compiled.tables import NONE, Kind, RowCell
+from offsets_tool.columns.replay.compiled.tables import MARKERS, NONE, Kind, RowCell
 from offsets_tool.columns.replay.subjects import Subjects, TopicIdNumbers
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.batches.control import decode_control
@@ -20,6 +20,7 @@ from offsets_tool.replay.rules import TOPIC_ID_VERSION
 from offsets_tool.rows import NO_PRODUCER_ID, LogRecord
 
 _MARKERS: Final = {"COMMIT": Kind.COMMIT_MARKER, "ABORT": Kind.ABORT_MARKER}
+_COMMITS: Final = (Kind.COMMIT, Kind.PENDING)
 _COPIED: Final = {
     RowCell.LOG_OFFSET: "log_offset",
     RowCell.TIMESTAMP: "timestamp",
@@ -54,6 +55,22 @@ def row_kinds(rows: pa.RecordBatch, *, is_proof_alone: bool) -> Array:
 def are_plain(rows: pa.RecordBatch) -> Array:
     """Return which rows are commits that are effective at once."""
     return row_kinds(rows, is_proof_alone=False) == Kind.COMMIT  # type: ignore[no-any-return]
+
+
+def are_in_sole_writes(kinds: Array, ends: Array, timestamps: Array) -> Array:
+    """Return which rows are in a write of tombstones to which no later record can belong; `ends` is where each write ends.
+
+    The first and the last write may go on beyond these rows. Behind a write of one tombstone, other deletions may belong to it,
+    and Kafka may have written groups of the same time with it; commits never.
+    """
+    begins = np.append(0, ends[:-1])
+    are_sole = np.logical_and.reduceat(kinds == Kind.TOMBSTONE, begins)
+    are_sole[[0, -1]] = False
+    follow_commits = np.logical_and.reduceat(np.isin(kinds, _COMMITS), begins)[1:]
+    is_later = timestamps[ends[:-1]] != timestamps[ends[:-1] - 1]
+    is_apart = (ends - begins > 1)[:-1] | np.isin(kinds[ends[:-1]], MARKERS)
+    are_sole[:-1] &= follow_commits | (is_later & is_apart)
+    return np.repeat(are_sole, ends - begins)
 
 
 def _are_tombstones(rows: pa.RecordBatch) -> Array:

@@ -15,7 +15,6 @@ from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.replay.columns_of_rows import are_there, numbers
 from offsets_tool.columns.replay.compiled.run import replay_run
 from offsets_tool.columns.replay.compiled.tables import (
-    MARKERS,
     NONE,
     Kind,
     OffsetCell,
@@ -26,7 +25,7 @@ from offsets_tool.columns.replay.compiled.tables import (
 )
 from offsets_tool.columns.replay.lifetime_store import LifetimeStore
 from offsets_tool.columns.replay.row_events import ExpectedEvents, RowEvents
-from offsets_tool.columns.replay.row_table import row_kinds
+from offsets_tool.columns.replay.row_table import are_in_sole_writes, row_kinds
 from offsets_tool.columns.replay.store import ReplayStore
 from offsets_tool.events import Event
 from offsets_tool.expiry.removal_tracker import RemovalTracker
@@ -44,7 +43,6 @@ ReplayedEvent = tuple[Event, tuple[Change, ...]]
 _KIND: Final = int(RowCell.KIND)
 _ALONE: Final = int(Kind.ALONE)
 _TOMBSTONE: Final = int(Kind.TOMBSTONE)
-_COMMITS: Final = (int(Kind.COMMIT), int(Kind.PENDING))
 _LOAD: Final = int(Stop.LOAD)
 _FULL: Final = int(Stop.FULL)
 
@@ -224,24 +222,8 @@ class WritesReplay(RowsReplay):
         self.kinds = kinds
         self.writes = np.where(are_there(base), numbers(base, 0), rows.column("log_offset").to_numpy())
         self._ends = np.append(np.flatnonzero(np.diff(self.writes)) + 1, rows.num_rows)
-        kinds[
-            (kinds == _TOMBSTONE) & ~self._are_in_sole_writes(kinds, rows.column("timestamp").to_numpy())
-        ] = _ALONE
-
-    def _are_in_sole_writes(self, kinds: Array, timestamps: Array) -> Array:
-        """Return which rows are in a write of tombstones to which no later record can belong.
-
-        The first and the last write may go on beyond these rows. Behind a write of one tombstone, other deletions may belong to it,
-        and Kafka may have written groups of the same time with it; commits never.
-        """
-        ends, begins = self._ends, np.append(0, self._ends[:-1])
-        are_sole = np.logical_and.reduceat(kinds == _TOMBSTONE, begins)
-        are_sole[[0, -1]] = False
-        follow_commits = np.logical_and.reduceat(np.isin(kinds, _COMMITS), begins)[1:]
-        is_later = timestamps[ends[:-1]] != timestamps[ends[:-1] - 1]
-        is_apart = (ends - begins > 1)[:-1] | np.isin(kinds[ends[:-1]], MARKERS)
-        are_sole[:-1] &= follow_commits | (is_later & is_apart)
-        return np.repeat(are_sole, ends - begins)
+        are_sole = are_in_sole_writes(kinds, self._ends, rows.column("timestamp").to_numpy())
+        kinds[(kinds == _TOMBSTONE) & ~are_sole] = _ALONE
 
     def begins_removal(self, table: Array) -> Array:
         """Return which rows of a table are the first of a write of tombstones that may be replayed at once."""
