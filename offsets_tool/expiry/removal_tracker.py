@@ -6,7 +6,7 @@ causes (removal_causes.py).
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, get_type_hints
+from typing import Final, NamedTuple
 
 from offsets_tool.events import Event
 from offsets_tool.expiry.lifetimes import Lifetime, Lifetimes, partly_removed_topics
@@ -17,6 +17,8 @@ from offsets_tool.expiry.removals import (
     RemovedOffset,
     is_noop,
     noop_tombstone,
+    oldest_of_each_kind,
+    without_values,
 )
 from offsets_tool.expiry.rules import is_subscribed
 from offsets_tool.replay.changes import (
@@ -36,13 +38,8 @@ from offsets_tool.replay.changes import (
 from offsets_tool.replay.rules import wrote_new
 from offsets_tool.replay.state import State
 
-_NONE: Final = -1
 RUN_MS: Final = 1_000
 """How far tombstones of a run may stand apart where every record is a batch of its own."""
-_NO_VALUES: Final[dict[str, Any]] = {
-    name: Group._field_defaults[name] for name, kind in get_type_hints(Group).items() if "Value" in str(kind)
-}
-"""The fields of a group that keep values of records, all empty."""
 
 
 @dataclass(slots=True)
@@ -280,7 +277,7 @@ class RemovalTracker:
             self._log_partition,
             opened.at,
             group,
-            opened.group and _without_values(opened.group),
+            opened.group and without_values(opened.group),
             opened.is_by_new_coordinator,
             tuple(opened.removed),
             opened.group_deleted_at,
@@ -293,23 +290,15 @@ class RemovalTracker:
     def _kept(
         self, group: str, opened: Open, left: Mapping[TopicPartition, Lifetime]
     ) -> tuple[KeptOffset, ...]:
-        """Return the oldest offsets left, one of each kind that expiry distinguishes."""
-        oldest: dict[tuple[bool | None, bool, int | None], KeptOffset] = {}
-        for at, (commit, *_) in left.items():
-            kept = KeptOffset(
+        return oldest_of_each_kind(
+            KeptOffset(
                 opened.reads(at.topic),
                 self._has_pending(OffsetOf(group, *at)),
                 commit.commit_timestamp,
                 commit.expire_timestamp,
             )
-            is_own = kept.expire_timestamp != _NONE
-            kind = (*kept[:2], kept.expire_timestamp - kept.commit_timestamp if is_own else None)
-            oldest[kind] = min(kept, oldest.get(kind, kept), key=lambda each: each.commit_timestamp)
-        return tuple(sorted(oldest.values(), key=repr))
-
-
-def _without_values(group: Group) -> Group:
-    return group._replace(**_NO_VALUES)
+            for at, (commit, *_) in left.items()
+        )
 
 
 def _time(timestamp: int) -> int | None:

@@ -5,7 +5,7 @@ any time. A tombstone that changed nothing is a fact too: compaction had removed
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_type_hints
 from uuid import UUID
 
 from offsets_tool.events import Event
@@ -22,6 +22,11 @@ from offsets_tool.replay.changes import (
 
 _GROUPS: Final = types_of(Role.GROUP, family=(Family.CLASSIC, Family.CONSUMER, Family.STREAMS))
 """The record types that delete groups which commit offsets."""
+_NONE: Final = -1
+_NO_VALUES: Final[dict[str, Any]] = {
+    name: Group._field_defaults[name] for name, kind in get_type_hints(Group).items() if "Value" in str(kind)
+}
+"""The fields of a group that keep values of records, all empty."""
 
 
 def noop_tombstone(event: Event, changes: Iterable[Change]) -> Iterator[Change]:
@@ -79,6 +84,23 @@ class KeptOffset(NamedTuple):
     has_pending: bool
     commit_timestamp: int
     expire_timestamp: int
+
+
+def oldest_of_each_kind(kept: Iterable[KeptOffset]) -> tuple[KeptOffset, ...]:
+    """Return the oldest of the offsets that a removal left, one of each kind that the rules of expiry distinguish."""
+    oldest: dict[tuple[bool | None, bool, int | None], KeptOffset] = {}
+    for each in kept:
+        is_own = each.expire_timestamp != _NONE
+        kind = (*each[:2], each.expire_timestamp - each.commit_timestamp if is_own else None)
+        known = oldest.get(kind)
+        if known is None or each.commit_timestamp <= known.commit_timestamp:
+            oldest[kind] = each
+    return tuple(sorted(oldest.values(), key=repr))
+
+
+def without_values(group: Group) -> Group:
+    """Return a group without the values of its records."""
+    return group._replace(**_NO_VALUES)
 
 
 class Removal(NamedTuple):

@@ -137,8 +137,11 @@ def simple_group(group: str, log_offset: int) -> Group:
 
 
 def _replay_tombstone(step: Step, offset: OffsetOf, record: LogRecord) -> None:
+    # In the order of producer ids: which transaction began first decides nothing, and is not always known.
     waiting = [
-        PendingOf(producer, *offset) for producer, commits in step.state.pending.items() if offset in commits
+        PendingOf(producer, *offset)
+        for producer, commits in sorted(step.state.pending.items())
+        if offset in commits
     ]
     step.differs |= bool(waiting) or _has_producer(record)
     if step.is_new:

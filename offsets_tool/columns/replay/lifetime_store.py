@@ -15,7 +15,6 @@ from offsets_tool.columns.replay.compiled.tables import (
     OffsetCell,
     Present,
     RowCell,
-    RunCell,
     StoredIn,
 )
 from offsets_tool.columns.replay.store import ReplayStore
@@ -56,11 +55,10 @@ class LifetimeStore(ReplayStore):
         for group in groups[tables.groups[groups, GroupCell.IS_OUTSIDE] != 0].tolist():
             self.load_group(group)
         lines = tables.groups[groups]
-        if (
-            tables.run[RunCell.OUTSIDE]
-            or lines[:, GroupCell.PENDING].any()
-            or len(np.unique(subjects)) < len(subjects)
-        ):
+        if lines[:, GroupCell.PENDING].any() or len(np.unique(subjects)) < len(subjects):
+            return False
+        names = [self.subjects.groups.texts[group] for group in groups.tolist()]
+        if self.state.pending and any(True for name in names for _ in self.state.pending_for(name)):
             return False
         held = cells[subjects, OffsetCell.STORED_IN] == StoredIn.HERE
         removed = np.bincount(
