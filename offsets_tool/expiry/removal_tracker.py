@@ -138,12 +138,10 @@ class RemovalTracker:
         self, changes: Iterable[Change], *, is_by_new_coordinator: bool | None
     ) -> list[Removal | DroppedCommit]:
         """Return what a write of tombstones completes, given its changes: nothing written later may belong to it."""
-        done = [
-            each
-            for change in changes
-            for each in self.take(change, is_by_new_coordinator=is_by_new_coordinator)
-        ]
-        return [*done, *self.close()]
+        done: list[Removal | DroppedCommit] = []
+        for change in changes:
+            done += self.take(change, is_by_new_coordinator=is_by_new_coordinator)
+        return done + self.close()
 
     def put_pending(self, pending: PendingOf, commit: PendingCommit) -> None:
         """Note that an offset is pending, without a Change that says so."""
@@ -268,11 +266,8 @@ class RemovalTracker:
         return any(offset in commits for commits in self._state.pending.values())
 
     def _removal(self, group: str, opened: Open) -> Removal:
-        left = {
-            at: lifetime
-            for at, lifetime in self.lifetimes.of_group(group).items()
-            if not lifetime.is_doubtful
-        }
+        all_ = self.lifetimes.of_group(group)
+        left = {at: lifetime for at, lifetime in all_.items() if not lifetime.is_doubtful}
         return Removal(
             self._log_partition,
             opened.at,
