@@ -10,7 +10,7 @@ from offsets_tool.as_of.transactions import TransactionOutcome
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.differences import differences
 from offsets_tool.columns.replay.compiled.cells import ABORTED, BEGAN, COMMITTED, ENDS
-from offsets_tool.columns.replay.compiled.tables import NONE, ClosedCell, EndedCell, FactCell
+from offsets_tool.columns.replay.compiled.tables import NONE, ClosedCell, EndedCell, FactCell, OffsetCell
 from offsets_tool.columns.replay.history_store import HistoryStore
 from offsets_tool.columns.replay.store import ReplayStore
 from offsets_tool.expiry.removals import DroppedCommit
@@ -75,15 +75,10 @@ def ended_rows(ended: Array, store: HistoryStore) -> pa.RecordBatch:
 
 
 def _subject_columns(numbers: Array, store: HistoryStore) -> dict[str, pa.Array]:
-    """Return group, topic and partition of each row, looked up once for each committed offset."""
-    distinct, which = _distinct(numbers)
-    at, subjects = pa.array(which), store.subjects
-    offsets = [subjects.offsets[number] for number in distinct]
-    return {
-        "group": pa.array([shown(each.group) for each in offsets], pa.string()).take(at),
-        "topic": pa.array([shown(each.topic) for each in offsets], pa.string()).take(at),
-        "partition": pa.array([each.partition for each in offsets], pa.int32()).take(at),
-    }
+    """Return group, topic and partition of each row, given the numbers of the committed offsets."""
+    topics, partitions = store.subjects.names_of(numbers)
+    groups = store.subjects.groups.column(store.tables.offsets[numbers, OffsetCell.GROUP])
+    return {"group": groups, "topic": topics, "partition": partitions}
 
 
 def _owner_columns(ended: Array, store: HistoryStore) -> dict[str, pa.Array]:
@@ -151,14 +146,13 @@ def transaction_rows(closed: Array, ended: Array, store: HistoryStore) -> pa.Rec
     places, groups = _groups(closed, ended, store)
     lines, subjects = closed[places], store.subjects
     types = {field.name: field.type for field in _OF_TRANSACTIONS}
-    texts = [shown(subjects.groups.texts[group]) for group in groups.tolist()]
     ids = [subjects.producer(number) for number in lines[:, ClosedCell.PRODUCER].tolist()]
     columns: dict[str, Any] = {
         name: pa.array(np.ascontiguousarray(lines[:, cell])).cast(types[name])
         for name, cell in _OF_CLOSED.items()
     }
     columns |= {
-        "group": pa.array(texts, pa.string()),
+        "group": subjects.groups.column(groups),
         "producer_id": pa.array(ids, pa.int64()),
         "outcome": _OUTCOMES.take(pa.array(np.ascontiguousarray(lines[:, ClosedCell.IS_COMMITTED]))),
         "log_partition": pa.repeat(pa.scalar(store.log_partition, pa.int32()), len(lines)),

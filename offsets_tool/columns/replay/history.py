@@ -238,5 +238,7 @@ def _columns(
 
 
 def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    rows = pa.Table.from_batches(batches).combine_chunks().to_batches()
-    return rows[0] if rows else batches[0]
+    filled = [batch for batch in batches if batch.num_rows]
+    if len(filled) > 1:
+        return pa.Table.from_batches(filled).combine_chunks().to_batches()[0]
+    return filled[0] if filled else batches[0]

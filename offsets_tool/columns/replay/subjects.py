@@ -18,6 +18,9 @@ from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.text import from_shown
 
 _PARTITION: Final = 0xFFFF_FFFF
+_TOPIC_SHIFT: Final = 22
+_NAME_BITS: Final = 20
+_GROUP_SHIFT: Final = _TOPIC_SHIFT + _NAME_BITS
 NOT_NAMED: Final = -1
 """The number of a name that is null."""
 
@@ -28,6 +31,7 @@ class Names:
     def __init__(self) -> None:
         """Start without names."""
         self.shown: list[str] = []
+        self._column: pa.Array = pa.array([], pa.string())
         self.texts: list[str] = []
         """The names as Kafka wrote them."""
         self._numbers: dict[str, int] = {}
@@ -40,6 +44,13 @@ class Names:
         self._know(coded.dictionary)
         codes = numbers(coded.indices, len(self._by_code) - 1)
         return self._by_code[codes]
+
+    def column(self, numbers: Array) -> pa.Array:
+        """Return the name with each of these numbers, as rows show it."""
+        added = self.shown[len(self._column) :]
+        if added:
+            self._column = pa.concat_arrays([self._column, pa.array(added, pa.string())])
+        return self._column.take(pa.array(numbers))
 
     def number(self, text: str) -> int | None:
         """Return the number of a name as Kafka wrote it, if it was seen."""
@@ -103,9 +114,12 @@ class Subjects:
         self.groups = Names()
         self.topics = Names()
         self._pairs = Numbers()
-        """Groups with topics."""
+        """Groups with topics, where their numbers are too large for one key with the partition."""
         self._offsets = Numbers()
         self._by_offset: dict[OffsetOf, int] = {}
+        self._topics_of: Array = np.zeros(0, np.int64)
+        self._partitions_of: Array = np.zeros(0, np.int32)
+        """By committed offset: the number of its topic, and its partition."""
         self._producers = Numbers()
 
     def number(self, offset: OffsetOf) -> int | None:
@@ -133,16 +147,46 @@ class Subjects:
         """Return the number of the committed offset that each row at these places names."""
         groups = self.groups.of(rows.column("group"))[places]
         topics = self.topics.of(rows.column("topic"))[places]
-        pairs = self._pairs.of(groups << 32 | topics)
         partitions = numbers(rows.column("partition"), 0)[places].astype(np.int64) & _PARTITION
-        found = self._offsets.of(pairs << 32 | partitions)
-        for key in self._offsets.keys[len(self.offsets) :].tolist():
-            self._add(*divmod(int(self._pairs.keys[key >> 32]), 1 << 32), key & _PARTITION)
+        found = self._offsets.of(self._keys(groups, topics, partitions))
+        self._add_all(self._offsets.keys[len(self.offsets) :])
         return found
 
+    def _keys(self, groups: Array, topics: Array, partitions: Array) -> Array:
+        """Return a key of each committed offset: all three numbers in one where they are small, else a negative key."""
+        keys: Array = groups << _GROUP_SHIFT | topics << _TOPIC_SHIFT | partitions
+        large = np.flatnonzero((groups | topics) >> _NAME_BITS | partitions >> _TOPIC_SHIFT)
+        if len(large):
+            pairs = self._pairs.of(groups[large] << 32 | topics[large])
+            keys[large] = ~(pairs << 32 | partitions[large])
+        return keys
+
+    def _named(self, keys: Array) -> tuple[Array, Array, Array]:
+        """Return the group, the topic and the partition of each key."""
+        pairs = np.where(keys < 0, ~keys >> 32, 0)
+        named = self._pairs.keys[pairs] if len(self._pairs.keys) else pairs
+        mask = (1 << _NAME_BITS) - 1
+        groups = np.where(keys < 0, named >> 32, keys >> _GROUP_SHIFT)
+        topics = np.where(keys < 0, named & _PARTITION, keys >> _TOPIC_SHIFT & mask)
+        partitions = np.where(keys < 0, ~keys & _PARTITION, keys & ((1 << _TOPIC_SHIFT) - 1))
+        return groups, topics, partitions
+
+    def names_of(self, offsets: Array) -> tuple[pa.Array, pa.Array]:
+        """Return the topic, as rows show it, and the partition of each committed offset, given its number."""
+        return self.topics.column(self._topics_of[offsets]), pa.array(self._partitions_of[offsets])
+
+    def _add_all(self, keys: Array) -> None:
+        if not len(keys):
+            return
+        groups, topics, partitions = self._named(keys)
+        self._topics_of = np.concatenate((self._topics_of, topics))
+        signed = partitions.astype(np.int32)
+        self._partitions_of = np.concatenate((self._partitions_of, signed))
+        for each in zip(groups.tolist(), topics.tolist(), signed.tolist(), strict=True):
+            self._add(*each)
+
     def _add(self, group: int, topic: int, partition: int) -> None:
-        signed = partition - (partition >> 31 << 32)
-        offset = OffsetOf(self.groups.texts[group], self.topics.texts[topic], signed)
+        offset = OffsetOf(self.groups.texts[group], self.topics.texts[topic], partition)
         number = self._by_offset[offset] = len(self.offsets)
         self.offsets.append(offset)
         self.group_of.append(group)

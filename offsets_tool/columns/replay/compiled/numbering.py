@@ -13,6 +13,7 @@ from offsets_tool.columns.jit.machine import address, compiled, load_i64, step, 
 _FIRST: Final = 1 << 10
 _FREE: Final = -1
 _SCATTER: Final = np.uint64(0x9E3779B97F4A7C15)
+_HALF: Final = np.uint64(32)
 
 
 class Numbers:
@@ -82,8 +83,10 @@ def _number_all(
 @step
 def _slot(slots: int, mask: int, key: int) -> int:
     """Return the address of the slot that has the key, or of the free one where it belongs."""
-    mixed = np.uint64(key) * _SCATTER
-    at = int(np.int64(mixed >> np.uint64(20)) & mask)
+    # Keys have their numbers side by side: each of them must decide the slot, whichever bits it has.
+    folded = np.uint64(key) ^ np.uint64(key) >> _HALF
+    mixed = folded * _SCATTER
+    at = int(np.int64(mixed ^ mixed >> _HALF) & mask)
     while load_i64(slots + 16 * at + 8) != _FREE and load_i64(slots + 16 * at) != key:
         at = (at + 1) & mask
     return slots + 16 * at
