@@ -17,6 +17,7 @@ from offsets_tool.columns.lag.asked import COLUMNS, ORDER
 from offsets_tool.lag.samples import EndMethod
 from offsets_tool.lake.tables import ENDS, OFFSET_HISTORY, Table
 from offsets_tool.log.archive.delta import open_delta
+from spark.lake.parquet import encoded_schema
 from spark.lake.replaced import Replacement
 from spark.lake.scan import facts_of, file_rows, is_within, scan
 from spark.runtime.rows import (
@@ -40,6 +41,7 @@ _READING: Final = ("cluster", "source", "topic", "partition")
 _CLOSING: Final = ("method", "log_start_offset")
 _TYPES: Final = {field.name: field.type for table in (ENDS, OFFSET_HISTORY) for field in table.schema}
 _SCHEMA: Final = pa.schema([(name, _TYPES[name]) for name in COLUMNS])
+_ENCODED: Final = encoded_schema(_SCHEMA)
 
 
 class LagFile(NamedTuple):
@@ -90,7 +92,7 @@ class LagInput(NamedTuple):
         for number in numbers_of(numbers):
             some = (rows for file in self.files for rows in self._read(file))
             bucket = some if buckets == 1 else (rows.filter(_is_in(rows, number, buckets)) for rows in some)
-            yield from in_order(map(plain, bucket), ORDER)
+            yield from map(plain, in_order(bucket, ORDER))
 
     def _read(self, file: LagFile) -> Batches:
         """Yield the wanted rows of a file; a column that its table lacks is null."""
@@ -157,11 +159,11 @@ def _is_in(rows: pa.RecordBatch, bucket: int, buckets: int) -> pa.Array:
 
 def _uniform(rows: pa.RecordBatch) -> pa.RecordBatch:
     has = set(rows.schema.names)
-    columns = {
-        field.name: rows.column(field.name) if field.name in has else pa.nulls(rows.num_rows, field.type)
-        for field in _SCHEMA
-    }
-    return pa.record_batch(columns)
+    columns = [
+        rows.column(field.name) if field.name in has else pa.nulls(rows.num_rows, field.type)
+        for field in _ENCODED
+    ]
+    return pa.record_batch(columns, names=_ENCODED.names).cast(_ENCODED)
 
 
 def plain(rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from offsets_tool.columns.sorting import places_in_order
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -98,12 +99,9 @@ def in_order(batches: Batches, order: Sequence[str]) -> Batches:
     """Yield the rows of all batches sorted by columns, nulls first, as Spark sorts them; all are held in memory."""
     some = list(batches)
     if some:
-        rows = pa.Table.from_batches(some)
-        keys = dict[str, pa.ChunkedArray]()
-        for name in order:
-            keys |= {f"has {name}": pc.is_valid(rows.column(name)), name: rows.column(name)}
-        found = pc.sort_indices(pa.table(keys), [(name, "ascending") for name in keys])
-        yield from rows.take(found).combine_chunks().to_batches(max_chunksize=ROWS_AT_ONCE)
+        rows = pa.Table.from_batches(some).unify_dictionaries().combine_chunks()
+        found = rows.take(pa.array(places_in_order(rows, order)))
+        yield from found.to_batches(max_chunksize=ROWS_AT_ONCE)
 
 
 class _InSpark:
