@@ -26,6 +26,21 @@ class Lifetime(NamedTuple):
     """Whether only a coordinator that loaded this log has the commit, and not the one that wrote it."""
 
 
+class LeftOffsets(NamedTuple):
+    """What a removal left of a group: how many offsets, and of each topic, topic id and time from commit to expiry the oldest.
+
+    That is all that can be said of the removal; there may be more in `some`.
+    """
+
+    number: int
+    some: Mapping[TopicPartition, Lifetime]
+
+    def and_others(self, live: Mapping[TopicPartition, Lifetime]) -> "LeftOffsets":
+        """Return these offsets and some more, but for those that only a coordinator has that loaded the log."""
+        sure = {at: lifetime for at, lifetime in live.items() if not lifetime.is_doubtful}
+        return LeftOffsets(self.number + len(sure), {**self.some, **sure})
+
+
 ByGroup = dict[str, dict[TopicPartition, Lifetime]]
 
 
@@ -66,6 +81,10 @@ class Lifetimes:
     def of_group(self, group: str) -> Mapping[TopicPartition, Lifetime]:
         """Return all live offsets of a group."""
         return self.by_group.get(group, {})
+
+    def left_of(self, group: str) -> LeftOffsets:
+        """Return the live offsets of a group, but for those that only a coordinator has that loaded the log."""
+        return LeftOffsets(0, {}).and_others(self.of_group(group))
 
     def longest(self) -> Iterator[LongestLifetime]:
         """Yield the longest lifetime of each topic that has live offsets."""

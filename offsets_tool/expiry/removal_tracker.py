@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from offsets_tool.events import Event
-from offsets_tool.expiry.lifetimes import Lifetime, Lifetimes, partly_removed_topics
+from offsets_tool.expiry.lifetimes import LeftOffsets, Lifetimes, partly_removed_topics
 from offsets_tool.expiry.removals import (
     DroppedCommit,
     KeptOffset,
@@ -33,7 +33,6 @@ from offsets_tool.replay.changes import (
     OffsetOf,
     PendingCommit,
     PendingOf,
-    TopicPartition,
 )
 from offsets_tool.replay.rules import wrote_new
 from offsets_tool.replay.state import State
@@ -111,11 +110,8 @@ class RemovalTracker:
         self._is_by_new_coordinator = is_by_new_coordinator
         if change.kind in VISIBILITY:
             return []
-        done: list[Removal | DroppedCommit] = []
-        if self._open and not self.belongs(
-            change.batch_offset, change.log_offset, change.timestamp, change.kind
-        ):
-            done = self.close()
+        place = change.batch_offset, change.log_offset, change.timestamp, change.kind
+        done = self.close() if self._open and not self.belongs(*place) else []
         if change.is_anomaly:
             # About what the same record is going to put there.
             if isinstance(change.subject, OffsetOf):
@@ -130,18 +126,25 @@ class RemovalTracker:
 
     def take_event(self, event: Event, changes: Sequence[Change]) -> Iterator[Removal | DroppedCommit]:
         """Yield what an event completes, from its changes and from a tombstone that changed nothing."""
-        by_new = wrote_new(event)
         for change in (*changes, *noop_tombstone(event, changes)):
-            yield from self.take(change, is_by_new_coordinator=by_new)
+            yield from self.take(change, is_by_new_coordinator=wrote_new(event))
 
     def take_write(
-        self, changes: Iterable[Change], *, is_by_new_coordinator: bool | None
+        self,
+        changes: Iterable[Change],
+        left: Mapping[str, LeftOffsets],
+        *,
+        is_by_new_coordinator: bool | None,
     ) -> list[Removal | DroppedCommit]:
-        """Return what a write of tombstones completes, given its changes: nothing written later may belong to it."""
-        done: list[Removal | DroppedCommit] = []
-        for change in changes:
-            done += self.take(change, is_by_new_coordinator=is_by_new_coordinator)
-        return done + self.close()
+        """Return what a write of tombstones completes; nothing written later may belong to it.
+
+        `left` says by group which offsets it left, more than none; `lifetimes` need only have those that it removed.
+        """
+        taken = (self.take(change, is_by_new_coordinator=is_by_new_coordinator) for change in changes)
+        done = [each for some in taken for each in some]
+        done += (self._removal(group, opened, left[group]) for group, opened in self._open.items())
+        self._open.clear()
+        return done
 
     def put_pending(self, pending: PendingOf, commit: PendingCommit) -> None:
         """Note that an offset is pending, without a Change that says so."""
@@ -161,7 +164,10 @@ class RemovalTracker:
 
     def open_removals(self) -> Iterator[Removal]:
         """Yield the removals that later records may still extend, as they are now."""
-        return (self._removal(group, opened) for group, opened in self._open.items())
+        return (
+            self._removal(group, opened, self.lifetimes.left_of(group))
+            for group, opened in self._open.items()
+        )
 
     def belongs(self, batch_offset: int, log_offset: int, timestamp: int, kind: ChangeKind) -> bool:
         """Return whether the open removals go on with a change of this kind, by a record of this batch, place and time."""
@@ -265,9 +271,16 @@ class RemovalTracker:
     def _has_pending(self, offset: OffsetOf) -> bool:
         return any(offset in commits for commits in self._state.pending.values())
 
-    def _removal(self, group: str, opened: Open) -> Removal:
-        all_ = self.lifetimes.of_group(group)
-        left = {at: lifetime for at, lifetime in all_.items() if not lifetime.is_doubtful}
+    def _removal(self, group: str, opened: Open, left: LeftOffsets) -> Removal:
+        kept = (
+            KeptOffset(
+                opened.reads(at.topic),
+                self._has_pending(OffsetOf(group, *at)),
+                commit.commit_timestamp,
+                commit.expire_timestamp,
+            )
+            for at, (commit, *_) in left.some.items()
+        )
         return Removal(
             self._log_partition,
             opened.at,
@@ -276,23 +289,10 @@ class RemovalTracker:
             opened.is_by_new_coordinator,
             tuple(opened.removed),
             opened.group_deleted_at,
-            len(left),
-            partly_removed_topics(opened.removed, left),
-            self._kept(group, opened, left),
+            left.number,
+            partly_removed_topics(opened.removed, left.some),
+            oldest_of_each_kind(kept),
             opened.changed_at,
-        )
-
-    def _kept(
-        self, group: str, opened: Open, left: Mapping[TopicPartition, Lifetime]
-    ) -> tuple[KeptOffset, ...]:
-        return oldest_of_each_kind(
-            KeptOffset(
-                opened.reads(at.topic),
-                self._has_pending(OffsetOf(group, *at)),
-                commit.commit_timestamp,
-                commit.expire_timestamp,
-            )
-            for at, (commit, *_) in left.items()
         )
 
 

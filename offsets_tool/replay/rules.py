@@ -11,6 +11,7 @@ from offsets_tool.events import Event
 from offsets_tool.records.classic import GroupMetadataValue
 from offsets_tool.records.kinds import CLASSIC_TYPES, COMMITS, GROUP_METADATA
 from offsets_tool.records.offsets import OffsetCommitValue
+from offsets_tool.rows import Batch
 from offsets_tool.wire.schema import schema_of
 
 _Place = TypeVar("_Place")
@@ -96,7 +97,11 @@ def wrote_new(event: Event) -> bool | None:
 
     The classic one writes its own clean-up, which all tombstones outside transactions are, without a sequence (-1).
     """
-    batch = event.record.batch
+    return wrote_new_in(event.record.batch)
+
+
+def wrote_new_in(batch: Batch | None) -> bool | None:
+    """Return what wrote_new says of an offset's tombstone in this batch; None where there is no batch."""
     if batch is None or batch.is_transactional:
         return None
     return batch.magic == 2 and batch.base_sequence >= 0

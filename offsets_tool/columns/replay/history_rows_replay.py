@@ -3,7 +3,7 @@
 History handles all records of one write together, so rows that were written with an event replayed alone are replayed alone too.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -26,6 +26,7 @@ from offsets_tool.columns.replay.ended_rows import dropped_commits, ended_rows, 
 from offsets_tool.columns.replay.history_store import HistoryStore
 from offsets_tool.columns.replay.rows_replay import WritesReplay
 from offsets_tool.events import Event
+from offsets_tool.expiry.lifetimes import LeftOffsets
 from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
 from offsets_tool.history.history import History, compared_offset
@@ -80,7 +81,7 @@ class HistoryRowsReplay(WritesReplay):
         absent = tables.groups[groups, GroupCell.PRESENT] == Present.NO
         _, first = np.unique(groups[absent], return_index=True)
         writes = self.writes[places[absent][first]]
-        return np.flatnonzero(alone | self.begins_removal(table) | np.isin(self.writes, writes))
+        return np.flatnonzero(alone | np.isin(self.writes, writes))
 
     def before_run(self, table: Array, row: int) -> int:
         """End the last write, unless this row belongs to it; return the row at which compiled code begins."""
@@ -163,9 +164,15 @@ class HistoryRowsReplay(WritesReplay):
         for group in {each.group for each in subjects if isinstance(each, GroupOf | MemberOf)}:
             self._raise_stamp(group)
 
-    def observe_removals(self, changes: Sequence[Change], *, is_by_new_coordinator: bool | None) -> None:
+    def observe_removals(
+        self,
+        changes: Sequence[Change],
+        left: Mapping[str, LeftOffsets],
+        *,
+        is_by_new_coordinator: bool | None,
+    ) -> None:
         """Keep the removals of a write of tombstones; the rows of history that it ended are in the tables."""
-        self.removals.observe_write(changes, is_by_new_coordinator=is_by_new_coordinator)
+        self.removals.observe_write(changes, left, is_by_new_coordinator=is_by_new_coordinator)
 
     def take_rows(self) -> list[HistoryRow | RemovalRow | TransactionRow]:
         """Return, once, the rows that ended one by one, and anomalies."""

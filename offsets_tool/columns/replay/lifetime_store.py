@@ -3,24 +3,26 @@
 Decides nothing.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress
 
 import numpy as np
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.compiled.tables import (
     NONE,
+    FactCell,
     GroupCell,
     LifetimeStatus,
     OffsetCell,
-    Present,
     RowCell,
     StoredIn,
 )
 from offsets_tool.columns.replay.store import ReplayStore
-from offsets_tool.expiry.lifetimes import Lifetime
+from offsets_tool.expiry.lifetimes import LeftOffsets, Lifetime
 from offsets_tool.expiry.removal_tracker import RemovalTracker
-from offsets_tool.replay.changes import Change, CommittedOffset, OffsetOf, PendingOf
+from offsets_tool.replay.changes import Change, CommittedOffset, OffsetOf, PendingOf, TopicPartition
 from offsets_tool.replay.state import State
 
 
@@ -45,59 +47,78 @@ class LifetimeStore(ReplayStore):
             self._removals.mark_changed(self.subjects.groups.texts[group], int(line[GroupCell.CHANGED]))
             line[GroupCell.CHANGED] = NONE
 
-    def can_remove(self, subjects: Array) -> bool:
-        """Return whether the tombstones of one write, given their committed offsets, do no more than end commits that hold.
-
-        They may, where commits are pending, one offset is removed twice, or a simple group loses its last offset. Loads the groups.
-        """
-        tables, cells = self.tables, self.tables.offsets
-        groups = np.unique(cells[subjects, OffsetCell.GROUP])
-        for group in groups[tables.groups[groups, GroupCell.IS_OUTSIDE] != 0].tolist():
-            self.load_group(group)
-        lines = tables.groups[groups]
-        if lines[:, GroupCell.PENDING].any() or len(np.unique(subjects)) < len(subjects):
-            return False
-        names = [self.subjects.groups.texts[group] for group in groups.tolist()]
-        if self.state.pending and any(True for name in names for _ in self.state.pending_for(name)):
-            return False
-        held = cells[subjects, OffsetCell.STORED_IN] == StoredIn.HERE
-        removed = np.bincount(
-            np.searchsorted(groups, cells[subjects[held], OffsetCell.GROUP]), minlength=len(groups)
-        )
-        is_empty = lines[:, GroupCell.IN_TABLES] == removed
-        return not (is_empty & (lines[:, GroupCell.PRESENT] == Present.SIMPLE)).any()
-
     def remove(self, table: Array, rows: slice, change: Change) -> list[Change]:
-        """Remove the committed offsets that the tombstones in `rows` of a table are about; return the change of each.
+        """Remove the committed offsets that the tombstones of a write, `rows` of a table, are about; return the change of each.
 
-        `change` is that of any of them, but for its place and subject. Lifetimes has all offsets of their groups then, as they were
-        before; rows of history that ended are in the tables, which must have room for them.
+        Return none, and remove none, where they may do more: where commits are pending, one offset is removed twice, or a group
+        loses its last offset. `change` is that of any of them, but for its place and subject. Lifetimes has the offsets then, as
+        they were; rows of history that ended are in the tables, which must have room for them.
         """
         subjects, cells = table[RowCell.SUBJECT, rows], self.tables.offsets
-        held = cells[subjects, OffsetCell.STORED_IN] == StoredIn.HERE
-        ended = subjects[held]
-        groups, lost = np.unique(cells[subjects, OffsetCell.GROUP], return_inverse=True)
-        for group in groups.tolist():
+        groups = cells[subjects, OffsetCell.GROUP].tolist()
+        for group in dict.fromkeys(groups):
+            if self.tables.groups[group, GroupCell.IS_OUTSIDE]:
+                self.load_group(group)
+        numbers, held = subjects.tolist(), cells[subjects, OffsetCell.STORED_IN] == StoredIn.HERE
+        lost = Counter(compress(groups, held.tolist()))
+        if len(set(numbers)) < len(numbers) or any(
+            self._may_do_more(group, lost[group]) for group in set(groups)
+        ):
+            return []
+        for group in set(groups):
             self.materialize_change_time(group)
-        self.materialize_lifetimes([self.subjects.groups.texts[group] for group in groups.tolist()])
-        before = self.commits(ended)
-        places = table[[RowCell.LOG_OFFSET, RowCell.TIMESTAMP], rows].T.tolist()
-        changes = [
-            change._replace(
-                log_offset=at,
-                timestamp=when,
-                subject=self.subjects.offsets[number],
-                before=next(before) if is_held else None,
-            )
-            for (at, when), number, is_held in zip(places, subjects.tolist(), held.tolist(), strict=True)
-        ]
-        self.tables.end_deleted(
-            ended, table[RowCell.LOG_OFFSET, rows][held], table[RowCell.TIMESTAMP, rows][held]
-        )
+            self.tables.groups[group, GroupCell.IN_TABLES] -= lost[group]
+        ended = subjects[held]
+        places = table[[RowCell.LOG_OFFSET, RowCell.TIMESTAMP], rows]
+        self.tables.end_deleted(ended, *places[:, held])
+        commits = list(self.commits(ended))
+        self._materialize_lifetimes(ended.tolist(), commits)
         cells[ended, OffsetCell.STORED_IN] = StoredIn.NOWHERE
         cells[ended, OffsetCell.LIFETIME] = LifetimeStatus.UNKNOWN
-        self.tables.groups[groups, GroupCell.IN_TABLES] -= np.bincount(lost[held], minlength=len(groups))
-        return changes
+        before = dict(zip(ended.tolist(), commits, strict=True))
+        offsets = self.subjects.offsets
+        return [
+            change._replace(log_offset=at, timestamp=when, subject=offsets[number], before=before.get(number))
+            for number, at, when in zip(numbers, *places.tolist(), strict=True)
+        ]
+
+    def _may_do_more(self, group: int, lost: int) -> bool:
+        """Return whether tombstones that remove so many offsets of a group, all in the tables, may do more than that."""
+        line = self.tables.groups[group]
+        if line[GroupCell.PENDING] or line[GroupCell.IN_TABLES] == lost:
+            return True
+        name = self.subjects.groups.texts[group]
+        return bool(self.state.pending) and any(True for _ in self.state.pending_for(name))
+
+    def left_of(self, groups: Iterable[str]) -> dict[str, LeftOffsets]:
+        """Return by group the offsets that it has, given the groups' names: those in the tables and those of which no row told."""
+        return {name: self._in_tables(name).and_others(self._in_state(name)) for name in groups}
+
+    def _in_state(self, name: str) -> dict[TopicPartition, Lifetime]:
+        known = self._removals.lifetimes.of_group(name)
+        return {at: known[at] for at in self.state.offsets.get(name, ()) if at in known}
+
+    def _in_tables(self, name: str) -> LeftOffsets:
+        group = self.subjects.groups.number(name)
+        numbers = self.offsets_in_tables(group) if group is not None else np.zeros(0, np.int64)
+        lines = self.tables.offsets[numbers]
+        known = lines[:, OffsetCell.LIFETIME] == LifetimeStatus.KNOWN
+        numbers, lines = numbers[known], lines[known]
+        committed, expires = lines[:, FactCell.COMMIT_TIMESTAMP], lines[:, FactCell.EXPIRE_TIMESTAMP]
+        is_own = expires != NONE
+        # The time to expiry wraps as int64 does; with its sign it is the whole.
+        lasting = (
+            np.where(is_own, expires - committed, 0),
+            np.where(is_own, np.where(expires < committed, 1, 2), 0),
+        )
+        kinds = np.stack((self.subjects.topics_of(numbers), lines[:, FactCell.TOPIC_ID], *lasting))
+        order = np.lexsort((committed, *kinds))
+        is_first = np.append(True, (np.diff(kinds[:, order]) != 0).any(axis=0))[: len(order)]
+        some = numbers[order[is_first]]
+        lifetimes = self._lifetimes(some.tolist(), self.commits(some))
+        return LeftOffsets(
+            len(numbers), {TopicPartition(each.topic, each.partition): of for each, of in lifetimes}
+        )
 
     def put(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
         """Put the commits of offsets, given by their numbers, into State, and their lifetimes into Lifetimes."""
@@ -114,17 +135,25 @@ class LifetimeStore(ReplayStore):
                 self._materialize_lifetimes(numbers.tolist(), self.commits(numbers))
 
     def _materialize_lifetimes(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
+        for offset, lifetime in self._lifetimes(numbers, commits):
+            self._removals.lifetimes.put(offset, lifetime)
+
+    def _lifetimes(
+        self, numbers: Sequence[int], commits: Iterable[CommittedOffset]
+    ) -> Iterator[tuple[OffsetOf, Lifetime]]:
         lines = self.tables.offsets[numbers, OffsetCell.LIFETIME :].tolist()
         for number, (life, began, at, topic_id), commit in zip(numbers, lines, commits, strict=True):
             if life != LifetimeStatus.UNKNOWN:
-                lived = Lifetime(
-                    commit,
-                    None if began == NONE else began,
-                    None if at == NONE else at,
-                    self.topic_ids.ids[topic_id],
-                    life == LifetimeStatus.DOUBTFUL,
+                yield (
+                    self.subjects.offsets[number],
+                    Lifetime(
+                        commit,
+                        None if began == NONE else began,
+                        None if at == NONE else at,
+                        self.topic_ids.ids[topic_id],
+                        life == LifetimeStatus.DOUBTFUL,
+                    ),
                 )
-                self._removals.lifetimes.put(self.subjects.offsets[number], lived)
 
     def materialize_pending_commit(self, producer_id: int, offset: OffsetOf, slot: int) -> None:
         """Put one pending commit, the one in line `slot`, into State and the tracker."""

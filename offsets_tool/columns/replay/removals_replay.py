@@ -3,9 +3,8 @@
 Decides nothing: tombstones, and records written together with one, are replayed alone, and the tracker observes them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-import numpy as np
 import pyarrow as pa
 
 from offsets_tool.as_of.snapshot import PartitionSnapshot
@@ -18,6 +17,7 @@ from offsets_tool.columns.replay.row_events import rows_below
 from offsets_tool.columns.replay.row_facts import observe_rows
 from offsets_tool.columns.replay.rows_replay import WritesReplay
 from offsets_tool.expiry.forecast import PartitionRemovals, partition_removals
+from offsets_tool.expiry.lifetimes import LeftOffsets
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.removal_tracker import RemovalTracker
 from offsets_tool.expiry.removals import DroppedCommit, Removal
@@ -75,10 +75,6 @@ class RemovalsReplay(WritesReplay):
         closed, self._closed = self._closed, []
         return closed
 
-    def expected(self, table: Array) -> Array:
-        """Return the indices of the rows that will be replayed alone, and of the first tombstone of each write of tombstones."""
-        return np.flatnonzero((table[RowCell.KIND] == Kind.ALONE) | self.begins_removal(table))
-
     def before_run(self, table: Array, row: int) -> int:
         """Complete the open removals, if the row was not written with them."""
         open_ = self.tracker.may_close(None)
@@ -105,9 +101,15 @@ class RemovalsReplay(WritesReplay):
         self.store.materialize_lifetimes(self.tracker.may_close(int(self.writes[row])))
         super().before_alone(table, row)
 
-    def observe_removals(self, changes: Sequence[Change], *, is_by_new_coordinator: bool | None) -> None:
+    def observe_removals(
+        self,
+        changes: Sequence[Change],
+        left: Mapping[str, LeftOffsets],
+        *,
+        is_by_new_coordinator: bool | None,
+    ) -> None:
         """Keep the removals of a write of tombstones, which are complete."""
-        self._closed += self.tracker.take_write(changes, is_by_new_coordinator=is_by_new_coordinator)
+        self._closed += self.tracker.take_write(changes, left, is_by_new_coordinator=is_by_new_coordinator)
 
     def end(self, table: Array) -> None:
         """Forget the rows of history that ended."""

@@ -169,6 +169,12 @@ class ExpectedEvents:
         [event] = self._events.events(self._rows.slice(row, 1))
         return event
 
+    def batch_of_commit(self, row: int) -> Batch | None:
+        """Return the batch that the event of a row has, which is a commit or its tombstone."""
+        names = ("base_offset", "magic", "sequence", "is_transactional")
+        base_offset, magic, *others = (self._rows.column(name)[row].as_py() for name in names)
+        return _batch_of(base_offset, _MAGIC if magic is None else magic, *others)
+
 
 class MomentRows:
     """Adds the raw key of every record, which a replay to a moment needs, to rows whose `log` columns are there only in part.
@@ -219,9 +225,6 @@ def log_record(facts: Iterable[Any]) -> LogRecord:
     """Return a record made of a row's columns PLACE and RAW, which is all that decoding and replay look at."""
     log_partition, log_offset, timestamp, base_offset, producer_id, producer_epoch, sequence, *others = facts
     is_transactional, is_control, magic, key, value = others
-    batch = None
-    if base_offset is not None and magic is not None:
-        batch = _batch(base_offset, magic, -1 if sequence is None else sequence, bool(is_transactional))
     return LogRecord(
         source="",
         log_partition=log_partition,
@@ -234,8 +237,16 @@ def log_record(facts: Iterable[Any]) -> LogRecord:
         sequence=sequence,
         is_transactional=is_transactional,
         is_control=is_control,
-        batch=batch,
+        batch=_batch_of(base_offset, magic, sequence, is_transactional),
     )
+
+
+def _batch_of(
+    base_offset: int | None, magic: int | None, sequence: int | None, is_transactional: bool | None
+) -> Batch | None:
+    if base_offset is None or magic is None:
+        return None
+    return _batch(base_offset, magic, -1 if sequence is None else sequence, bool(is_transactional))
 
 
 @lru_cache(1)

@@ -4,7 +4,7 @@ Before an event is replayed alone, what its handler may look at is moved to Stat
 `materialize`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -28,11 +28,12 @@ from offsets_tool.columns.replay.row_events import ExpectedEvents, RowEvents
 from offsets_tool.columns.replay.row_table import are_in_sole_writes, row_kinds
 from offsets_tool.columns.replay.store import ReplayStore
 from offsets_tool.events import Event
+from offsets_tool.expiry.lifetimes import LeftOffsets
 from offsets_tool.expiry.removal_tracker import RemovalTracker
 from offsets_tool.replay.changes import Change, ChangeKind, LogOf, OffsetOf
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.handling import Reach
-from offsets_tool.replay.rules import Rules, wrote_new
+from offsets_tool.replay.rules import Rules, wrote_new_in
 from offsets_tool.rows import NO_PRODUCER_ID
 
 ReplayedEvent = tuple[Event, tuple[Change, ...]]
@@ -225,32 +226,34 @@ class WritesReplay(RowsReplay):
         are_sole = are_in_sole_writes(kinds, self._ends, rows.column("timestamp").to_numpy())
         kinds[(kinds == _TOMBSTONE) & ~are_sole] = _ALONE
 
-    def begins_removal(self, table: Array) -> Array:
-        """Return which rows of a table are the first of a write of tombstones that may be replayed at once."""
-        are_in: Array = table[RowCell.KIND] == Kind.TOMBSTONE
-        begins: Array = are_in & (np.diff(self.writes, prepend=NONE) != 0)
-        return begins
-
     def replay_write(self, table: Array, row: int, events: ExpectedEvents) -> int:
         """Replay a write of tombstones at once, or mark its rows as ALONE; return the row behind it, or this one."""
         if table[_KIND, row] != _TOMBSTONE:
             return row
         rows = slice(row, self._end_of_write(row))
-        if not self.store.can_remove(table[RowCell.SUBJECT, rows]):
-            table[_KIND, rows] = _ALONE
-            return row
         tables = self.store.tables
         while len(tables.ended) - tables.run[RunCell.ENDED_COUNT] < rows.stop - row:
             self.make_room()
-        event = events.at(row)
-        change = Change(
-            self.coordinator.log_partition, row, 0, int(self.writes[row]), ChangeKind.DELETED, LogOf(None)
+        place = self.coordinator.log_partition, row, 0, int(self.writes[row])
+        changes = self.store.remove(table, rows, Change(*place, ChangeKind.DELETED, LogOf(None)))
+        if not changes:
+            table[_KIND, rows] = _ALONE
+            return row
+        left = self.store.left_of(
+            {each.subject.group for each in changes if isinstance(each.subject, OffsetOf)}
         )
-        self.observe_removals(self.store.remove(table, rows, change), is_by_new_coordinator=wrote_new(event))
+        is_by_new = wrote_new_in(events.batch_of_commit(row))
+        self.observe_removals(changes, left, is_by_new_coordinator=is_by_new)
         return rows.stop
 
-    def observe_removals(self, changes: Sequence[Change], *, is_by_new_coordinator: bool | None) -> None:
-        """Observe the changes of a write of tombstones, which ended commits and did nothing else; by default do nothing."""
+    def observe_removals(
+        self,
+        changes: Sequence[Change],
+        left: Mapping[str, LeftOffsets],
+        *,
+        is_by_new_coordinator: bool | None,
+    ) -> None:
+        """Observe a write of tombstones, which ended commits and did nothing else; `left` is by group. By default do nothing."""
 
     def goes_on(self, table: Array, row: int, tracker: RemovalTracker) -> bool:
         """Return whether a row removes offsets together with records that were replayed alone."""

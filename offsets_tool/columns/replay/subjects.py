@@ -173,7 +173,11 @@ class Subjects:
 
     def names_of(self, offsets: Array) -> tuple[pa.Array, pa.Array]:
         """Return the topic, as rows show it, and the partition of each committed offset, given its number."""
-        return self.topics.column(self._topics_of[offsets]), pa.array(self._partitions_of[offsets])
+        return self.topics.column(self.topics_of(offsets)), pa.array(self._partitions_of[offsets])
+
+    def topics_of(self, offsets: Array) -> Array:
+        """Return the number of each committed offset's topic, given the offset's own."""
+        return self._topics_of[offsets]
 
     def _add_all(self, keys: Array) -> None:
         if not len(keys):
