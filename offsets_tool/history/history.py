@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from uuid import UUID
 
-from offsets_tool.events import Event
 from offsets_tool.history.end_causes import BatchOutcome, ending, is_one_write
 from offsets_tool.history.owners import NameOf, Owner, Owners
 from offsets_tool.history.row_builders import anomaly_row, group_row, member_row, offset_row
@@ -21,7 +20,6 @@ from offsets_tool.history.rows import (
     OffsetEndCause,
     OffsetHistoryRow,
 )
-from offsets_tool.records.kinds import COMMITS
 from offsets_tool.replay.changes import (
     VISIBILITY,
     Change,
@@ -152,6 +150,10 @@ class History:
         """Observe a change; return the rows that ended with the batch before it."""
         return _ended(self.row_changes(change))
 
+    def observe_alone(self, change: Change) -> None:
+        """Observe a change that ends nothing and was written with nothing that says more of it; call `flush` before."""
+        self._row_change(change, BatchOutcome((change,)))
+
     def flush(self) -> tuple[HistoryRow, ...]:
         """Return the rows that ended with the last batch, when no change follows."""
         return _ended(self.flush_row_changes())
@@ -239,17 +241,6 @@ class History:
         at = TopicPartition(offset.topic, offset.partition)
         owner = self._owners.of(offset.group, at, commit.topic_id)
         return offset_row(change, offset, commit, self.as_known(owner, commit), delta)
-
-
-def compared_offset(event: Event) -> OffsetOf | None:
-    """Return the committed offset that a history compares an event's commit with; None if the event is no commit.
-
-    Every commit's row has its distance from the commit before it, a pending one's too.
-    """
-    if event.type_id not in COMMITS or event.key is None or event.value is None:
-        return None
-    key = event.key.data
-    return OffsetOf(key.group, key.topic, key.partition)
 
 
 def _delta(commit: CommittedOffset, before: CommittedOffset | OffsetHistoryRow) -> int:

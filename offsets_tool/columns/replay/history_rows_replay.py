@@ -12,11 +12,8 @@ import pyarrow as pa
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.compiled.tables import (
     MARKERS,
-    NONE,
     GroupCell,
     Kind,
-    OffsetCell,
-    Present,
     ProducerCell,
     RowCell,
     RunCell,
@@ -29,7 +26,8 @@ from offsets_tool.events import Event
 from offsets_tool.expiry.lifetimes import LeftOffsets
 from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
-from offsets_tool.history.history import History, compared_offset
+from offsets_tool.history.history import History
+from offsets_tool.history.row_builders import compared_offset
 from offsets_tool.history.rows import HistoryRow
 from offsets_tool.history.transactions import TransactionLog, TransactionRow
 from offsets_tool.replay.changes import Change, GroupOf, MemberOf
@@ -72,17 +70,6 @@ class HistoryRowsReplay(WritesReplay):
             others = np.unique(self.writes[shared & ~np.isin(kinds, MARKERS)])
             kinds[np.isin(self.writes, others) & shared] = Kind.ALONE
 
-    def expected(self, table: Array) -> Array:
-        """Return the places of rows that will be replayed alone, the first commits of groups and their writes among them."""
-        alone = table[RowCell.KIND] == Kind.ALONE
-        tables, subjects = self.store.tables, table[RowCell.SUBJECT]
-        places = np.flatnonzero(subjects != NONE)
-        groups = tables.offsets[subjects[places], OffsetCell.GROUP]
-        absent = tables.groups[groups, GroupCell.PRESENT] == Present.NO
-        _, first = np.unique(groups[absent], return_index=True)
-        writes = self.writes[places[absent][first]]
-        return np.flatnonzero(alone | np.isin(self.writes, writes))
-
     def before_run(self, table: Array, row: int) -> int:
         """End the last write, unless this row belongs to it; return the row at which compiled code begins."""
         if self._has_write_ended:
@@ -114,7 +101,10 @@ class HistoryRowsReplay(WritesReplay):
         return bool(producer[ProducerCell.OPEN] == StoredIn.NOWHERE)
 
     def after_run(self, first: int, end: int) -> None:
-        """Find the owners that were asked for."""
+        """Make the groups that commits made, and find the owners that were asked for."""
+        for change in self.store.take_made(self.coordinator.log_partition):
+            self.removals.observe_write((change,), {}, is_by_new_coordinator=None)
+            self.history.observe_alone(change)
         if end > first:
             self.store.find_owners()
 

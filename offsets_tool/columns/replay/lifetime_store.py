@@ -17,12 +17,21 @@ from offsets_tool.columns.replay.compiled.tables import (
     LifetimeStatus,
     OffsetCell,
     RowCell,
+    RunCell,
     StoredIn,
 )
 from offsets_tool.columns.replay.store import ReplayStore
 from offsets_tool.expiry.lifetimes import LeftOffsets, Lifetime
 from offsets_tool.expiry.removal_tracker import RemovalTracker
-from offsets_tool.replay.changes import Change, CommittedOffset, OffsetOf, PendingOf, TopicPartition
+from offsets_tool.replay.changes import (
+    Change,
+    ChangeKind,
+    CommittedOffset,
+    GroupOf,
+    OffsetOf,
+    PendingOf,
+    TopicPartition,
+)
 from offsets_tool.replay.state import State
 
 
@@ -46,6 +55,16 @@ class LifetimeStore(ReplayStore):
         if line[GroupCell.CHANGED] != NONE:
             self._removals.mark_changed(self.subjects.groups.texts[group], int(line[GroupCell.CHANGED]))
             line[GroupCell.CHANGED] = NONE
+
+    def take_made(self, log_partition: int | None) -> Iterator[Change]:
+        """Make the simple groups in State that compiled code has made, and yield the change of each."""
+        made = self.tables.made[: self.tables.run[RunCell.MADE_COUNT]].tolist()
+        self.tables.run[RunCell.MADE_COUNT] = 0
+        for group, at, when in made:
+            self.materialize_simple_group(group)
+            name = self.subjects.groups.texts[group]
+            subject, now = GroupOf(name), self.state.groups[name]
+            yield Change(log_partition, at, when, at, ChangeKind.SET, subject, None, now)
 
     def remove(self, table: Array, rows: slice, change: Change) -> list[Change]:
         """Remove the committed offsets that the tombstones of a write, `rows` of a table, are about; return the change of each.

@@ -88,6 +88,8 @@ class RemovalsReplay(WritesReplay):
 
     def after_run(self, first: int, end: int) -> None:
         """Keep the commits that ABORT markers dropped; drop the questions for owners, whose answers only a history needs."""
+        for change in self.store.take_made(self.coordinator.log_partition):
+            self._closed += self.tracker.take_write((change,), {}, is_by_new_coordinator=None)
         tables = self.store.tables
         tables.run[RunCell.ASK_COUNT] = 0
         if tables.run[RunCell.CLOSED_COUNT]:

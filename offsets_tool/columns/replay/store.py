@@ -104,10 +104,12 @@ class ReplayStore:
 
     def look_up_group(self, group: int) -> None:
         """Write to a group's line whether State has the group."""
-        line = self.tables.groups[group]
-        known = self.state.groups.get(self.subjects.groups.texts[group])
+        line, name = self.tables.groups[group], self.subjects.groups.texts[group]
+        known = self.state.groups.get(name)
         if known is None:
             line[GroupCell.PRESENT] = Present.NO
+            has_pending = bool(self.state.pending) and any(True for _ in self.state.pending_for(name))
+            line[GroupCell.HAS_ORPHANS] = name in self.state.offsets or has_pending
         else:
             line[GroupCell.PRESENT] = Present.SIMPLE if known.kind is GroupKind.SIMPLE else Present.OTHER
 

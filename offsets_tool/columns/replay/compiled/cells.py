@@ -12,6 +12,7 @@ from offsets_tool.columns.replay.compiled.tables import (
     GroupCell,
     Kind,
     LifetimeStatus,
+    MadeCell,
     OffsetCell,
     Present,
     ProducerCell,
@@ -38,6 +39,7 @@ set_slot: Final = store_cell(WIDTHS[SlotCell])
 set_ended: Final = store_cell(WIDTHS[EndedCell])
 set_closed: Final = store_cell(WIDTHS[ClosedCell])
 set_ask: Final = store_cell(WIDTHS[AskCell])
+set_made: Final = store_cell(WIDTHS[MadeCell])
 
 # Compiled code takes plain integers.
 WORD: Final = 8
@@ -103,6 +105,7 @@ G_IN_TABLES: Final = int(GroupCell.IN_TABLES)
 G_PENDING: Final = int(GroupCell.PENDING)
 G_OUTSIDE: Final = int(GroupCell.IS_OUTSIDE)
 G_STAMP: Final = int(GroupCell.STAMP)
+G_ORPHANS: Final = int(GroupCell.HAS_ORPHANS)
 G_CHANGED: Final = int(GroupCell.CHANGED)
 ABSENT: Final = int(Present.NO)
 SIMPLE: Final = int(Present.SIMPLE)
@@ -130,6 +133,9 @@ C_IS_COMMITTED: Final = int(ClosedCell.IS_COMMITTED)
 A_SUBJECT: Final = int(AskCell.SUBJECT)
 A_TOPIC: Final = int(AskCell.TOPIC_ID)
 A_OWNER: Final = int(AskCell.OWNER)
+M_GROUP: Final = int(MadeCell.GROUP)
+M_LOG_OFFSET: Final = int(MadeCell.LOG_OFFSET)
+M_TIMESTAMP: Final = int(MadeCell.TIMESTAMP)
 
 R_ROWS: Final = WORD * RunCell.ROWS
 R_COUNT: Final = WORD * RunCell.COUNT
@@ -151,6 +157,8 @@ R_OUTSIDE: Final = WORD * RunCell.OUTSIDE
 R_END: Final = WORD * RunCell.END
 R_CLOSED: Final = WORD * RunCell.CLOSED
 R_CLOSED_COUNT: Final = WORD * RunCell.CLOSED_COUNT
+R_MADE: Final = WORD * RunCell.MADE
+R_MADE_COUNT: Final = WORD * RunCell.MADE_COUNT
 
 STOP_END: Final = int(Stop.END)
 STOP_ALONE: Final = int(Stop.ALONE)

@@ -35,6 +35,7 @@ from offsets_tool.columns.replay.compiled.cells import (
     G_FIRST,
     G_IN_TABLES,
     G_IS_NEW,
+    G_ORPHANS,
     G_OUTSIDE,
     G_PRESENT,
     G_STAMP,
@@ -42,6 +43,9 @@ from offsets_tool.columns.replay.compiled.cells import (
     HERE,
     LIFETIME_KNOWN,
     LOG_OFFSET,
+    M_GROUP,
+    M_LOG_OFFSET,
+    M_TIMESTAMP,
     O_BEGAN,
     O_COMMITTED_AT,
     O_GROUP,
@@ -61,6 +65,8 @@ from offsets_tool.columns.replay.compiled.cells import (
     R_ENDED_MOST,
     R_GROUPS,
     R_HAS_HISTORY,
+    R_MADE,
+    R_MADE_COUNT,
     R_NEXT_OWNER,
     R_OFFSETS,
     R_ROWS,
@@ -77,6 +83,7 @@ from offsets_tool.columns.replay.compiled.cells import (
     set_ask,
     set_ended,
     set_group,
+    set_made,
     set_offset,
 )
 from offsets_tool.columns.replay.compiled.tables import NO_TOPIC_ID, NONE
@@ -96,11 +103,10 @@ def commit(run: int, row: int) -> int:
     group = get_offset(offsets, subject, O_GROUP)
     if get_group(groups, group, G_OUTSIDE):
         return STOP_LOAD
-    log_offset = row_cell(run, LOG_OFFSET, row)
-    stop = make_simple_group(run, group, log_offset)
+    log_offset, timestamp = row_cell(run, LOG_OFFSET, row), row_cell(run, TIMESTAMP, row)
+    stop = make_simple_group(run, group, log_offset, timestamp)
     if stop != GO_ON:
         return stop
-    timestamp = row_cell(run, TIMESTAMP, row)
     line = offsets + subject * OFFSET_LINE
     if end_effective(run, subject, log_offset, timestamp) == STOP_FULL:
         return STOP_FULL
@@ -116,16 +122,25 @@ def commit(run: int, row: int) -> int:
 
 
 @step
-def make_simple_group(run: int, group: int, log_offset: int) -> int:
-    """Make a simple group with its first commit; with a history, whose rows need more, stop before such a commit."""
-    groups = load_i64(run + R_GROUPS)
+def make_simple_group(run: int, group: int, log_offset: int, timestamp: int) -> int:
+    """Make a simple group with its first commit, if the group is absent; a history reads of it in the table of made groups.
+
+    With a history, stop before a commit by which other offsets of the group come back.
+    """
+    groups, has_history = load_i64(run + R_GROUPS), load_i64(run + R_HAS_HISTORY)
     if get_group(groups, group, G_PRESENT) != ABSENT:
         return GO_ON
-    if load_i64(run + R_HAS_HISTORY):
+    if has_history and (get_group(groups, group, G_IN_TABLES) or get_group(groups, group, G_ORPHANS)):
         return STOP_ALONE
     set_group(groups, group, G_PRESENT, SIMPLE)
     set_group(groups, group, G_FIRST, log_offset)
     set_group(groups, group, G_IS_NEW, 1)
+    if has_history:
+        made, number = load_i64(run + R_MADE), load_i64(run + R_MADE_COUNT)
+        store_i64(run + R_MADE_COUNT, number + 1)
+        set_made(made, number, M_GROUP, group)
+        set_made(made, number, M_LOG_OFFSET, log_offset)
+        set_made(made, number, M_TIMESTAMP, timestamp)
     return GO_ON
 
 

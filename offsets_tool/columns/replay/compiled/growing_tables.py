@@ -16,6 +16,7 @@ from offsets_tool.columns.replay.compiled.tables import (
     EndedCell,
     FactCell,
     GroupCell,
+    MadeCell,
     OffsetCell,
     ProducerCell,
     RunCell,
@@ -38,6 +39,7 @@ class Tables:
         self.ended = _filled(_empty(EndedCell), _FIRST)
         self.closed = _filled(_empty(ClosedCell), _FIRST)
         self.asks = _filled(_EMPTY_ASK, _FIRST)
+        self.made = _filled(_EMPTY_MADE, _FIRST)
         self.run[RunCell.FREE_SLOT] = NONE
         self.run[RunCell.HAS_HISTORY] = has_history
         self._free = 0
@@ -46,13 +48,14 @@ class Tables:
     def make_room(self, offsets: int, groups: int, producers: int, rows: int) -> None:
         """Grow the tables to hold this many offsets, groups and producers, and what `rows` more rows can add.
 
-        Rows can add pending commits, questions for owners and ended transactions.
+        Rows can add pending commits, questions for owners, ended transactions and simple groups.
         """
         self.offsets = _grown(self.offsets, offsets, _EMPTY_OFFSET)
         self.groups = _grown(self.groups, groups, _EMPTY_GROUP)
         self.producers = _grown(self.producers, producers, _EMPTY_PRODUCER)
         self.asks = _grown(self.asks, rows, _EMPTY_ASK)
         self.closed = _grown(self.closed, rows, _EMPTY_CLOSED)
+        self.made = _grown(self.made, rows, _EMPTY_MADE)
         self._add_slots(rows)
         self._point()
 
@@ -100,6 +103,7 @@ class Tables:
             (RunCell.ENDED, self.ended),
             (RunCell.ASKS, self.asks),
             (RunCell.CLOSED, self.closed),
+            (RunCell.MADE, self.made),
         ):
             self.run[field] = address(table)
         self.run[RunCell.ENDED_MOST] = len(self.ended)
@@ -115,6 +119,7 @@ _EMPTY_GROUP: Final = _empty(GroupCell, CHANGED=NONE)
 _EMPTY_PRODUCER: Final = _empty(ProducerCell, HEAD=NONE, TAIL=NONE)
 _EMPTY_ASK: Final = _empty(AskCell)
 _EMPTY_CLOSED: Final = _empty(ClosedCell)
+_EMPTY_MADE: Final = _empty(MadeCell)
 
 
 def _filled(line: Array, lines: int) -> Array:

@@ -106,7 +106,7 @@ def commit_marker(run: int, row: int) -> int:
         if _wins(run, slot, subject):
             _commit_slot(run, line, subject, log_offset, timestamp)
             if not load_i64(run + R_IS_NEW):
-                make_simple_group(run, group, log_offset)
+                make_simple_group(run, group, log_offset, timestamp)
             put_in_tables(offsets, groups, subject, group)
         if timestamp >= 0:
             set_group(groups, group, G_CHANGED, timestamp)

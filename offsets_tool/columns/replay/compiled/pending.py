@@ -83,8 +83,8 @@ def pending(run: int, row: int) -> int:
         return STOP_ALONE
     if get_group(groups, group, G_OUTSIDE):
         return STOP_LOAD
-    log_offset = row_cell(run, LOG_OFFSET, row)
-    stop = make_simple_group(run, group, log_offset)
+    log_offset, timestamp = row_cell(run, LOG_OFFSET, row), row_cell(run, TIMESTAMP, row)
+    stop = make_simple_group(run, group, log_offset, timestamp)
     if stop != GO_ON:
         return stop
     slot = get_offset(offsets, subject, O_PENDING)
@@ -94,10 +94,7 @@ def pending(run: int, row: int) -> int:
         slot = _take_slot(run, subject, producer)
         set_group(groups, group, G_IN_TABLES, get_group(groups, group, G_IN_TABLES) + 1)
         set_group(groups, group, G_PENDING, get_group(groups, group, G_PENDING) + 1)
-    elif (
-        end_row(run, slots + slot * SLOT_LINE, subject, log_offset, row_cell(run, TIMESTAMP, row), SUPERSEDED)
-        == STOP_FULL
-    ):
+    elif end_row(run, slots + slot * SLOT_LINE, subject, log_offset, timestamp, SUPERSEDED) == STOP_FULL:
         return STOP_FULL
     write_commit(run, row, slots + slot * SLOT_LINE)
     _extend_transaction(run, row, producer)

@@ -135,6 +135,8 @@ class GroupCell(IntEnum):
     """Raised whenever owners in the group may be others."""
     CHANGED = 7
     """When a marker last made its commits effective; NONE if that is known elsewhere."""
+    HAS_ORPHANS = 8
+    """Whether State has offsets of it, but no such group."""
 
 
 class Present(IntEnum):
@@ -195,6 +197,14 @@ class AskCell(IntEnum):
     OWNER = 2
 
 
+class MadeCell(IntEnum):
+    """A simple group that a commit made: the group, and the record's place and time."""
+
+    GROUP = 0
+    LOG_OFFSET = 1
+    TIMESTAMP = 2
+
+
 class RunCell(IntEnum):
     """The cells of compiled code's input: addresses of tables, counts, and which rules hold."""
 
@@ -222,6 +232,8 @@ class RunCell(IntEnum):
     """The row before which a run ends."""
     CLOSED = 18
     CLOSED_COUNT = 19
+    MADE = 20
+    MADE_COUNT = 21
 
 
 class Stop(IntEnum):
@@ -244,4 +256,5 @@ WIDTHS: Final = {
     EndedCell: max(EndedCell) + 1,
     ClosedCell: max(ClosedCell) + 1,
     AskCell: max(AskCell) + 1,
+    MadeCell: max(MadeCell) + 1,
 }
