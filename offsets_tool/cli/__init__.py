@@ -13,6 +13,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from offsets_tool import __version__
+from offsets_tool.cli.options import Option
 from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.evidence.nearest import did_you_mean
 from offsets_tool.wire.text import visible
@@ -150,7 +151,7 @@ class LazyGroup(click.Group):
     Turns an OffsetsToolError into one sentence on stderr and exit code 1, a UsageError into exit code 2.
     """
 
-    def __init__(self, *args: Any, entries: Mapping[str, CommandEntry], **options: Any) -> None:
+    def __init__(self, *args: Any, entries: Mapping[str, CommandEntry], **options: Option) -> None:
         """Make a group whose commands are imported when they are called; `entries` has them by name."""
         super().__init__(*args, **options)
         self._entries = entries
@@ -186,7 +187,7 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name.ljust(longest), entry.summary) for name, entry in named])
             formatter.dedent()
 
-    def make_context(self, *args: Any, **options: Any) -> click.Context:
+    def make_context(self, *args: Any, **options: Option) -> click.Context:
         """Parse the arguments as click does; errors are one line of visible text."""
         with _one_line():
             return super().make_context(*args, **options)

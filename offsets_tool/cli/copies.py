@@ -1,13 +1,12 @@
 """`offsets-tool copies`: several copies of the same partitions compared."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import click
 
 from offsets_tool.cli.filter_options import clock_of, filter_options, parse_filters
 from offsets_tool.cli.opening import evidence_of, finish
-from offsets_tool.cli.options import output_options
+from offsets_tool.cli.options import Option, output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
@@ -60,7 +59,7 @@ Examples:
 @click.option("--records", is_flag=True, help="Show each record that not all copies have, instead of counts.")
 @output_options
 def copies_command(
-    *, format_: str | None, output_path: str | None, strict: bool, records: bool, **options: Any
+    *, format_: str | None, output_path: str | None, strict: bool, records: bool, **options: Option
 ) -> None:
     """Compare the copies of each partition in LOG...: replicas, nightly dumps, directories before and after a cleaner.
 

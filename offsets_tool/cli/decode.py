@@ -1,7 +1,7 @@
 """`offsets-tool decode`: every record, as JSON for `jq` or byte for byte as a Kafka release prints it."""
 
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import click
 
@@ -10,7 +10,7 @@ from offsets_tool.cli.dialect_output import DUMP_LOG, dump_log_writer, formatter
 from offsets_tool.cli.filter_options import clock_of, filter_options, parse_filters
 from offsets_tool.cli.nothing_shown import nothing_of
 from offsets_tool.cli.opening import evidence_of, finish
-from offsets_tool.cli.options import output_options
+from offsets_tool.cli.options import Option, Options, output_options
 from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
@@ -79,7 +79,7 @@ Write = Callable[[BinaryIO, Evidence], None]
 )
 @click.option("--raw", is_flag=True, help="Add key and value bytes (base64) to every JSON object.")
 @output_options
-def decode_command(*, output_path: str | None, strict: bool, **options: Any) -> None:
+def decode_command(*, output_path: str | None, strict: bool, **options: Option) -> None:
     """Show every record of LOG..., one JSON object each, or as a Kafka release's own tool prints it.
 
     LOG is a .log file, a __consumer_offsets-N directory, a broker's data directory, a directory of those, a compressed
@@ -104,7 +104,7 @@ def decode_command(*, output_path: str | None, strict: bool, **options: Any) -> 
     finish(evidence, strict=strict)
 
 
-def _writer(options: dict[str, Any], default: str, *, strict: bool) -> Write:
+def _writer(options: Options, default: str, *, strict: bool) -> Write:
     _refuse_what_excludes_another(options)
     formatter, kafka_version = options["formatter"], options["kafka_version"]
     if formatter == DUMP_LOG:
@@ -118,7 +118,7 @@ def _writer(options: dict[str, Any], default: str, *, strict: bool) -> Write:
     return _json_writer(options["raw"]) if format_ == "jsonl" else _table_writer(format_, table)
 
 
-def _refuse_what_excludes_another(options: dict[str, Any]) -> None:
+def _refuse_what_excludes_another(options: Options) -> None:
     formatter = options["formatter"]
     ours = [
         f"--{name}"

@@ -1,7 +1,7 @@
 """`offsets-tool describe`: a group at a moment, in the columns of kafka-consumer-groups --describe."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 
@@ -15,7 +15,7 @@ from offsets_tool.cli.describe_tables import MEMBERS, OFFSETS, STATE
 from offsets_tool.cli.filter_options import A_NAME, parse_wanted
 from offsets_tool.cli.moment_options import ends_options, moment_options
 from offsets_tool.cli.opening import ends_of, open_replay
-from offsets_tool.cli.options import output_options
+from offsets_tool.cli.options import Option, output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import PrintedTable
@@ -78,7 +78,7 @@ def describe_command(
     format_: str | None,
     output_path: str | None,
     strict: bool,
-    **options: Any,
+    **options: Option,
 ) -> None:
     """Show a group of LOG..., or --all-groups, as the coordinator had them at the end, or --as-of a moment.
 

@@ -1,14 +1,12 @@
 """`offsets-tool expiry`: when committed offsets expire, and why others were removed."""
 
-from typing import Any
-
 import click
 
 from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import offset_options, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
 from offsets_tool.cli.opening import open_replay
-from offsets_tool.cli.options import output_options
+from offsets_tool.cli.options import Option, output_options
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
@@ -73,7 +71,7 @@ TABLE = PrintedTable.of(
 @policy_options
 @offset_options
 @output_options
-def expiry_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
+def expiry_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Option) -> None:
     """Show when each committed offset of LOG... expires and by which rule, and why others were removed.
 
     `status` is live or removed. A live offset is removed by the broker's first check after `expires_at`, if nothing more is

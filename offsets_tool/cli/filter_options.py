@@ -3,13 +3,10 @@
 What their texts mean is decided in evidence.filters and evidence.moments.moment_texts.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 import click
 
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.cli.options import F
+from offsets_tool.cli.options import F, Options
 from offsets_tool.evidence.filters import Filters, parse_type, wanted_of
 from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
 
@@ -78,12 +75,12 @@ def filter_options(command: F) -> F:
     return command
 
 
-def clock_of(options: Mapping[str, Any]) -> Clock:
+def clock_of(options: Options) -> Clock:
     """Return this machine's clock with the zone of --tz; UsageError where there is no such zone."""
     return Clock.in_zone(options.get("tz"))
 
 
-def parse_wanted(options: Mapping[str, Any]) -> Wanted:
+def parse_wanted(options: Options) -> Wanted:
     """Return the groups, topics and partition that the values of `group_option` or `offset_options` choose.
 
     UsageError for a partition without a topic.
@@ -91,7 +88,7 @@ def parse_wanted(options: Mapping[str, Any]) -> Wanted:
     return wanted_of(options["groups"], options.get("topics", ()), options.get("partition"))
 
 
-def parse_filters(options: Mapping[str, Any], clock: Clock) -> Filters:
+def parse_filters(options: Options, clock: Clock) -> Filters:
     """Return the filters that the values of `filter_options` ask for; UsageError for an unknown type or moment."""
     wanted = parse_wanted(options)
     return Filters(

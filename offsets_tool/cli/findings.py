@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace as dataclass_replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 
@@ -12,7 +12,7 @@ from offsets_tool.cli.filter_options import clock_of, offset_options, parse_want
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
 from offsets_tool.cli.nothing_shown import nothing_of
 from offsets_tool.cli.opening import OpenReplay, open_replay
-from offsets_tool.cli.options import F, output_options
+from offsets_tool.cli.options import F, Option, output_options
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
@@ -109,7 +109,9 @@ def _findings_options(command: F) -> F:
 @server_log_options
 @_findings_options
 @output_options
-def findings_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
+def findings_command(
+    *, format_: str | None, output_path: str | None, strict: bool, **options: Option
+) -> None:
     """Show what is wrong or odd in LOG...: lost offsets, resets, timeouts, transactions that hang; the worst first.
 
     One row a finding: how much it matters, when it was, one sentence that says what happened, how sure that is, and the first of

@@ -1,7 +1,5 @@
 """`offsets-tool groups`: the groups at a moment."""
 
-from typing import Any
-
 import click
 
 from offsets_tool.as_of.views_groups import GROUP_FIELDS, group_rows
@@ -9,7 +7,7 @@ from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import group_option, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
 from offsets_tool.cli.opening import open_replay
-from offsets_tool.cli.options import output_options
+from offsets_tool.cli.options import Option, output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
@@ -40,7 +38,7 @@ Examples:
 @moment_options
 @group_option
 @output_options
-def groups_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
+def groups_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Option) -> None:
     """Show every group of LOG... as the coordinator had it at the end, or --as-of a moment.
 
     Kinds are classic, simple (offsets alone), consumer, share and streams; classic groups have a `generation`, the others an

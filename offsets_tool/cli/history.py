@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 
@@ -12,7 +12,7 @@ from offsets_tool.cli.filter_options import clock_of, offset_options, parse_want
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
 from offsets_tool.cli.nothing_shown import nothing_of
 from offsets_tool.cli.opening import open_replay
-from offsets_tool.cli.options import F, output_options
+from offsets_tool.cli.options import F, Option, output_options
 from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
@@ -128,7 +128,7 @@ def _history_options(command: F) -> F:
 @coordinator_option
 @_history_options
 @output_options
-def history_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
+def history_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Option) -> None:
     """Show every change that LOG... holds: commits and rewinds, tombstones, transactions, generations, conversions, deletions.
 
     One row a change, partition by partition in the order of the log: the values before and after it and, for an offset, the

@@ -4,7 +4,7 @@ import os
 import posixpath
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import click
 
@@ -16,7 +16,7 @@ from offsets_tool.cli.inspect_notes import (
     problem_notes,
 )
 from offsets_tool.cli.opening import evidence_of, finish
-from offsets_tool.cli.options import output_options
+from offsets_tool.cli.options import Option, output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
@@ -28,6 +28,7 @@ from offsets_tool.log.ledger import Ledger, LedgerEntry
 from offsets_tool.log.storage import real_path
 from offsets_tool.log.unread_files import find_unread
 from offsets_tool.review.coverage import ledger_total
+from offsets_tool.rows import Row
 from offsets_tool.survey import Survey
 from offsets_tool.time_texts import shown_time
 
@@ -66,7 +67,7 @@ Examples:
 @click.command("inspect", epilog=_EPILOG)
 @source_options
 @output_options
-def inspect_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
+def inspect_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Option) -> None:
     """Show what LOG... is: files and hashes, offsets and times, formats and codecs, record kinds, gaps, and the ledger.
 
     Times are UTC. The ledger of a file adds up when every byte is in a batch or an unreadable range, and every record was decoded,
@@ -93,7 +94,7 @@ def inspect_command(*, format_: str | None, output_path: str | None, strict: boo
 
 
 def _write_when_read(
-    out: BinaryIO, rows: list[dict[str, Any]], format_: str, table: PrintedTable, evidence: Evidence
+    out: BinaryIO, rows: list[Row], format_: str, table: PrintedTable, evidence: Evidence
 ) -> None:
     """Write the rows only when everything is read, so that no progress bar runs through a table; then write notes on problems."""
     evidence.all_is_read()
@@ -103,7 +104,7 @@ def _write_when_read(
         note(text)
 
 
-def _rows(evidence: Evidence) -> Iterator[dict[str, Any]]:
+def _rows(evidence: Evidence) -> Iterator[Row]:
     lane, reached = SurveyLane(evidence), Reached()
     for source in evidence.sources:
         survey = lane.survey(source)
@@ -114,7 +115,7 @@ def _rows(evidence: Evidence) -> Iterator[dict[str, Any]]:
         yield _row(source, evidence.ledgers[-1], survey) | {"overlap": overlap}
 
 
-def _left_out(paths: tuple[str, ...], evidence: Evidence) -> Iterator[dict[str, Any]]:
+def _left_out(paths: tuple[str, ...], evidence: Evidence) -> Iterator[Row]:
     """Yield a row for each file that is not read, and write a note for what has no row, such as other topics."""
     read = {
         (real_path(source.path), source.segment.member if source.segment else "")
@@ -131,8 +132,8 @@ def _left_out(paths: tuple[str, ...], evidence: Evidence) -> Iterator[dict[str, 
         yield row | {"overlap": None, "bytes": each.size, "adds_up": None, "not_read": each.reason}
 
 
-def _row(source: Source, entry: LedgerEntry, survey: Survey) -> dict[str, Any]:
-    row: dict[str, Any] = {"source": entry.source, "log_partition": entry.log_partition}
+def _row(source: Source, entry: LedgerEntry, survey: Survey) -> Row:
+    row: Row = {"source": entry.source, "log_partition": entry.log_partition}
     if source.segment is not None:
         names = ("kind", "fate", "base_offset", "cluster_id", "broker_id")
         row |= {
@@ -185,7 +186,7 @@ def _folder(evidence: Evidence, format_: str) -> str:
     return f"{folder}/"
 
 
-def _in_folder(rows: Iterable[dict[str, Any]], folder: str) -> Iterator[dict[str, Any]]:
+def _in_folder(rows: Iterable[Row], folder: str) -> Iterator[Row]:
     for row in rows:
         yield row | {"source": row["source"].removeprefix(folder)}
 

@@ -1,7 +1,7 @@
 """`offsets-tool lag`: how far behind each group was at a moment, in offsets and in time, and how that is known."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -9,7 +9,7 @@ from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import offset_options, parse_wanted
 from offsets_tool.cli.moment_options import ends_options, moment_options
 from offsets_tool.cli.opening import ends_of, open_replay
-from offsets_tool.cli.options import output_options
+from offsets_tool.cli.options import Option, output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
@@ -52,7 +52,7 @@ Examples:
 @ends_options
 @offset_options
 @output_options
-def lag_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
+def lag_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Option) -> None:
     """Show how far behind the groups of LOG... were at the end, or --as-of a moment.
 
     Ends come from --ends, from the data topics' directories beside LOG (index files and batch headers, no data), and

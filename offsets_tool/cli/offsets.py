@@ -1,7 +1,5 @@
 """`offsets-tool offsets`: committed offsets at a moment."""
 
-from typing import Any
-
 import click
 
 from offsets_tool.as_of.views_offsets import offset_rows
@@ -9,7 +7,7 @@ from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import offset_options, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
 from offsets_tool.cli.opening import open_replay
-from offsets_tool.cli.options import output_options
+from offsets_tool.cli.options import Option, output_options
 from offsets_tool.cli.render import default_format, note, output, write_cells, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
@@ -55,7 +53,7 @@ Examples:
 )
 @output_options
 def offsets_command(
-    *, partial: bool, format_: str | None, output_path: str | None, strict: bool, **options: Any
+    *, partial: bool, format_: str | None, output_path: str | None, strict: bool, **options: Option
 ) -> None:
     """Show every committed offset of LOG... as the coordinator had it at the end, or --as-of a moment.
 

@@ -1,12 +1,16 @@
 """Declare the output options that commands share: format, columns, file, strictness."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias, TypeVar
 
 import click
 
 F = TypeVar("F", bound=Callable[..., Any])
 """A command's function, before and after an option is added to it."""
+Option: TypeAlias = Any
+"""What click made of an option: the option's declaration says of which type."""
+Options: TypeAlias = Mapping[str, Option]
+"""Options of a command, by their names."""
 
 
 FORMATS: Final = ("table", "jsonl", "csv")

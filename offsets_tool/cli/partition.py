@@ -1,10 +1,8 @@
 """`offsets-tool partition`: the partition of __consumer_offsets that a group lives in. Needs no evidence."""
 
-from typing import Any
-
 import click
 
-from offsets_tool.cli.options import format_option
+from offsets_tool.cli.options import Option, format_option
 from offsets_tool.cli.render import default_format, output, write_rows
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.placement import DEFAULT_PARTITIONS, java_hash, partition_for
@@ -28,7 +26,9 @@ TABLE = PrintedTable.of(
     help="Partition count of __consumer_offsets.",
 )
 @format_option
-def partition_command(groups: tuple[str, ...], partitions: int, format_: str | None, **options: Any) -> None:
+def partition_command(
+    groups: tuple[str, ...], partitions: int, format_: str | None, **options: Option
+) -> None:
     """Show in which partition of __consumer_offsets a group lives: abs(hashCode) % partitions."""
     chosen = format_ or default_format()
     table = TABLE.chosen(chosen, options)

@@ -1,17 +1,17 @@
 """`offsets-tool schema`: the record types, and the fields of each in all its versions. Needs no evidence."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import click
 
-from offsets_tool.cli.options import format_option
+from offsets_tool.cli.options import Option, format_option
 from offsets_tool.cli.render import default_format, output, write_rows
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.filters import letters
 from offsets_tool.evidence.nearest import did_you_mean
 from offsets_tool.records import RECORD_TYPES, RecordType, embedded
+from offsets_tool.rows import Row
 from offsets_tool.wire.json import camel
 from offsets_tool.wire.schema import OPEN_END, FieldSpec, Shape, Versions, schema_of
 
@@ -37,7 +37,7 @@ _FIELDS = PrintedTable.of(
 @click.command("schema", epilog="\b\nExamples:\n  offsets-tool schema\n  offsets-tool schema OffsetCommit\n")
 @click.argument("record_type", required=False, metavar="[TYPE]")
 @format_option
-def schema_command(record_type: str | None, format_: str | None, **options: Any) -> None:
+def schema_command(record_type: str | None, format_: str | None, **options: Option) -> None:
     """List the record types, or the fields of one (by number or name) or of a client's blob (by name), in all versions."""
     rows = _all_types() if record_type is None else _fields(record_type)
     chosen = format_ or default_format()
@@ -46,7 +46,7 @@ def schema_command(record_type: str | None, format_: str | None, **options: Any)
         write_rows(out, rows, chosen, table)
 
 
-def _all_types() -> Iterator[dict[str, Any]]:
+def _all_types() -> Iterator[Row]:
     for record_type in RECORD_TYPES.values():
         yield {
             "type": record_type.id,
@@ -66,7 +66,7 @@ def _messages() -> dict[str, type]:
     }
 
 
-def _fields(wanted: str) -> Iterator[dict[str, Any]]:
+def _fields(wanted: str) -> Iterator[Row]:
     name = letters(wanted)
     chosen = [t for t in RECORD_TYPES.values() if name in (str(t.id), letters(t.name))]
     blobs = {letters(of): cls for of, cls in _messages().items()}
@@ -82,13 +82,13 @@ def _fields(wanted: str) -> Iterator[dict[str, Any]]:
         )
 
 
-def _record_type_fields(record_type: RecordType) -> Iterator[dict[str, Any]]:
+def _record_type_fields(record_type: RecordType) -> Iterator[Row]:
     yield from _message_fields(record_type.key)
     for layout in record_type.layouts:
         yield from _message_fields(layout.value)
 
 
-def _message_fields(cls: type, prefix: str = "", known: Versions | None = None) -> Iterator[dict[str, Any]]:
+def _message_fields(cls: type, prefix: str = "", known: Versions | None = None) -> Iterator[Row]:
     schema = schema_of(cls)
     known = known or schema.versions
     for spec in schema.fields:

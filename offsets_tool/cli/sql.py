@@ -4,14 +4,14 @@
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Final
 
 import click
 
-from offsets_tool.cli.options import format_option
+from offsets_tool.cli.options import Option, Options, format_option
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.table import PrintedTable
 from offsets_tool.errors import OffsetsToolError, SetupError
@@ -35,7 +35,7 @@ Examples:
 @click.argument("queries", nargs=-1, metavar="[QUERY]...")
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @format_option
-def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None, **options: Any) -> None:
+def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None, **options: Option) -> None:
     """Answer each QUERY over a lake's tables and views, as `offsets-spark sql` does, in a second and without Java.
 
     A QUERY is Spark's SQL; what is not known to mean the same here is refused, and `offsets-spark sql` takes it. Without QUERY,
@@ -56,7 +56,7 @@ def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None, **o
 
 
 def answer_each(
-    queries: Iterable[str], ask: Callable[[str], QueryResult], format_: str | None, options: Mapping[str, Any]
+    queries: Iterable[str], ask: Callable[[str], QueryResult], format_: str | None, options: Options
 ) -> int:
     """Answer queries, or without any, those typed or piped in; return their number.
 

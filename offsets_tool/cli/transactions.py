@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any
 
 import click
 
@@ -13,7 +12,7 @@ from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import group_option, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
 from offsets_tool.cli.opening import open_replay
-from offsets_tool.cli.options import output_options
+from offsets_tool.cli.options import Option, output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
@@ -50,7 +49,7 @@ Examples:
 @group_option
 @output_options
 def transactions_command(
-    *, format_: str | None, output_path: str | None, strict: bool, **options: Any
+    *, format_: str | None, output_path: str | None, strict: bool, **options: Option
 ) -> None:
     """Show the transactions of LOG...: open ones first, the oldest at the top, with what they block.
 

@@ -13,15 +13,15 @@ from offsets_tool.events import Event, Key, Value
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.rows import Batch, LogRecord
 from offsets_tool.time_texts import shown_time
-from offsets_tool.wire.json import bytes_text, to_json
+from offsets_tool.wire.json import JsonObject, bytes_text, to_json
 from offsets_tool.wire.text import ABSENT, decode_text, in_cell
 
 _BATCH_FIELDS = tuple(field.name for field in fields(Batch))
 
 
-def event_json(event: Event, *, raw: bool = False) -> dict[str, Any]:
+def event_json(event: Event, *, raw: bool = False) -> JsonObject:
     """Return the event as JSON values; raw key and value (base64) are added when `raw`, or when something could not be read."""
-    row: dict[str, Any] = _record_json(event.record)
+    row: JsonObject = _record_json(event.record)
     row["key"] = _key_json(event.key)
     row["value"] = _value_json(event)
     row["tombstone"] = event.tombstone
@@ -35,8 +35,8 @@ def event_json(event: Event, *, raw: bool = False) -> dict[str, Any]:
     return row
 
 
-def _record_json(record: LogRecord) -> dict[str, Any]:
-    row: dict[str, Any] = {
+def _record_json(record: LogRecord) -> JsonObject:
+    row: JsonObject = {
         "source": record.source,
         "partition": record.log_partition,
         "offset": record.log_offset,
@@ -59,17 +59,17 @@ def _record_json(record: LogRecord) -> dict[str, Any]:
     return row
 
 
-def _key_json(key: Key | None) -> dict[str, Any] | None:
+def _key_json(key: Key | None) -> JsonObject | None:
     if key is None:
         return None
     return {"type": key.type.id, "name": key.type.name, "data": to_json(key.data, 0, texts=str)}
 
 
-def _value_json(event: Event) -> dict[str, Any] | None:
+def _value_json(event: Event) -> JsonObject | None:
     value = event.value
     if value is None:
         return None
-    row: dict[str, Any] = {"version": value.version}
+    row: JsonObject = {"version": value.version}
     if _has_layouts(event.key):
         row["layout"] = value.layout
     row["data"] = _value_data(value)
@@ -80,18 +80,18 @@ def _has_layouts(key: Key | None) -> bool:
     return key is not None and len(RECORD_TYPES[key.type.id].layouts) > 1
 
 
-def _value_data(value: Value) -> dict[str, Any]:
+def _value_data(value: Value) -> JsonObject:
     return to_json(value.data, value.version, unknown_tags=True, texts=str)
 
 
-def _raw(record: LogRecord) -> dict[str, Any]:
+def _raw(record: LogRecord) -> JsonObject:
     return {
         "key_bytes": None if record.key is None else bytes_text(record.key),
         "value_bytes": None if record.value is None else bytes_text(record.value),
     }
 
 
-def event_summary(event: Event) -> dict[str, Any]:
+def event_summary(event: Event) -> JsonObject:
     """Return the event as one line that a person can read: columns for a table or CSV."""
     record = event.record
     return {
@@ -112,7 +112,7 @@ def _type_name(event: Event) -> str:
     return event.key.type.name if event.key else f"type {event.type_id}"
 
 
-def _about(key: dict[str, Any]) -> str | None:
+def _about(key: JsonObject) -> str | None:
     """Return what a key names beside the group: topic-partition, member, regular expression; None for nothing."""
     if "topic" in key:
         return f"{key['topic']}-{key['partition']}"

@@ -5,11 +5,12 @@ Knows no row of a history.
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import altair as alt
 
 from offsets_tool.plots.time_axis import AT, TimeAxis, TimeStretch
+from offsets_tool.wire.json import JsonObject
 
 MOST_BARS: Final = 900
 """Bars of one picture."""
@@ -92,12 +93,12 @@ def lane_axis(lanes: Sequence[str]) -> alt.Y:
     return alt.Y("l:N", sort=list(lanes), title=None, axis=alt.Axis(ticks=False, domain=False))
 
 
-def lane_set(lanes: Sequence[str], axis: TimeAxis) -> list[dict[str, Any]]:
+def lane_set(lanes: Sequence[str], axis: TimeAxis) -> list[JsonObject]:
     """Return the data set `lanes`: of each lane its number `i`, which rows of bars have, its name `l`, and the whole axis."""
     return [{"i": number, "l": lane, "t": axis.begin, "t2": axis.end} for number, lane in enumerate(lanes)]
 
 
-def bar_set(bars: Iterable[LaneBar], lanes: Sequence[str]) -> list[dict[str, Any]]:
+def bar_set(bars: Iterable[LaneBar], lanes: Sequence[str]) -> list[JsonObject]:
     """Return bars as data: the number `i` of the lane, from `t` to `t2`, a value `v` and how many bars `n` each stands for."""
     numbers = {lane: number for number, lane in enumerate(lanes)}
     return [
@@ -143,7 +144,7 @@ def bar_texts(
 
     Bars of the palette's colours take black in either theme, others the theme's own ink.
     """
-    color: dict[str, Any] = {"color": "#000000"} if is_on_color else {}
+    color: JsonObject = {"color": "#000000"} if is_on_color else {}
     chart = in_lanes(name).transform_filter("isValid(datum.w)")
     texts = chart.mark_text(align="left", dx=3, fontSize=9, baseline="middle", **color)
     made: alt.Chart = texts.encode(x=axis.x(has_axis=has_axis), y=lane_axis(lanes), text="w:N")

@@ -1,6 +1,6 @@
 """Findings and rebalances above a picture: a lane for each severity, one for rebalances, on the picture's own axis of time."""
 
-from typing import Any, Final
+from typing import Final
 
 import altair as alt
 
@@ -12,6 +12,7 @@ from offsets_tool.plots.scene import GroupScene, began_at
 from offsets_tool.plots.themes import BLUE, ORANGE, PURPLE, VERMILLION
 from offsets_tool.plots.time_axis import AT, TimeAxis
 from offsets_tool.rebalances.rows import RebalanceRow
+from offsets_tool.wire.json import JsonObject
 
 MOST_MARKS: Final = 60
 """Marks of one lane; where there are more, those of one bin of time are one mark that says how many they are."""
@@ -23,7 +24,7 @@ _LANE_HEIGHT: Final = 15
 _RANK: Final = {severity.value: rank for rank, severity in enumerate(reversed(Severity))}
 
 
-def finding_marks(scene: GroupScene, axis: TimeAxis) -> list[dict[str, Any]]:
+def finding_marks(scene: GroupScene, axis: TimeAxis) -> list[JsonObject]:
     """Return the findings as data: lane `l`, time `t`, how many `n`, and what they say in `x`."""
     marks = []
     for lane in _LANES[:-1]:
@@ -38,7 +39,7 @@ def _text(finding: Finding, number: int) -> str:
     return shortened(finding.title) + more
 
 
-def rebalance_marks(scene: GroupScene, axis: TimeAxis) -> list[dict[str, Any]]:
+def rebalance_marks(scene: GroupScene, axis: TimeAxis) -> list[JsonObject]:
     """Return the rebalances as data: from `t` to `t2`, how many `n`, and why in `x`."""
     found = merged(
         scene.rebalances, MOST_MARKS, lambda row: began_at(row) or 0, lambda row: row.duration_ms or 0

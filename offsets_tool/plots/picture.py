@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from textwrap import wrap
-from typing import Any, Final
+from typing import Final
 
 import altair as alt
 import vl_convert
@@ -18,12 +18,13 @@ from offsets_tool.errors import UsageError
 from offsets_tool.plots.embedding import picture_library
 from offsets_tool.plots.themes import Theme, theme_config
 from offsets_tool.plots.time_axis import WIDTH, TimeAxis
+from offsets_tool.wire.json import JsonObject
 
 AnyChart = alt.Chart | alt.LayerChart | alt.VConcatChart | alt.HConcatChart
 """What a picture is drawn of."""
 AnyPanel = alt.LayerChart
 """What stands above or below another in a picture."""
-DataSets = dict[str, list[dict[str, Any]]]
+DataSets = dict[str, list[JsonObject]]
 """The rows that a picture draws, by the names that its charts give them."""
 _SUBTITLE: Final = 120
 """Characters of a line of the sentence below a picture's title."""
@@ -78,7 +79,7 @@ class Picture:
         """Return this picture in another theme, light or dark."""
         return replace(self, theme=theme)
 
-    def spec(self, theme: Theme | None = None, *, has_title: bool = True) -> dict[str, Any]:
+    def spec(self, theme: Theme | None = None, *, has_title: bool = True) -> JsonObject:
         """Return the picture's Vega-Lite specification with its data; without a title where the page shows title and text."""
         spec = self._specified | {
             "config": theme_config(theme or self.theme),
@@ -93,11 +94,11 @@ class Picture:
         return spec
 
     @cached_property
-    def _specified(self) -> dict[str, Any]:
+    def _specified(self) -> JsonObject:
         # Altair copies a chart again and again on the way, and each row of its data with it: they join at the end.
         bare = self.chart.copy(deep=False)
         bare.datasets = alt.Undefined
-        spec: dict[str, Any] = bare.to_dict(validate=False)
+        spec: JsonObject = bare.to_dict(validate=False)
         return spec if self.chart.datasets is alt.Undefined else spec | {"datasets": self.chart.datasets}
 
     def svg(self, theme: Theme | None = None, *, has_title: bool = True) -> str:
@@ -134,7 +135,7 @@ class Picture:
             draw=_DRAW,
         )
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> JsonObject:
         """Return the picture for notebooks by media type: a specification for those that can draw and zoom it, and a PNG."""
         spec = self.spec()
         return {

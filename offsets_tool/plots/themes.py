@@ -5,7 +5,9 @@ colour alone: shapes, dashes and tooltips say the same. Knows no picture.
 """
 
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
+
+from offsets_tool.wire.json import JsonObject
 
 BLUE: Final = "#4C9BD6"
 ORANGE: Final = "#E69F00"
@@ -39,7 +41,7 @@ _SCHEMES: Final = {Theme.LIGHT: ("#dbe9f6", "#0b3c6f"), Theme.DARK: ("#16324f", 
 """From little to much, as heat maps show it."""
 
 
-def theme_config(theme: Theme = Theme.LIGHT) -> dict[str, Any]:
+def theme_config(theme: Theme = Theme.LIGHT) -> JsonObject:
     """Return the `config` of a Vega-Lite specification for a theme."""
     ground, ink, faint, grid = _INK[theme]
     little, much = _SCHEMES[theme]

@@ -7,11 +7,12 @@ how long it is. Knows times alone.
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import altair as alt
 
 from offsets_tool.time_texts import UNITS, duration_text, time_text
+from offsets_tool.wire.json import JsonObject
 from offsets_tool.wire.times import LAST_MILLISECOND, is_time
 
 WIDTH: Final = 680
@@ -45,7 +46,7 @@ _FORMAT: Final = {
     "month": "%Y-%m",
     "year": "%Y",
 }
-_BARE: Final[dict[str, Any]] = {"labels": False, "title": None, "ticks": False}
+_BARE: Final[JsonObject] = {"labels": False, "title": None, "ticks": False}
 _TIME_LABEL: Final = "utcFormat(datum.value, '%H:%M:%S')"
 _DATE_LABEL: Final = "utcFormat(datum.value, '%Y-%m-%d')"
 _SHORT_LABEL: Final = "utcFormat(datum.value, '%H:%M:%S.%L')"
@@ -134,7 +135,7 @@ class TimeAxis(NamedTuple):
         first, last = ((time_text(at) or "")[:10] for at in (self.begin, self.end))
         return first if first == last else f"{first} to {last}"
 
-    def silences(self) -> list[dict[str, Any]]:
+    def silences(self) -> list[JsonObject]:
         """Return the silences that are drawn narrow, as data: from `t` to `t2`, how long in `x`."""
         return [
             {"t": before[1], "t2": after[0], "x": duration_text(after[0] - before[1])}

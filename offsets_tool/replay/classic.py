@@ -3,7 +3,7 @@
 Source: GroupMetadataManager (classic coordinator), GroupMetadataManager.replay(GroupMetadataKey, ...) (new coordinator).
 """
 
-from typing import Any, Final
+from typing import Final
 
 from offsets_tool.events import Event
 from offsets_tool.records.classic import GroupMetadataValue
@@ -12,9 +12,10 @@ from offsets_tool.replay.changes import Group, GroupKind, GroupOf, GroupState, M
 from offsets_tool.replay.handling import Handling, Reach, Replaces
 from offsets_tool.replay.offsets import holds_offsets, simple_group
 from offsets_tool.replay.step import Step
+from offsets_tool.wire.schema import Message
 
 
-def _replay_group(step: Step, key: Any, event: Event) -> None:
+def _replay_group(step: Step, key: Message, event: Event) -> None:
     if event.value is None:
         _replay_tombstone(step, key.group)
         return

@@ -22,6 +22,7 @@ from offsets_tool.replay.classic import drop_members
 from offsets_tool.replay.handling import Handling, Reach, Replaces, ReplayRecord, reach_of_group
 from offsets_tool.replay.member_state import member_epoch
 from offsets_tool.replay.step import Step
+from offsets_tool.wire.schema import Message
 
 Members = Mapping[str, Member]
 
@@ -115,7 +116,7 @@ class Replays:
     def _handling(replay: ReplayRecord, replaces: Replaces = Replaces.FACT) -> Handling:
         return Handling(replay, reach_of_group, replaces)
 
-    def group(self, step: Step, key: Any, event: Event) -> None:
+    def group(self, step: Step, key: Message, event: Event) -> None:
         """Replay the group's own record: set the group epoch, or delete the group."""
         if event.value is None:
             self._delete_group(step, key.group_id)
@@ -137,7 +138,7 @@ class Replays:
         drop_members(step, group_id)
         step.delete(GroupOf(group_id))
 
-    def target_metadata(self, step: Step, key: Any, event: Event) -> None:
+    def target_metadata(self, step: Step, key: Message, event: Event) -> None:
         """Replay the record of the target assignment's epoch."""
         if event.value is not None:
             group = open_group(step, self._family, key.group_id)
@@ -158,14 +159,14 @@ class Replays:
                 "the target assignment is deleted while members have targets: Kafka refuses to load it",
             )
 
-    def member(self, step: Step, key: Any, event: Event) -> None:
+    def member(self, step: Step, key: Message, event: Event) -> None:
         """Replay the record of a member's identity and subscription; a tombstone removes the member."""
         if event.value is None:
             self._delete_member(step, key)
         else:
             self._set_member(step, key, metadata=event.value)
 
-    def _delete_member(self, step: Step, key: Any) -> None:
+    def _delete_member(self, step: Step, key: Message) -> None:
         subject = MemberOf(key.group_id, key.member_id)
         group, known = existing_group(step, self._family, key.group_id), _member(step, key)
         if group is None or known is None or not known.is_member:
@@ -185,7 +186,7 @@ class Replays:
         unassigned_share = self._family.kind is GroupKind.SHARE and member.current is None
         return unassigned_share or member_epoch(member) == LEFT_EPOCH
 
-    def current(self, step: Step, key: Any, event: Event) -> None:
+    def current(self, step: Step, key: Message, event: Event) -> None:
         """Replay the record of what a member owns; after a tombstone the member is leaving."""
         if event.value is not None:
             self._set_member(step, key, current=event.value, has_left=False)
@@ -194,7 +195,7 @@ class Replays:
         if group is not None and known is not None and known.is_member:
             self._set_member(step, key, current=None, has_left=True)
 
-    def target(self, step: Step, key: Any, event: Event) -> None:
+    def target(self, step: Step, key: Message, event: Event) -> None:
         """Replay the record of what the assignor wants a member to own."""
         if event.value is not None:
             self._set_member(step, key, target=event.value)
@@ -207,7 +208,7 @@ class Replays:
         else:
             step.delete(MemberOf(key.group_id, key.member_id))
 
-    def _set_member(self, step: Step, key: Any, **parts: Any) -> None:
+    def _set_member(self, step: Step, key: Message, **parts: Any) -> None:
         group = open_group(step, self._family, key.group_id)
         before = _member(step, key) or Member()
         after = before._replace(**parts)
@@ -216,7 +217,7 @@ class Replays:
         step.set(MemberOf(key.group_id, key.member_id), after)
         update_group(step, self._family, group)
 
-    def expression(self, step: Step, key: Any, event: Event) -> None:
+    def expression(self, step: Step, key: Message, event: Event) -> None:
         """Replay the record of the topics that a regular expression stands for."""
         known = existing_group(step, self._family, key.group_id)
         group = known if event.value is None else open_group(step, self._family, key.group_id)
@@ -231,7 +232,7 @@ class Replays:
     def part(self, field: str) -> ReplayRecord:
         """Return the handler of a record about the whole group, which keeps the record's value in this field of Group."""
 
-        def replay(step: Step, key: Any, event: Event) -> None:
+        def replay(step: Step, key: Message, event: Event) -> None:
             known = existing_group(step, self._family, key.group_id)
             group = known if event.value is None else open_group(step, self._family, key.group_id)
             if group is not None:
@@ -247,5 +248,5 @@ def _reach_of_group_record(event: Event) -> Reach:
     return reach_of_group(event)._replace(asks_for_all=is_tombstone, may_delete=is_tombstone)
 
 
-def _member(step: Step, key: Any) -> Member | None:
+def _member(step: Step, key: Message) -> Member | None:
     return step.state.members.get(key.group_id, _NO_MEMBERS).get(key.member_id)

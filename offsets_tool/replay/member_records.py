@@ -6,7 +6,7 @@ nothing. Source: ConsumerGroupMember, ShareGroupMember, StreamsGroupMember; Cons
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from offsets_tool.blobs import consumer_assignment, consumer_subscription
@@ -14,6 +14,7 @@ from offsets_tool.events import Value
 from offsets_tool.records.classic import MemberMetadata
 from offsets_tool.replay.changes import Member
 from offsets_tool.wire.kept import Kept
+from offsets_tool.wire.schema import Message
 
 CONSUMER_PROTOCOL = "consumer"
 
@@ -134,7 +135,7 @@ _TARGET: Final = ("topic_partitions", "active_tasks")
 _PENDING_REVOCATION: Final = ("partitions_pending_revocation", "active_tasks_pending_revocation")
 
 
-def _partitions(data: Any, *names: str) -> Iterator[OwnedOfTopic]:
+def _partitions(data: Message, *names: str) -> Iterator[OwnedOfTopic]:
     for name in names:
         for entry in getattr(data, name, ()):
             of = entry.topic_id if hasattr(entry, "topic_id") else entry.subtopology_id

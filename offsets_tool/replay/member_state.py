@@ -3,7 +3,7 @@
 Source: MemberState of consumer, share and streams groups; CurrentAssignmentBuilder for the early-access layouts of 3.5 to 3.7.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from offsets_tool.events import Value
 from offsets_tool.records.consumer import (
@@ -15,6 +15,7 @@ from offsets_tool.records.streams import (
     StreamsGroupMemberMetadataValue,
 )
 from offsets_tool.replay.changes import LEFT_EPOCH, Member
+from offsets_tool.wire.schema import Message
 
 STABLE: Final = "STABLE"
 
@@ -46,7 +47,7 @@ def member_state(member: Member) -> str:
     return states.get(data.state, "UNKNOWN")
 
 
-def _early_state(data: Any) -> str:
+def _early_state(data: Message) -> str:
     if data.partitions_pending_revocation:
         return "REVOKING"
     return _ASSIGNING if data.partitions_pending_assignment else STABLE

@@ -7,7 +7,7 @@ KAFKA-14505.
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from offsets_tool.events import Event
 from offsets_tool.log.batches.control import ControlMarker
@@ -31,7 +31,7 @@ from offsets_tool.replay.handling import Handling, Reach
 from offsets_tool.replay.state import State
 from offsets_tool.replay.step import Step
 from offsets_tool.rows import NO_PRODUCER_ID, LogRecord
-from offsets_tool.wire.schema import ZERO_UUID
+from offsets_tool.wire.schema import ZERO_UUID, Message
 
 _RETURNED: Final = (
     "committed though it had been deleted while its transaction was open: the living classic coordinator had forgotten it, "
@@ -73,7 +73,7 @@ def _has_producer(record: LogRecord) -> bool:
     return record.producer_id is not None and record.producer_id != NO_PRODUCER_ID
 
 
-def _replay_commit(step: Step, key: Any, event: Event) -> None:
+def _replay_commit(step: Step, key: Message, event: Event) -> None:
     offset = OffsetOf(key.group, key.topic, key.partition)
     if event.value is None:
         _replay_tombstone(step, offset, event.record)

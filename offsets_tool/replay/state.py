@@ -23,6 +23,7 @@ from offsets_tool.replay.changes import (
     Transaction,
     TransactionOf,
 )
+from offsets_tool.wire.schema import Message
 
 _NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
 
@@ -91,14 +92,14 @@ class State:
                     yield producer_id, TopicPartition(offset.topic, offset.partition), waiting
 
 
-def _put(table: dict[Any, Any], key: Any, value: Subjected | None) -> None:
+def _put(table: dict[Any, Any], key: Message, value: Subjected | None) -> None:
     if value is None:
         table.pop(key, None)
     else:
         table[key] = value
 
 
-def _put_in(table: dict[Any, dict[Any, Any]], outer: Any, key: Any, value: Subjected | None) -> None:
+def _put_in(table: dict[Any, dict[Any, Any]], outer: Any, key: Message, value: Subjected | None) -> None:
     """Set or remove a value in a dictionary of dictionaries; keep no empty inner dictionary."""
     inner = table.get(outer)
     if inner is None:

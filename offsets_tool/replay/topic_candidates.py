@@ -13,6 +13,7 @@ from uuid import UUID
 
 from offsets_tool.events import Event, Key
 from offsets_tool.records.kinds import Family, Role, types_of
+from offsets_tool.wire.schema import Message
 
 _FIELD_OF_KEY: Final = {
     Role.MEMBER: "member_id",
@@ -126,7 +127,7 @@ class TopicCandidates:
             yield from ((place, snapshot) for snapshot in partition.snapshots)
 
 
-def _put(group: _Group, role: Role, key: Any, value: Any) -> None:
+def _put(group: _Group, role: Role, key: Message, value: Any) -> None:
     """Keep the newest value of a record; a tombstone, or a value that could not be decoded, removes it."""
     newest = group.newest[role]
     if value is None:

@@ -6,13 +6,13 @@ Spark is imported when a command runs, so that --help needs neither Spark nor Ja
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from offsets_tool import __version__
 from offsets_tool.cli import SETTINGS, CommandEntry, LazyGroup
-from offsets_tool.cli.options import format_option
+from offsets_tool.cli.options import Option, format_option
 from offsets_tool.cli.render import ProgressBar, default_format, note, output, write_rows
 from offsets_tool.cli.source_options import (
     columns_option,
@@ -23,6 +23,7 @@ from offsets_tool.cli.source_options import (
 )
 from offsets_tool.cli.sql import answer_each
 from offsets_tool.cli.table import Column, PrintedTable
+from offsets_tool.rows import Row
 from spark.cli.job import SparkCommand, starting
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def main() -> None:
 @max_batch_bytes_option
 @format_option
 def ingest_command(
-    *, sources: tuple[str, ...], format_: str | None, wide: bool, show: tuple[str, ...], **options: Any
+    *, sources: tuple[str, ...], format_: str | None, wide: bool, show: tuple[str, ...], **options: Option
 ) -> None:
     """Read SOURCE... into the Delta tables `log` (records as they lay in the log), `events` (decoded) and `sources` (the ledger).
 
@@ -166,7 +167,7 @@ def ingest_command(
 @click.argument("queries", nargs=-1, metavar="[QUERY]...")
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @format_option
-def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None, **options: Any) -> None:
+def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None, **options: Option) -> None:
     """Answer each QUERY, in Spark's SQL, over the lake's tables and views. `SELECT name, comment FROM contents` names them.
 
     Without QUERY, queries are read from the terminal or a pipe; each ends with a line that ends with a semicolon. All answers
@@ -190,7 +191,7 @@ def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None, **o
     answer_each(queries, answer, format_, options)
 
 
-def _in_one_sentence(lake: str, rows: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _in_one_sentence(lake: str, rows: Iterator[Row]) -> Iterator[Row]:
     from spark.lake.failures import in_one_sentence  # noqa: PLC0415
 
     with in_one_sentence(lake):
@@ -211,7 +212,9 @@ def _in_one_sentence(lake: str, rows: Iterator[dict[str, Any]]) -> Iterator[dict
     "--full", "is_full", is_flag=True, help="Sort all rows of tables with new ones again; it takes Spark."
 )
 @format_option
-def compact_command(*, lake: str, days_kept: int, is_full: bool, format_: str | None, **options: Any) -> None:
+def compact_command(
+    *, lake: str, days_kept: int, is_full: bool, format_: str | None, **options: Option
+) -> None:
     """Replace the many small files that ingests and replays leave by few, sorted ones, and delete files that no version needs.
 
     Rows do not change. What came since the last time is sorted and, with small files, written anew; all else is left as it is. A
@@ -233,7 +236,7 @@ def _ingest(request: "Request") -> "Ingested":
         return ingest(request, starting(), bar.of("ingest"))
 
 
-def _summary(done: "Ingested", seconds: float) -> dict[str, Any]:
+def _summary(done: "Ingested", seconds: float) -> Row:
     return {"run": done.run, "sources": len(done.sources), **done.sums, "seconds": round(seconds, 1)}
 
 

@@ -1,14 +1,14 @@
 """The command `offsets-spark check`: parse, make one call of this package, show."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import click
 
-from offsets_tool.cli.options import format_option
+from offsets_tool.cli.options import Option, format_option
 from offsets_tool.cli.render import default_format, output, write_rows
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import OffsetsToolError
+from offsets_tool.rows import Row
 from spark.cli.job import LakeCommand
 
 _TABLE = PrintedTable.of(
@@ -37,7 +37,7 @@ Examples:
 )
 @format_option
 def check_command(
-    *, lake: str, reads_rows: bool, reads_sources: bool, format_: str | None, **options: Any
+    *, lake: str, reads_rows: bool, reads_sources: bool, format_: str | None, **options: Option
 ) -> None:
     """Check a lake against itself: files, runs, the ledger, histories and what is derived. Shows what is wrong and what to do.
 
@@ -51,7 +51,7 @@ def check_command(
     table = _TABLE.chosen(chosen, options)
     severe = 0
 
-    def rows(found: Iterator[Checked]) -> Iterator[dict[str, Any]]:
+    def rows(found: Iterator[Checked]) -> Iterator[Row]:
         nonlocal severe
         for each in found:
             severe += each.severity in SEVERE

@@ -1,12 +1,10 @@
 """The commands `offsets-spark lag`, `expiry` and `findings`: parse, make one call of this package, show."""
 
-from typing import Any
-
 import click
 
 from offsets_tool.cli.filter_options import A_TIME, clock_of, tz_option
 from offsets_tool.cli.moment_options import ends_options
-from offsets_tool.cli.options import format_option
+from offsets_tool.cli.options import Option, format_option
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.evidence.moments.moment_texts import parse_optional_time
 from spark.cli import Bar
@@ -51,7 +49,7 @@ Examples:
 @click.option("--until", metavar="TIME", help="Up to a time, exclusive.")
 @tz_option
 @format_option
-def lag_command(*, lake: str, **options: Any) -> None:
+def lag_command(*, lake: str, **options: Option) -> None:
     """Write to the Delta table `lag` how far behind every group was at each of its commits, in offsets and in time.
 
     Ends come from --ends, from the directories of data topics in SOURCE (index files and batch headers, no data), and from
@@ -88,7 +86,7 @@ def lag_command(*, lake: str, **options: Any) -> None:
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @policy_options
 @format_option
-def expiry_command(*, lake: str, **options: Any) -> None:
+def expiry_command(*, lake: str, **options: Option) -> None:
     """Write to the Delta table `expiry` when each committed offset expires, by which rule, and why others were removed.
 
     The rows are those of `offsets-tool expiry`, for every cluster. The rows of clusters without anything new stay.
@@ -112,7 +110,7 @@ def expiry_command(*, lake: str, **options: Any) -> None:
     help="Only this cluster (repeatable). Default: all.",
 )
 @format_option
-def findings_command(*, lake: str, clusters: tuple[str, ...], **options: Any) -> None:
+def findings_command(*, lake: str, clusters: tuple[str, ...], **options: Option) -> None:
     """Write to the Delta table `findings` what is wrong or odd in each cluster, and to `rebalances` each rebalance of its groups.
 
     The rows are those of `offsets-tool findings` and `rebalances`. They rest on expiry, which is computed first where it is not up

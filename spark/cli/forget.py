@@ -1,10 +1,8 @@
 """The command `offsets-spark forget`: parse, make one call of this package, show."""
 
-from typing import Any
-
 import click
 
-from offsets_tool.cli.options import format_option
+from offsets_tool.cli.options import Option, format_option
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.table import Column, PrintedTable
 from spark.cli.job import LakeCommand
@@ -34,7 +32,7 @@ Examples:
 )
 @format_option
 def forget_command(
-    *, lake: str, cluster: str, source: str | None, format_: str | None, **options: Any
+    *, lake: str, cluster: str, source: str | None, format_: str | None, **options: Option
 ) -> None:
     """Take a mistaken ingest out of all tables. Shows how many rows each has lost.
 

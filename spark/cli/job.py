@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from offsets_tool.cli.options import Option
 from offsets_tool.errors import SetupError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class LakeCommand(click.Command):
 class SparkCommand(LakeCommand):
     """A LakeCommand that may start Spark (see `starting`) on the cluster that its option `--master` names."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(self, *arguments: Any, **options: Option) -> None:
         super().__init__(*arguments, **options)
         self.params.append(
             click.Option(

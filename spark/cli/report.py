@@ -1,12 +1,10 @@
 """The command `offsets-spark report`: the review of a cluster of a lake as one HTML page, as `offsets-tool report` writes one."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import click
 
 from offsets_tool import __version__
 from offsets_tool.cli.filter_options import clock_of, group_option, parse_wanted, range_options
+from offsets_tool.cli.options import Option, Options
 from offsets_tool.cli.render import note, write_whole
 from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.moments.moment_texts import parse_bound
@@ -38,7 +36,7 @@ Examples:
     type=click.Path(dir_okay=False),
     help="The file to write; it is written whole or not at all.",
 )
-def report_command(*, lake: str, cluster: str | None, output_path: str, **options: Any) -> None:
+def report_command(*, lake: str, cluster: str | None, output_path: str, **options: Option) -> None:
     """Write an incident review of the lake as one HTML page: verdict, sources with hashes, findings, pictures, a timeline with
     search and filters, the way back, and the records that show it.
 
@@ -60,7 +58,7 @@ def report_command(*, lake: str, cluster: str | None, output_path: str, **option
     note(f"{output_path}: {len(page):,} bytes, {found}, {count(len(review.groups), 'group')} in detail")
 
 
-def _made_by(lake: str, cluster: str | None, options: Mapping[str, Any]) -> str:
+def _made_by(lake: str, cluster: str | None, options: Options) -> str:
     names = [("--cluster", [cluster] if cluster else []), ("--group", options["groups"])]
     names += [(f"--{name}", options[name]) for name in ("since", "until")]
     words = [f"{option} {shell_word(each)}" for option, some in names for each in some]

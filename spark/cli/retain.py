@@ -1,10 +1,8 @@
 """The command `offsets-spark retain`: parse, make one call of this package, show."""
 
-from typing import Any
-
 import click
 
-from offsets_tool.cli.options import format_option
+from offsets_tool.cli.options import Option, format_option
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.evidence.times import parse_duration
@@ -24,7 +22,7 @@ _TABLE = PrintedTable.of(
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @click.option("--keep", required=True, metavar="SPAN", help="Keep what is not older than this: 400d, 26w.")
 @format_option
-def retain_command(*, lake: str, keep: str, format_: str | None, **options: Any) -> None:
+def retain_command(*, lake: str, keep: str, format_: str | None, **options: Option) -> None:
     """Take out of `log` and `events` records that are older than --keep, but for the last one of each key, which still holds.
 
     Histories stay. A row is a log partition: how many records went, and from which offset on all are there. A partition whose

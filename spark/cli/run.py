@@ -1,16 +1,17 @@
 """The commands `offsets-spark replay` and `run`: parse, make one call of this package, show the jobs that were done."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from offsets_tool.cli.moment_options import coordinator_option, parse_topic_ids
-from offsets_tool.cli.options import format_option
+from offsets_tool.cli.options import Option, format_option
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import parse_columns, parse_limits
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import OffsetsToolError
+from offsets_tool.rows import Row
 from spark.cli import Bar, ingest_command
 from spark.cli.job import MASTER, SparkCommand, starting
 
@@ -44,7 +45,7 @@ Examples:
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @coordinator_option
 @format_option
-def replay_command(*, lake: str, coordinator: str, topic_ids: tuple[str, ...], **options: Any) -> None:
+def replay_command(*, lake: str, coordinator: str, topic_ids: tuple[str, ...], **options: Option) -> None:
     """Replay ingested records into the tables `offset_history`, `group_history`, `member_history`, `anomalies` and `removals`.
 
     Only partitions of the log with new records are replayed, from where the last replay ended. Rules and rows are those of
@@ -68,7 +69,7 @@ def replay_command(*, lake: str, coordinator: str, topic_ids: tuple[str, ...], *
 )
 @coordinator_option
 @format_option
-def run_command(*, coordinator: str, topic_ids: tuple[str, ...], **options: Any) -> None:
+def run_command(*, coordinator: str, topic_ids: tuple[str, ...], **options: Option) -> None:
     """Run all jobs: ingest SOURCE..., replay what is new, compute lag, expiry, findings. Shows a row for each job.
 
     The jobs are those of the single commands, in their order. Run it again with the same or more sources: only what is new is
@@ -94,7 +95,7 @@ class OutputOptions(NamedTuple):
     table: PrintedTable
 
 
-def take_shown(options: dict[str, Any]) -> OutputOptions:
+def take_shown(options: dict[str, Option]) -> OutputOptions:
     """Remove the options that `format_option` declares from `options`, and return them; UsageError for an unknown column."""
     chosen = options.pop("format_") or default_format()
     how = {name: options.pop(name) for name in ("wide", "show")}
@@ -133,7 +134,7 @@ def _with_notes(steps: "Iterable[JobDone]", problems: list[str]) -> "Iterator[Jo
         yield step
 
 
-def _row(step: "JobDone") -> dict[str, Any]:
+def _row(step: "JobDone") -> Row:
     """Return a job as a row of a table, its counts as one text without zeros."""
     return step._asdict() | {"ledger": _words(step.ledger), "rows": _words(step.rows)}
 

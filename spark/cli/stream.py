@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from types import FrameType
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 
 from offsets_tool.cli.moment_options import coordinator_option, parse_topic_ids
+from offsets_tool.cli.options import Option
 from offsets_tool.cli.render import default_format, note, output
 from offsets_tool.cli.source_options import parse_columns, parse_limits
 from offsets_tool.cli.texts import json_line
@@ -78,7 +79,7 @@ _OF_INGEST: Final = ("lake", "cluster", "log_partition", "columns", "max_batch_b
     type=click.Choice(["text", "jsonl"]),
     help="Default: text on a terminal, jsonl in a pipe.",
 )
-def stream_command(*, format_: str | None, **options: Any) -> None:
+def stream_command(*, format_: str | None, **options: Option) -> None:
     """Bring what FOLDER gains into the lake as it comes, through all jobs of `run`, by Spark's Structured Streaming.
 
     FOLDER is as SOURCE of `ingest`: a broker's data directory, or a folder into which segments are copied by and by. A micro-batch
@@ -105,7 +106,7 @@ def stream_command(*, format_: str | None, **options: Any) -> None:
         stream(start, asked, source, _reporter(out, shown), stop)
 
 
-def _asked(options: dict[str, Any]) -> "StreamRequest":
+def _asked(options: dict[str, Option]) -> "StreamRequest":
     from spark.ingest.ingest import Request  # noqa: PLC0415
     from spark.replay.topic_ids import OPTION  # noqa: PLC0415
     from spark.stream.stream import StreamRequest  # noqa: PLC0415

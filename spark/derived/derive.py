@@ -18,6 +18,7 @@ import pyarrow as pa
 from offsets_tool.errors import UsageError
 from offsets_tool.job_rows import DerivationRow
 from offsets_tool.lake.tables import DERIVATIONS, REPLAYS, Table
+from offsets_tool.rows import Row
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import String
 from spark.lake.commit import REPLAY, ArrowLake, Chain
@@ -53,7 +54,7 @@ class Derivation(NamedTuple):
     """What a cluster's rows of a table were computed from, and by which run."""
 
     run: int
-    basis: dict[str, Any]
+    basis: Row
 
 
 @contextmanager
@@ -170,13 +171,13 @@ def finished(root: Path, job: Chain) -> list[str]:
         return [note for note in [ArrowLake(root, job).finish()] if note]
 
 
-def asked_before(root: Path, table: Table) -> dict[str, Any]:
+def asked_before(root: Path, table: Table) -> Row:
     """Return the options with which a table's newest rows were computed; empty where there are none.
 
     The options of an interrupted job count once `finished` has committed it.
     """
     newest = max(known_derivations(root, table).values(), key=lambda each: each.run, default=None)
-    asked: dict[str, Any] = newest.basis["asked"] if newest else {}
+    asked: Row = newest.basis["asked"] if newest else {}
     return asked
 
 
@@ -224,13 +225,13 @@ def made_of(clusters: Iterable[str], results: Iterable[Sequence[Any]]) -> Made:
     return made
 
 
-def _newest_rows(lake: ArrowLake, table: Table) -> dict[str, dict[str, Any]]:
+def _newest_rows(lake: ArrowLake, table: Table) -> dict[str, Row]:
     """Return the newest row of `derivations` for each cluster; nothing where an interrupted job may have left other rows."""
     if not lake.is_whole():
         return {}
     return _newest(lake, table)
 
 
-def _newest(lake: ArrowLake, table: Table) -> dict[str, dict[str, Any]]:
+def _newest(lake: ArrowLake, table: Table) -> dict[str, Row]:
     rows = sorted(lake.rows(DERIVATIONS), key=lambda row: row["run"])
     return {row["cluster"]: row for row in rows if row["derived"] == table.name}

@@ -14,6 +14,7 @@ import pyarrow as pa
 from offsets_tool.columns.lag.asked import LagAsked
 from offsets_tool.columns.lag.batches import lag_batches
 from offsets_tool.lake.tables import DERIVATIONS, ENDS, LAG, OFFSET_HISTORY
+from offsets_tool.rows import Row
 from offsets_tool.wire.arrow import arrow_schema
 from spark.derived.derive import (
     BasisFields,
@@ -77,7 +78,7 @@ def lag(lake: str, start: StartSpark, request: LagRequest, progress: Progress = 
         return done._replace(notes=[*added.notes, *done.notes])
 
 
-def _asked(request: LagRequest) -> dict[str, Any]:
+def _asked(request: LagRequest) -> Row:
     """Return the fields of LagAsked that the request gives for every cluster."""
     names = ("grid_ms", "since", "until", "is_last_stable")
     return {name: getattr(request, name) for name in names}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from offsets_tool.columns.decode import count_outcomes, decode_batches, log_batches
 from offsets_tool.columns.origin import Origin
@@ -19,7 +19,7 @@ from offsets_tool.log.batches.limits import Limits
 from offsets_tool.log.ledger import Ledger, LedgerEntry
 from offsets_tool.log.segment import or_lost
 from offsets_tool.log.storage import as_path
-from offsets_tool.rows import LogRecord, Unreadable
+from offsets_tool.rows import LogRecord, Row, Unreadable
 from offsets_tool.table_rows import ReasonCount, SourceRow, UnreadableRange
 from offsets_tool.wire.text import shown
 from spark.ingest.digest import RangeDigest
@@ -71,7 +71,7 @@ class PieceRead:
         is_tail_new = bool(tail) and self._piece.is_after_known
         if start == end and not (is_whole_story or is_tail_new):
             return []
-        facts: dict[str, Any] = {"range_start": start, "range_end": end, "run": run, "ingested_at": at}
+        facts: Row = {"range_start": start, "range_end": end, "run": run, "ingested_at": at}
         facts |= file_facts(self._piece) | self._account(start, end) | _tail_facts(tail)
         return [SourceRow(**facts)]
 
@@ -140,7 +140,7 @@ class PieceRead:
             return start, self._end, self._tail
         return start, reached, []
 
-    def _account(self, start: int, end: int) -> dict[str, Any]:
+    def _account(self, start: int, end: int) -> Row:
         """Return the ledger's fields for a range, without the tail. An archive has no batches: its readable bytes count as read."""
         entry = self.ledger.entry()
         is_archive = self._piece.file.kind == ARCHIVE
@@ -178,11 +178,11 @@ def _reader(cluster: str, log_partition: int | None) -> RowReader:
     return RowReader()
 
 
-def _tail_facts(tail: list[Unreadable]) -> dict[str, Any]:
+def _tail_facts(tail: list[Unreadable]) -> Row:
     return {"tail_bytes": sum(u.size for u in tail), "tail_kind": tail[0].kind if tail else None}
 
 
-def file_facts(piece: FilePiece) -> dict[str, Any]:
+def file_facts(piece: FilePiece) -> Row:
     """Return what a row of `sources` says of the file as it is on disk, by column."""
     file, segment = piece.file, piece.file.segment
     return {

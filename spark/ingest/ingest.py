@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -22,6 +22,7 @@ from offsets_tool.job_rows import CopyRow
 from offsets_tool.lake.tables import COPIES, LOG, SOURCES, Table
 from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.storage import as_path, has_known_scheme
+from offsets_tool.rows import Row
 from offsets_tool.table_rows import SourceRow
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from spark.ingest.copies import copies_notes, found_copies
@@ -82,7 +83,7 @@ class Ingested(NamedTuple):
     """What an ingest did: its last run (None where nothing was new), its rows of `sources`, and notes."""
 
     run: int | None
-    sources: list[dict[str, Any]]
+    sources: list[Row]
     notes: list[str]
 
     @property
@@ -152,7 +153,7 @@ class _Found(NamedTuple):
     """The files that the sources of a request have, the rows of `sources` of earlier runs, and bytes that the lake knows."""
 
     files: Sequence[IngestFile]
-    before: Sequence[dict[str, Any]]
+    before: Sequence[Row]
     known: Sequence[KnownBytes]
     later: bool
     """Whether another run is to follow, for files that begin as those of this one."""
@@ -170,7 +171,7 @@ class _Found(NamedTuple):
 
 def _in_runs(lake: Lake, request: Request, run: Callable[[IngestJob, _Found], pa.RecordBatch]) -> Ingested:
     """Ingest what is new, in as many runs as needed, each with its own commit; return what they did together."""
-    last, sources, notes = None, list[dict[str, Any]](), list[str]()
+    last, sources, notes = None, list[Row](), list[str]()
     while True:
         job, found, note = _prepare(lake, request)
         notes += [note] if note else []
@@ -200,7 +201,7 @@ def _prepare(lake: Lake, request: Request) -> tuple[IngestJob, _Found, str | Non
     return job, _Found(files, before, divided.known, bool(divided.later)), note
 
 
-def _of_same_bytes(job: IngestJob, sources: list[dict[str, Any]]) -> IngestJob:
+def _of_same_bytes(job: IngestJob, sources: list[Row]) -> IngestJob:
     """Return a job that reads exactly the bytes that the rows of `sources` account for, for the second reading."""
     files = {piece.source: piece.file for unit in job.units for piece in unit}
     pieces = [

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError
@@ -23,6 +23,7 @@ from offsets_tool.lake.layout import layout_error, other_columns
 from offsets_tool.lake.tables import REPLAY_TABLES, SOURCES, TABLES, Table
 from offsets_tool.log.archive.delta import delta_options, delta_rows, open_delta
 from offsets_tool.log.archive.delta_log import has_commit
+from offsets_tool.rows import Row
 from spark.lake.actions import Action, changes
 from spark.lake.merge import few_files
 from spark.lake.parquet import NewFile
@@ -43,7 +44,7 @@ class Lake(Protocol):
     def create(self) -> None:
         """Create the tables that do not exist; UsageError if one has other columns."""
 
-    def sources(self) -> list[dict[str, Any]]:
+    def sources(self) -> list[Row]:
         """Return the rows of `sources`."""
 
     def next_run(self) -> int:
@@ -88,12 +89,12 @@ class ArrowLake:
             if missing:
                 there.alter.add_constraint(missing)
 
-    def sources(self) -> list[dict[str, Any]]:
+    def sources(self) -> list[Row]:
         return self.rows(SOURCES)
 
-    def rows(self, table: Table) -> list[dict[str, Any]]:
+    def rows(self, table: Table) -> list[Row]:
         """Return all rows of a small table."""
-        rows: list[dict[str, Any]] = delta_rows(self._root / table.name).to_pylist()
+        rows: list[Row] = delta_rows(self._root / table.name).to_pylist()
         return rows
 
     def next_run(self) -> int:

@@ -19,6 +19,7 @@ from offsets_tool.lake.tables import Table
 from offsets_tool.log.buckets import bucket_of
 from offsets_tool.log.refusals import refusals_of
 from offsets_tool.log.storage import StoredPath
+from offsets_tool.rows import Row
 
 GROUP_ROWS: Final = 131_072
 GROUP_BYTES: Final = 16 << 20
@@ -181,8 +182,8 @@ class _Statistics:
         self.rows = 0
         self._ranged = [f.name for f in schema if pa.types.is_integer(f.type) or _is_name(f.type)]
         self._nulls = dict.fromkeys((f.name for f in schema if not pa.types.is_nested(f.type)), 0)
-        self._least: dict[str, Any] = {}
-        self._greatest: dict[str, Any] = {}
+        self._least: Row = {}
+        self._greatest: Row = {}
 
     def add(self, rows: pa.Table) -> None:
         self.rows += rows.num_rows

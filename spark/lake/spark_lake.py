@@ -4,7 +4,6 @@ The order and the journal are those of spark.lake.commit.
 """
 
 import json
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -15,6 +14,7 @@ from offsets_tool.columns.decode import decode_batches
 from offsets_tool.lake.journal import JOURNAL, finished, interrupted_note, journal_of, packed, unpacked
 from offsets_tool.lake.layout import layout_error, other_columns
 from offsets_tool.lake.tables import COPIES, EVENTS, LOG, SOURCES, TABLES, Table
+from offsets_tool.rows import Row
 from spark.lake.commit import INGEST
 from spark.lake.statements import create_statement
 
@@ -37,8 +37,8 @@ class SparkLake:
             if any(there[column.name].dataType != column.dataType for column in columns):
                 raise other_columns(path)
 
-    def sources(self) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = self._read(SOURCES).toArrow().to_pylist()
+    def sources(self) -> list[Row]:
+        rows: list[Row] = self._read(SOURCES).toArrow().to_pylist()
         return rows
 
     def next_run(self) -> int:

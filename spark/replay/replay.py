@@ -16,6 +16,7 @@ from offsets_tool.errors import OffsetsToolError
 from offsets_tool.job_rows import ReplayRow
 from offsets_tool.lake.tables import COPIES, REPLAYS, TOPIC_NAMES, Table
 from offsets_tool.replay.rules import Rules
+from offsets_tool.rows import Row
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from spark.lake.commit import REPLAY, ArrowLake
 from spark.lake.folder import locked, require_lake, root_of
@@ -46,7 +47,7 @@ class Replayed(NamedTuple):
     """What a replay did: its run (None where nothing was new), its rows of `replays`, the rows that each table got, and notes."""
 
     run: int | None
-    partitions: list[dict[str, Any]]
+    partitions: list[Row]
     rows: dict[str, int]
     notes: list[str]
     problems: tuple[str, ...] = ()

@@ -24,6 +24,7 @@ from offsets_tool.columns.replay.history import (
 from offsets_tool.errors import OffsetsToolError, SourceError
 from offsets_tool.lake.tables import HISTORIES
 from offsets_tool.log.copies.views import LeftOut
+from offsets_tool.rows import Row
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import Int32, String
 from offsets_tool.wire.text import shown
@@ -102,7 +103,7 @@ def _joined(job: ReplayJob, unit: int, copies: Sequence[LakeCopy]) -> WorkDone:
     return _written(unit, lambda: _replay_joined(job, work, copies))
 
 
-def _written(unit: int, replay: Callable[[], tuple[list[NewFile], dict[str, Any]]]) -> WorkDone:
+def _written(unit: int, replay: Callable[[], tuple[list[NewFile], Row]]) -> WorkDone:
     try:
         files, facts = replay()
     except SourceError:
@@ -130,7 +131,7 @@ def _shifted(column: pa.Array, first: Any) -> pa.Array:
 
 def _replay(
     job: ReplayJob, work: Work, replay: HistoryReplay, batches: Iterator[pa.RecordBatch]
-) -> tuple[list[NewFile], dict[str, Any]]:
+) -> tuple[list[NewFile], Row]:
     ended, records = _Writers(job, work), 0
     for batch in batches:
         records += batch.num_rows
@@ -139,9 +140,7 @@ def _replay(
     return _closed(job, work, ended, left, {"records": records, **_joined_facts((), LeftOut())})
 
 
-def _replay_joined(
-    job: ReplayJob, work: Work, copies: Sequence[LakeCopy]
-) -> tuple[list[NewFile], dict[str, Any]]:
+def _replay_joined(job: ReplayJob, work: Work, copies: Sequence[LakeCopy]) -> tuple[list[NewFile], Row]:
     joined, replay = JoinedRows(copies, work.log_partition), EventHistoryReplay(_start(job, work))
     ended, records = _Writers(job, work), 0
     events = joined.events(job.rows.records(work))
@@ -152,7 +151,7 @@ def _replay_joined(
     return _closed(job, work, ended, replay.leave(job.ends.get(work.key, 0)), facts)
 
 
-def _joined_facts(names: Sequence[str], out: LeftOut) -> dict[str, Any]:
+def _joined_facts(names: Sequence[str], out: LeftOut) -> Row:
     """Return for a row of `replays` which copies were joined, and what was left out of them."""
     return {
         "copies": names,
@@ -165,8 +164,8 @@ def _joined_facts(names: Sequence[str], out: LeftOut) -> dict[str, Any]:
 
 
 def _closed(
-    job: ReplayJob, work: Work, ended: "_Writers", left: ReplayEnd, facts: dict[str, Any]
-) -> tuple[list[NewFile], dict[str, Any]]:
+    job: ReplayJob, work: Work, ended: "_Writers", left: ReplayEnd, facts: Row
+) -> tuple[list[NewFile], Row]:
     held = _Writers(job, work)
     held.write(left.rows)
     files = [*ended.close(), *held.close()]
@@ -182,7 +181,7 @@ def _start(job: ReplayJob, work: Work) -> Start:
     return Start(work.log_partition, names, work.rules, path.read_bytes(), path.as_posix())
 
 
-def _facts(left: ReplayEnd) -> dict[str, Any]:
+def _facts(left: ReplayEnd) -> Row:
     return {
         "next_log_offset": left.position,
         "settled_log_offset": left.settled,

@@ -22,7 +22,7 @@ from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.rebalances.rows import HeldBack, MemberName, RebalanceRow
 from offsets_tool.review.asked import ReviewAsked
 from offsets_tool.review.coverage import CoveredPartition
-from offsets_tool.rows import Codec, Header, LogRecord, TimestampType
+from offsets_tool.rows import Codec, Header, LogRecord, Row, TimestampType
 from offsets_tool.wire.text import from_shown, shown
 from spark.derived.derive import known_derivations
 from spark.derived.expiry import facts_of_logs
@@ -158,7 +158,7 @@ _LEDGER: Final = tuple(field.name for field in fields(LedgerEntry))
 
 
 def _ledger(row: Mapping[str, Any]) -> LedgerEntry:
-    own: dict[str, Any] = {
+    own: Row = {
         "source": from_shown(row["source"]),
         "is_archive": row["kind"] == ARCHIVE,
         "misplaced_ranges": (),
@@ -197,7 +197,7 @@ def _tuples(rows: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
 
 
 def _rebalance(row: Mapping[str, Any]) -> RebalanceRow:
-    fields: dict[str, Any] = {name: _decoded(value) for name, value in row.items()}
+    fields: Row = {name: _decoded(value) for name, value in row.items()}
     for name in _MEMBERS:
         fields[name] = tuple(MemberName(**each) for each in fields[name])
     fields["held_back"] = tuple(HeldBack(**each) for each in fields["held_back"] or ())

@@ -4,7 +4,7 @@ End offsets are those of `ends`, and bounds of them what all groups of the clust
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +19,7 @@ from offsets_tool.plans.commands import CommandWords, shell_word
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.review.plan_page import KafkaTools
 from offsets_tool.review.way_back import PlanAsked, PlanCommand, PlanTools, WayBack, way_back_of
+from offsets_tool.rows import Row
 from offsets_tool.wire.text import from_shown, shown
 from spark.lake.scan import FileFacts, is_within, scan
 from spark.review.moments import LakeMoments
@@ -83,7 +84,7 @@ def _standing(
 
 def _of_topics(
     of: ClusterTables, table: Table, fields: Sequence[str], places: Collection[TopicPartition]
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Yield the rows of a table about partitions; of a history those that hold at the end, and are effective."""
     topics = sorted({shown(place.topic) for place in places})
     is_history = "to_log_offset" in fields

@@ -15,6 +15,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailable
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.files.folders import PathKind, listing, look_at
+from offsets_tool.wire.json import JsonObject
 from spark.ingest.own_files import foreign_files
 from spark.ingest.plan import IngestFile, find_files
 
@@ -99,23 +100,23 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, watched: Watched) -> None:
         self._watched = watched
-        self._last: dict[str, Any] | None = None
+        self._last: JsonObject | None = None
 
-    def initialOffset(self) -> dict[str, Any]:
+    def initialOffset(self) -> JsonObject:
         return {}
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._last = self._listed()
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+    def latestOffset(self, start: JsonObject, limit: ReadLimit) -> JsonObject:
         # A folder that is empty for a moment has brought nothing.
         return start | (self._listed() if self._last is None else self._last)
 
-    def _listed(self) -> dict[str, Any]:
+    def _listed(self) -> JsonObject:
         found = {path: listing_of(self._watched, path) for path in self._watched.paths}
         return {path: each._asdict() for path, each in found.items() if each}
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+    def partitions(self, start: JsonObject, end: JsonObject) -> Sequence[InputPartition]:
         return [
             InputPartition((path, each["files"], each["bytes"]))
             for path, each in end.items()

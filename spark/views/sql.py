@@ -14,6 +14,7 @@ from pyspark.sql import Row, SparkSession
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.lake.answers import END, QueryResult, distinct_names, plain
 from offsets_tool.lake.contents import Shown, not_there
+from offsets_tool.wire.json import JsonObject
 from spark.lake.failures import in_words, is_of_files
 
 _NOT_FOUND: Final = "TABLE_OR_VIEW_NOT_FOUND"
@@ -31,7 +32,7 @@ def ask(session: SparkSession, shown: Sequence[Shown], query: str) -> QueryResul
         return QueryResult(columns, _rows(rows.toLocalIterator(), columns, shown))
 
 
-def _rows(found: Iterator[Row], columns: tuple[str, ...], shown: Sequence[Shown]) -> Iterator[dict[str, Any]]:
+def _rows(found: Iterator[Row], columns: tuple[str, ...], shown: Sequence[Shown]) -> Iterator[JsonObject]:
     with _in_one_sentence(shown):
         for row in found:
             yield dict(zip(columns, map(plain, map(_without_rows, row)), strict=True))

@@ -12,7 +12,7 @@ from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import group_option, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
 from offsets_tool.cli.opening import OpenReplay, open_replay
-from offsets_tool.cli.options import F, output_options
+from offsets_tool.cli.options import F, Option, output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
@@ -122,7 +122,7 @@ def _assignment_options(command: F) -> F:
 @_assignment_options
 @output_options
 def assignments_command(
-    *, format_: str | None, output_path: str | None, strict: bool, **options: Any
+    *, format_: str | None, output_path: str | None, strict: bool, **options: Option
 ) -> None:
     """Show the owner of each partition in LOG..., at the end or --as-of a moment, and since when.
 

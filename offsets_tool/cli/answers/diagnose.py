@@ -1,7 +1,6 @@
 """`offsets-tool diagnose`: the verdict on a group or on a whole log, the worst first, with what to do."""
 
 import shlex
-from typing import Any
 
 import click
 
@@ -11,7 +10,7 @@ from offsets_tool.cli.answers.verdict_text import VerdictPage, write_jsonl, writ
 from offsets_tool.cli.filter_options import clock_of, offset_options, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option, copies_options, ends_options
 from offsets_tool.cli.opening import STRICT_EXIT, ends_of, open_replay
-from offsets_tool.cli.options import F
+from offsets_tool.cli.options import F, Option
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import note, output
 from offsets_tool.cli.source_options import source_options
@@ -73,7 +72,7 @@ def _diagnose_options(command: F) -> F:
 @ends_options
 @server_log_options
 @_diagnose_options
-def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **options: Any) -> None:
+def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **options: Option) -> None:
     """Say what is wrong in LOG..., the worst first: what happened, when and where, how sure that is, and what to do.
 
     With --group it is the verdict on that group: how it stands, what stands out, what was lost and where it began again, what

@@ -12,7 +12,7 @@ from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import WHEN, offset_options, parse_wanted, tz_option
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
 from offsets_tool.cli.opening import open_replays
-from offsets_tool.cli.options import F, output_options
+from offsets_tool.cli.options import F, Option, output_options
 from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
@@ -83,7 +83,7 @@ def _two_moments(command: F) -> F:
 @coordinator_option
 @offset_options
 @output_options
-def diff_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
+def diff_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Option) -> None:
     """Show what differs in LOG... between two moments: groups, their members, who owned which partition, committed offsets.
 
     Rows say what appeared, is gone or changed, with all compared fields `from` and `to`, the names of those that differ in

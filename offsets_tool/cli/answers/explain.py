@@ -1,6 +1,6 @@
 """`offsets-tool explain`: what happened to a group, in words, the oldest first, each sentence with its place and time."""
 
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import click
 
@@ -11,7 +11,7 @@ from offsets_tool.cli.answers.server_log_options import parse_server_logs, serve
 from offsets_tool.cli.filter_options import WHEN, offset_options, parse_wanted, tz_option
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
 from offsets_tool.cli.opening import open_replay
-from offsets_tool.cli.options import F
+from offsets_tool.cli.options import F, Option
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import note, output
 from offsets_tool.cli.source_options import source_options
@@ -75,7 +75,7 @@ def _explain_options(command: F) -> F:
 @policy_options
 @server_log_options
 @_explain_options
-def explain_command(*, format_: str, output_path: str | None, strict: bool, **options: Any) -> None:
+def explain_command(*, format_: str, output_path: str | None, strict: bool, **options: Option) -> None:
     """Tell what happened to a group, in words, the oldest first: for an incident review.
 
     Each sentence has its time (UTC) and its place, LOG_PARTITION:LOG_OFFSET, which decode and --at take. What repeats is one

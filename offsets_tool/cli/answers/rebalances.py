@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import click
 
@@ -12,7 +11,7 @@ from offsets_tool.cli.filter_options import clock_of, group_option, parse_wanted
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
 from offsets_tool.cli.nothing_shown import nothing_of
 from offsets_tool.cli.opening import OpenReplay, open_replay
-from offsets_tool.cli.options import F, output_options
+from offsets_tool.cli.options import F, Option, output_options
 from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
@@ -105,7 +104,9 @@ def _rebalances_options(command: F) -> F:
 @server_log_options
 @_rebalances_options
 @output_options
-def rebalances_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
+def rebalances_command(
+    *, format_: str | None, output_path: str | None, strict: bool, **options: Option
+) -> None:
     """Show each rebalance of the groups in LOG...: when, how long, why, who came and went, and what changed hands.
 
     One row a generation, or a group epoch until its members had reached it. WHO: +joined -left =replaced ~asked for other topics.

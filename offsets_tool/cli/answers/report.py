@@ -1,7 +1,7 @@
 """`offsets-tool report`: an incident review as one HTML page, to be read, searched, printed and sent around."""
 
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -13,7 +13,7 @@ from offsets_tool.cli.answers.server_log_options import parse_server_logs, serve
 from offsets_tool.cli.filter_options import WHEN, clock_of, offset_options, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option, copies_options, ends_options
 from offsets_tool.cli.opening import OpenReplay, ends_of, open_replay
-from offsets_tool.cli.options import UNREAD, F
+from offsets_tool.cli.options import UNREAD, F, Option, Options
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import note, refuse_evidence, write_whole
 from offsets_tool.cli.source_options import source_options
@@ -95,7 +95,7 @@ def _report_options(command: F) -> F:
 @ends_options
 @server_log_options
 @_report_options
-def report_command(*, output_path: str, strict: bool, **options: Any) -> None:
+def report_command(*, output_path: str, strict: bool, **options: Option) -> None:
     """Write an incident review of LOG... as one HTML page: the verdict, the evidence with its hashes, findings, pictures, a
     timeline with search and filters, the way back, and the records that show it.
 
@@ -130,9 +130,7 @@ def _without(review: Review, notes: Collection[str]) -> Review:
     return review._replace(coverage=coverage._replace(notes=others))
 
 
-def _review_inputs(
-    replay: OpenReplay, asked: ReviewAsked, options: Mapping[str, Any], clock: Clock
-) -> ReviewInputs:
+def _review_inputs(replay: OpenReplay, asked: ReviewAsked, options: Options, clock: Clock) -> ReviewInputs:
     policy = parse_policy(options)
     cluster = ClusterAddress(options["bootstrap_server"] or ANY_BROKER, options["command_config"])
     return ReviewInputs(
@@ -145,9 +143,7 @@ def _review_inputs(
     )
 
 
-def _plan_asked(
-    replay: OpenReplay, asked: ReviewAsked, options: Mapping[str, Any], clock: Clock
-) -> PlanAsked | None:
+def _plan_asked(replay: OpenReplay, asked: ReviewAsked, options: Options, clock: Clock) -> PlanAsked | None:
     if not options["plan_as_of"]:
         return None
     bound = parse_bound(options["plan_as_of"], "--plan-as-of", clock, takes_epochs=True)

@@ -1,12 +1,10 @@
 """Declare the options for brokers' own logs, which state reasons that the topic does not have, once for all commands."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import click
 
-from offsets_tool.cli.options import F
+from offsets_tool.cli.options import F, Options
 from offsets_tool.evidence.moments.moment_texts import parse_zone
 from offsets_tool.server_log.clocks import in_zone
 from offsets_tool.server_log.parse import ServerLogFile, read_server_logs
@@ -31,7 +29,7 @@ def server_log_options(command: F) -> F:
     return file(zone(command))
 
 
-def parse_server_logs(options: Mapping[str, Any]) -> list[ServerLogFile]:
+def parse_server_logs(options: Options) -> list[ServerLogFile]:
     """Read the files that the values of `server_log_options` name.
 
     UsageError where there is no such zone; SourceError for a file that cannot be read.

@@ -1,14 +1,12 @@
 """`offsets-tool size`: why a log is as large as it is, and what compaction would leave of it."""
 
-from typing import Any
-
 import click
 
 from offsets_tool.cli.absent_names import AbsentNames, passed_over
 from offsets_tool.cli.answers.size_notes import size_notes
 from offsets_tool.cli.filter_options import group_option, parse_wanted
 from offsets_tool.cli.opening import evidence_of, finish
-from offsets_tool.cli.options import output_options
+from offsets_tool.cli.options import Option, output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
@@ -82,7 +80,7 @@ Examples:
 )
 @output_options
 def size_command(
-    *, by: str, format_: str | None, output_path: str | None, strict: bool, **options: Any
+    *, by: str, format_: str | None, output_path: str | None, strict: bool, **options: Option
 ) -> None:
     """Show whose bytes LOG... has, the largest first, and what compaction would leave of them.
 

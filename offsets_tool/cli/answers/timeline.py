@@ -1,8 +1,5 @@
 """`offsets-tool timeline`: everything that happened, of all groups and log partitions, in one list in the order of time."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import click
 
 from offsets_tool.cli.absent_names import absent_at_moment
@@ -11,7 +8,7 @@ from offsets_tool.cli.answers.server_log_options import parse_server_logs, serve
 from offsets_tool.cli.filter_options import clock_of, offset_options, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
 from offsets_tool.cli.opening import open_replay
-from offsets_tool.cli.options import F, output_options
+from offsets_tool.cli.options import F, Option, Options, output_options
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
@@ -86,7 +83,9 @@ def _timeline_options(command: F) -> F:
 @server_log_options
 @_timeline_options
 @output_options
-def timeline_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Any) -> None:
+def timeline_command(
+    *, format_: str | None, output_path: str | None, strict: bool, **options: Option
+) -> None:
     """Show everything that happened in LOG..., of all groups and partitions, in the order of time.
 
     Changes of groups and members, commits, transactions, and findings in their places, a sentence each. Commits of a group for one
@@ -110,7 +109,7 @@ def timeline_command(*, format_: str | None, output_path: str | None, strict: bo
     replay.finish()
 
 
-def _parse_asked(options: Mapping[str, Any], clock: Clock) -> ReviewAsked:
+def _parse_asked(options: Options, clock: Clock) -> ReviewAsked:
     since, until = (parse_bound(options[name], f"--{name}", clock) for name in ("since", "until"))
     middle = parse_optional_time(options["slice_at"], "--slice", clock)
     if middle is not None:

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import altair as alt
 
@@ -40,6 +40,7 @@ from offsets_tool.plots.themes import BLUE
 from offsets_tool.plots.time_axis import AT, TimeAxis, axis_of, step_of
 from offsets_tool.story.sentence import when
 from offsets_tool.time_texts import duration_text
+from offsets_tool.wire.json import JsonObject
 from offsets_tool.wire.times import is_time
 
 _BINS: Final = 60
@@ -109,7 +110,7 @@ def _total(axis: TimeAxis, most: int) -> alt.LayerChart:
 
 
 def _cells(lanes: Sequence[str], thing: str, axis: TimeAxis, most: int) -> alt.LayerChart:
-    common: dict[str, Any] = {"x": axis.x(), "x2": "t2:T", "y": lane_axis(lanes)}
+    common: JsonObject = {"x": axis.x(), "x2": "t2:T", "y": lane_axis(lanes)}
     legend = ramp_legend("commits", most)
     height = bar_height(len(lanes))
     ground = alt.Chart(alt.NamedData("lanes")).mark_bar(height=height, style="ground").encode(**common)

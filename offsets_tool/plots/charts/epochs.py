@@ -5,7 +5,7 @@ A member is behind while its epoch is below that of the target assignment.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import altair as alt
 
@@ -30,6 +30,7 @@ from offsets_tool.plots.themes import BLUE, GREEN, ORANGE, VERMILLION
 from offsets_tool.plots.time_axis import AT, TimeAxis
 from offsets_tool.rebalances.members import GroupMembers
 from offsets_tool.time_texts import duration_text
+from offsets_tool.wire.json import JsonObject
 from offsets_tool.wire.times import is_time
 
 MOST_LATE: Final = 30
@@ -93,7 +94,7 @@ def _end(at: int | None, axis: TimeAxis) -> int:
     return axis.end if at is None else axis.clip(at)
 
 
-def _epochs(scene: GroupScene, axis: TimeAxis) -> Iterator[dict[str, Any]]:
+def _epochs(scene: GroupScene, axis: TimeAxis) -> Iterator[JsonObject]:
     groups = [row for row in scene.groups if row.epoch is not None]
     end = _end(groups[-1].to_timestamp, axis)
     series = {
@@ -134,12 +135,12 @@ def _last_of(rows: Iterable[MemberHistoryRow], axis: TimeAxis) -> Iterator[LineP
         lowest = now
 
 
-def _lines(rows: Sequence[dict[str, Any]], axis: TimeAxis, *, has_axis: bool) -> alt.LayerChart:
+def _lines(rows: Sequence[JsonObject], axis: TimeAxis, *, has_axis: bool) -> alt.LayerChart:
     names = list(_LINES)
     legend = alt.Legend(title=None, orient="top", symbolType="stroke", symbolSize=300)
     base = alt.Chart(alt.NamedData("epochs")).transform_calculate(at=AT)
     y = whole_numbers("epoch", (row["v"] for row in rows))
-    common: dict[str, Any] = {"x": axis.x(has_axis=has_axis), "y": y}
+    common: JsonObject = {"x": axis.x(has_axis=has_axis), "y": y}
     lines = base.mark_line(interpolate="step-after", strokeWidth=1.8).encode(
         **common,
         color=alt.Color("k:N", scale=alt.Scale(domain=names, range=list(_LINES.values())), legend=legend),

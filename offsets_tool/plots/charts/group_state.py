@@ -1,7 +1,7 @@
 """The picture of a group over time: its state, its generation or epoch, and its number of members, a panel for each."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import altair as alt
 
@@ -24,6 +24,7 @@ from offsets_tool.plots.sampling import LinePoint, thinned
 from offsets_tool.plots.scene import GroupScene
 from offsets_tool.plots.themes import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILLION
 from offsets_tool.plots.time_axis import AT, TimeAxis
+from offsets_tool.wire.json import JsonObject
 
 _STATES: Final = {
     "Stable": GREEN,
@@ -69,7 +70,7 @@ def _state_bars(rows: Sequence[GroupHistoryRow], axis: TimeAxis) -> list[LaneBar
     return [LaneBar(_LANE, axis.clip(row.from_timestamp), _end(row, axis), row.state) for row in rows]
 
 
-def _steps(rows: Sequence[GroupHistoryRow], field: str, axis: TimeAxis) -> list[dict[str, Any]]:
+def _steps(rows: Sequence[GroupHistoryRow], field: str, axis: TimeAxis) -> list[JsonObject]:
     """Return a numeric field of a group over time as data for a step line, with a null where the group does not exist."""
     points: list[LinePoint] = []
     for row in rows:
@@ -102,7 +103,7 @@ def _states(axis: TimeAxis) -> alt.LayerChart:
     return layered(bars, bar_texts("states", axis, [_LANE], has_axis=False), height=24)
 
 
-def _line(field: str, rows: Sequence[dict[str, Any]], axis: TimeAxis, *, has_axis: bool) -> alt.LayerChart:
+def _line(field: str, rows: Sequence[JsonObject], axis: TimeAxis, *, has_axis: bool) -> alt.LayerChart:
     tooltip = [alt.Tooltip("at:N", title="time"), alt.Tooltip("v:Q", title=field, format=",")]
     base = alt.Chart(alt.NamedData(field)).transform_calculate(at=AT)
     y = whole_numbers(field, (row["v"] for row in rows), has_zero=field == "members")

@@ -5,7 +5,7 @@ Lag is known only where an end offset is: what the rows do not know is left blan
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import altair as alt
 
@@ -20,6 +20,7 @@ from offsets_tool.plots.themes import DASHES, GREY, PALETTE
 from offsets_tool.plots.time_axis import AT, TimeAxis
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.story.sentence import when
+from offsets_tool.wire.json import JsonObject
 
 LINES: Final = 6
 """Partitions that each have a line."""
@@ -69,7 +70,7 @@ def _peak(rows: Sequence[LagRow]) -> tuple[int, int]:
     return highest.lag or 0, highest.timestamp
 
 
-def _line(rows: Sequence[LagRow], label: str, axis: TimeAxis) -> Iterator[dict[str, Any]]:
+def _line(rows: Sequence[LagRow], label: str, axis: TimeAxis) -> Iterator[JsonObject]:
     """Yield the points of a partition's line; `s` numbers its pieces, which are apart where a gap is longer than usual."""
     silence = silence_of([row.timestamp for row in rows], axis.length)
     points = thinned([LinePoint(axis.clip(row.timestamp), row.lag or 0) for row in rows], _MOST_POINTS)
@@ -81,7 +82,7 @@ def _line(rows: Sequence[LagRow], label: str, axis: TimeAxis) -> Iterator[dict[s
 
 def shares(
     by_partition: _ByPlace, worst: Mapping[TopicPartition, str], rest: str, axis: TimeAxis
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """Return for each bin of time the highest lag of each of the worst partitions, and the sum over all others."""
     bins = axis.bins(_BINS)
     sums: dict[str, list[int]] = {label: [0] * len(bins) for label in (*worst.values(), rest)}

@@ -1,7 +1,6 @@
 """How many partitions each member held over time: a lane for each member, those that held the most first."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import altair as alt
 
@@ -25,6 +24,7 @@ from offsets_tool.plots.picture import Picture, layered, ramp_legend, sentence, 
 from offsets_tool.plots.scene import GroupScene
 from offsets_tool.plots.time_axis import TimeAxis
 from offsets_tool.rebalances.members import GroupMembers
+from offsets_tool.wire.json import JsonObject
 from offsets_tool.wire.times import is_time
 
 
@@ -83,7 +83,7 @@ def _lanes(held: Mapping[str, Sequence[LaneBar]]) -> dict[str, Sequence[LaneBar]
 
 def _chart(axis: TimeAxis, lanes: Sequence[str], most: int) -> alt.LayerChart:
     scale = alt.Scale(domain=[0, max(most, 1)])
-    common: dict[str, Any] = {"x": axis.x(), "y": lane_axis(lanes)}
+    common: JsonObject = {"x": axis.x(), "y": lane_axis(lanes)}
     bars = (
         in_lanes("held")
         .mark_bar(height=bar_height(len(lanes)))

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from statistics import median_low
-from typing import Any, Final
+from typing import Final
 
 import altair as alt
 
@@ -17,6 +17,7 @@ from offsets_tool.plots.scene import GroupScene
 from offsets_tool.plots.themes import BLUE, ORANGE, VERMILLION
 from offsets_tool.plots.time_axis import AT, TimeAxis
 from offsets_tool.story.sentence import when
+from offsets_tool.wire.json import JsonObject
 
 PANELS: Final = 6
 """Partitions that each have a panel of their own."""
@@ -58,10 +59,10 @@ def oddest(tracks: Sequence[Track]) -> list[Track]:
     return sorted(odd, key=lambda track: (-track.worst_back, -len(track.removals), track.partition))[:APART]
 
 
-def together_data(tracks: Sequence[Track], axis: TimeAxis) -> list[dict[str, Any]]:
+def together_data(tracks: Sequence[Track], axis: TimeAxis) -> list[JsonObject]:
     """Return for each bin of time how far partitions had moved since their first offset: least, median and most."""
     steps = [_Steps(track) for track in tracks]
-    rows: list[dict[str, Any]] = []
+    rows: list[JsonObject] = []
     for begin, end in axis.bins(_BINS):
         moved = [at for step in steps if (at := step.moved(min(end, axis.end))) is not None]
         if moved:
@@ -138,7 +139,7 @@ def panel_data(track: Track, number: int) -> DataSets:
     return {f"{name}{number}": rows for name, rows in sets.items() if rows}
 
 
-def _line(track: Track) -> Iterator[dict[str, Any]]:
+def _line(track: Track) -> Iterator[JsonObject]:
     segments = list(track.segments())
     points = sum(map(len, segments))
     for number, segment in enumerate(segments):
@@ -181,7 +182,7 @@ def _panel(track: Track, number: int, panels: int, axis: TimeAxis) -> alt.LayerC
     return layered(*layers, height=height, title=track.label)
 
 
-def _odd_layers(number: int, common: dict[str, Any], data: Collection[str]) -> Iterator[alt.Chart]:
+def _odd_layers(number: int, common: JsonObject, data: Collection[str]) -> Iterator[alt.Chart]:
     """Yield the charts that mark steps back and removals in a panel."""
     if f"back{number}" in data:
         tooltip = [

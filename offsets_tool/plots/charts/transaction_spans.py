@@ -6,7 +6,7 @@ Of many, only the open and the longest are drawn as spans; a panel below counts 
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import altair as alt
 
@@ -20,6 +20,7 @@ from offsets_tool.plots.scene import GroupScene
 from offsets_tool.plots.themes import BLUE, ORANGE, VERMILLION
 from offsets_tool.plots.time_axis import AT, TimeAxis, step_of
 from offsets_tool.time_texts import duration_text
+from offsets_tool.wire.json import JsonObject
 from offsets_tool.wire.times import is_time
 
 MOST_SPANS: Final = 300
@@ -78,7 +79,7 @@ def _lane(row: TransactionRow) -> str:
     return f"producer {row.producer_id}"
 
 
-def _span(row: TransactionRow, axis: TimeAxis) -> dict[str, Any]:
+def _span(row: TransactionRow, axis: TimeAxis) -> JsonObject:
     end = _end(row, axis)
     return {
         "l": _lane(row),
@@ -92,7 +93,7 @@ def _span(row: TransactionRow, axis: TimeAxis) -> dict[str, Any]:
     }
 
 
-def counts_by_time(rows: Sequence[TransactionRow], axis: TimeAxis) -> list[dict[str, Any]]:
+def counts_by_time(rows: Sequence[TransactionRow], axis: TimeAxis) -> list[JsonObject]:
     """Return data for stacked bars: how many transactions of each outcome began in each bin of time, from `a` to `b`."""
     bins = axis.bins(_BINS)
     begins = [begin for begin, _ in bins]

@@ -4,7 +4,7 @@ Squarified: Bruls, Huizing, van Wijk, "Squarified Treemaps", 2000.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import altair as alt
 
@@ -15,6 +15,7 @@ from offsets_tool.plots.themes import BLUE, GREEN, GREY, ORANGE
 from offsets_tool.plots.time_axis import WIDTH
 from offsets_tool.rows import Row
 from offsets_tool.sizes.rows import SizedPart
+from offsets_tool.wire.json import JsonObject
 
 HEIGHT: Final = 360
 MOST_RECTANGLES: Final = 60
@@ -127,7 +128,7 @@ def size_text(size: int) -> str:
     return f"{value:.3g} {_UNITS[unit]}"
 
 
-def _drawn(one: _Sized, at: Rectangle, total: int) -> dict[str, Any]:
+def _drawn(one: _Sized, at: Rectangle, total: int) -> JsonObject:
     share = f"{one.bytes / total:.1%}"
     drawn = {
         "x": round(at.x, 1),
