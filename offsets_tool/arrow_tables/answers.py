@@ -12,13 +12,13 @@ import pyarrow as pa
 from offsets_tool.arrow_tables.table_of_rows import AnyPath, table_of
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.evidence.answers.assignments import assignments_of
-from offsets_tool.evidence.clock_places import note_range
-from offsets_tool.evidence.ends import KnownEnds
+from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.evidence import open_evidence
 from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import LogFindings, findings_of
 from offsets_tool.evidence.findings.rebalances import rebalances_in
 from offsets_tool.evidence.lagging import lag_rows, replay_for_lag
+from offsets_tool.evidence.moment_notes import note_range
 from offsets_tool.evidence.moments.moment_texts import Clock
 from offsets_tool.evidence.replaying import END, EvidenceReplay, moment_asked
 from offsets_tool.findings.rows import Finding
@@ -181,7 +181,7 @@ def read_lag(
         paths, options, Clock.in_zone(zone), as_of, group=group, topic=topic, partition=partition
     )
     logs, files = _texts(paths), _texts(ends)
-    known = KnownEnds(logs, files=files, note=replay.evidence.note)
+    known = EndSources(logs, files=files, note=replay.evidence.note)
     with replay:
         rows = lag_rows(replay_for_lag(replay, known, asked.wanted), known, asked.wanted)
     table = table_of(LagRow, (tuple(row[name] for name in LagRow._fields) for row in rows))

@@ -19,11 +19,11 @@ from offsets_tool.columns.text.request import Printer
 from offsets_tool.dialects.output import Output
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event, decode
-from offsets_tool.evidence.clock_places import note_range
 from offsets_tool.evidence.distinct_records import DistinctRecord, shown_records
 from offsets_tool.evidence.event_json import event_json, event_summary
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.lanes import TextLane
+from offsets_tool.evidence.moment_notes import note_range
 from offsets_tool.rows import Row
 
 TABLE = PrintedTable.of(

@@ -18,9 +18,9 @@ from offsets_tool.cli.render import default_format, note, output, write_caption,
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
-from offsets_tool.evidence.clock_places import note_range
 from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.findings.finding import findings_of
+from offsets_tool.evidence.moment_notes import note_range
 from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
 from offsets_tool.evidence.nearest import did_you_mean
 from offsets_tool.findings.finders import kinds

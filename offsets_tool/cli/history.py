@@ -18,8 +18,8 @@ from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
-from offsets_tool.evidence.clock_places import note_range
 from offsets_tool.evidence.filters import Filters
+from offsets_tool.evidence.moment_notes import note_range
 from offsets_tool.evidence.moments.moment_notes import gaps, offset_text
 from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
 from offsets_tool.evidence.replaying import EvidenceReplay

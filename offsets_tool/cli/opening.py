@@ -12,10 +12,10 @@ from offsets_tool.cli.moment_options import parse_leaders, parse_rules, parse_to
 from offsets_tool.cli.options import Options
 from offsets_tool.cli.render import ProgressBar, default_format, note, write_caption
 from offsets_tool.cli.source_options import parse_columns, parse_limits
-from offsets_tool.evidence.clock_places import note_moment
-from offsets_tool.evidence.ends import KnownEnds
+from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.evidence import Evidence, open_evidence
 from offsets_tool.evidence.filters import EVERYTHING, Filters
+from offsets_tool.evidence.moment_notes import note_moment
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED
 from offsets_tool.evidence.moments.moment_texts import as_of_bound, parse_bound, parse_optional_time
 from offsets_tool.evidence.replaying import EvidenceReplay
@@ -73,12 +73,12 @@ def evidence_of(
     )
 
 
-def ends_of(options: Options) -> KnownEnds:
+def ends_of(options: Options) -> EndSources:
     """Return the end offsets that the options of `ends_options` and `source_options` name.
 
     UsageError for an unreadable time; SourceError for a file that is in none of the known forms.
     """
-    return KnownEnds(
+    return EndSources(
         options["logs"],
         files=options["ends"],
         log_starts=options["log_starts"],

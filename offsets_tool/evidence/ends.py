@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from offsets_tool.columns.lag.log_commits import LogCommits
 
 
-class KnownEnds:
+class EndSources:
     """Everything that tells where data partitions end: files of offsets, directories of data topics, and commits."""
 
     def __init__(

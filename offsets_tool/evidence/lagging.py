@@ -1,6 +1,6 @@
 """Lag of committed offsets at a moment: replays what is needed to know the ends, and puts lag beside each offset.
 
-Rules of lag are in offsets_tool.lag; which files and directories tell ends is known by `KnownEnds`.
+Rules of lag are in offsets_tool.lag; which files and directories tell ends is known by `EndSources`.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Snapshot, Watch
 from offsets_tool.as_of.views_describe import described_offsets
-from offsets_tool.evidence.ends import KnownEnds
+from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.lag.bounds import Bounds
 from offsets_tool.lag.lag import LagMethod
@@ -39,7 +39,7 @@ _KEPT: Final = (
 _SEEN: Final = frozenset({LagMethod.SAMPLED, LagMethod.INDEX, LagMethod.INTERPOLATED})
 
 
-def replay_for_lag(replay: EvidenceReplay, ends: KnownEnds, wanted: Wanted) -> Snapshot:
+def replay_for_lag(replay: EvidenceReplay, ends: EndSources, wanted: Wanted) -> Snapshot:
     """Run the replay, add what commits imply of ends to `ends`, and return the snapshot.
 
     These are all commits of the log where nothing else tells of an end, else the commits that are live at the moment.
@@ -61,7 +61,7 @@ def replay_for_lag(replay: EvidenceReplay, ends: KnownEnds, wanted: Wanted) -> S
     return snapshot
 
 
-def _replay_rows(replay: EvidenceReplay, ends: KnownEnds, wanted: Wanted) -> Snapshot:
+def _replay_rows(replay: EvidenceReplay, ends: EndSources, wanted: Wanted) -> Snapshot:
     """Run the replay by rows, and take the ends that commits imply from rows; from changes where rows do not say enough."""
     from offsets_tool.columns.lag.log_commits import LogCommits  # noqa: PLC0415 - with Arrow, where it pays
 
@@ -81,11 +81,11 @@ def _replay_rows(replay: EvidenceReplay, ends: KnownEnds, wanted: Wanted) -> Sna
     return snapshot
 
 
-def _knows_all(snapshot: Snapshot, ends: KnownEnds, wanted: Wanted) -> bool:
+def _knows_all(snapshot: Snapshot, ends: EndSources, wanted: Wanted) -> bool:
     return all(ends.knows(_topic_partition(row)) for row in described_offsets(snapshot, wanted))
 
 
-def lag_rows(snapshot: Snapshot, ends: KnownEnds, wanted: Wanted) -> list[Row]:
+def lag_rows(snapshot: Snapshot, ends: EndSources, wanted: Wanted) -> list[Row]:
     """Return a LagRow, as a dict, of each committed offset and of each partition that is owned without one.
 
     `is_proven` is False where the log does not prove the committed offset.
@@ -95,7 +95,7 @@ def lag_rows(snapshot: Snapshot, ends: KnownEnds, wanted: Wanted) -> list[Row]:
     return [_row(row, found) for row, found in zip(rows, _lags(rows, ends), strict=True)]
 
 
-def _lags(rows: list[Row], ends: KnownEnds) -> Iterator[Row]:
+def _lags(rows: list[Row], ends: EndSources) -> Iterator[Row]:
     """Yield the lag of each row: by column what can be, one at a time what cannot."""
     found: list[Row | None] = [None] * len(rows)
     if not isinstance(ends.bounds, Bounds):
@@ -118,7 +118,7 @@ def _lags(rows: list[Row], ends: KnownEnds) -> Iterator[Row]:
         yield lag_of(row, ends)._asdict() if lag is None else lag
 
 
-def add_lag(snapshot: Snapshot, ends: KnownEnds, rows: list[Row]) -> None:
+def add_lag(snapshot: Snapshot, ends: EndSources, rows: list[Row]) -> None:
     """Fill in `log_end_offset` and `lag` of described offsets whose partition's end is known, not only bounded."""
     if not ends.has_any:
         return
@@ -130,7 +130,7 @@ def add_lag(snapshot: Snapshot, ends: KnownEnds, rows: list[Row]) -> None:
             row["lag"] = None if row["committed_offset"] is None else found.lag
 
 
-def find_ends(snapshot: Snapshot, ends: KnownEnds, rows: list[Row]) -> None:
+def find_ends(snapshot: Snapshot, ends: EndSources, rows: list[Row]) -> None:
     """Make `ends` read the ends of the partitions in the rows, at the moment of the snapshot."""
     # Of several log partitions together, in the order of time: apart from what one partition's log says.
     committed = [row for row in described_offsets(snapshot, Wanted()) if row["committed_offset"] is not None]
@@ -139,7 +139,7 @@ def find_ends(snapshot: Snapshot, ends: KnownEnds, rows: list[Row]) -> None:
     ends.find(snapshot, {_topic_partition(row) for row in rows})
 
 
-def lag_of(row: Row, ends: KnownEnds) -> LagRow:
+def lag_of(row: Row, ends: EndSources) -> LagRow:
     """Return the lag of a row of offsets, after `find_ends`."""
     partition = _topic_partition(row)
     commit = None if row["committed_offset"] is None else _commit(row)

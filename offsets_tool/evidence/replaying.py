@@ -11,11 +11,11 @@ from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot, Watch, replay_events
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
-from offsets_tool.evidence.clock_places import note_moment
 from offsets_tool.evidence.evidence import Evidence, open_evidence
 from offsets_tool.evidence.joined_log import JoinedLog
 from offsets_tool.evidence.lanes import RowLane, rows_pay
 from offsets_tool.evidence.listener import Listener
+from offsets_tool.evidence.moment_notes import note_moment
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED
 from offsets_tool.evidence.moments.moment_notes import moment_notes, number_text, topic_id_notes
 from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse_bound

@@ -105,7 +105,7 @@ def found(
         "title": title,
         "remedy": kind.remedy,
         "evidence": (
-            *(place_text(about.log_partition, each) for each in log_offsets[:_MOST_PLACES]),
+            *(log_offset_text(about.log_partition, each) for each in log_offsets[:_MOST_PLACES]),
             *dict.fromkeys(line.source for line in lines),
         ),
         "log_partition": about.log_partition,
@@ -126,13 +126,13 @@ def time_or_none(timestamp: int | None) -> int | None:
     return None if timestamp is None or timestamp < 0 else timestamp
 
 
-def place_text(log_partition: int | None, log_offset: int) -> str:
+def log_offset_text(log_partition: int | None, log_offset: int) -> str:
     """Return "LOG_PARTITION:LOG_OFFSET"; the first part is empty where no source says the partition."""
     return f"{'' if log_partition is None else log_partition}:{log_offset}"
 
 
 def places_and_lines(finding: Finding) -> tuple[list[str], list[str]]:
     """Return the evidence of a finding in two lists: records as LOG_PARTITION:LOG_OFFSET, and lines of brokers' logs."""
-    own = place_text(finding.log_partition, 0).removesuffix("0")
+    own = log_offset_text(finding.log_partition, 0).removesuffix("0")
     places = [each for each in finding.evidence if each.startswith(own)]
     return places, [each for each in finding.evidence if not each.startswith(own)]

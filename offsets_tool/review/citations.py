@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from offsets_tool.events import Event
 from offsets_tool.evidence.answers.cited_records import CitedPlace
-from offsets_tool.findings.finder import place_text, places_and_lines
+from offsets_tool.findings.finder import log_offset_text, places_and_lines
 from offsets_tool.findings.rows import Finding
 from offsets_tool.plans.rows import PlanRow
 from offsets_tool.story.sentence import Sentence
@@ -47,4 +47,4 @@ def _others(findings: Iterable[Finding]) -> Iterator[CitedPlace]:
 
 def citations(found: Mapping[CitedPlace, list[Event]], places: Iterable[CitedPlace], named: int) -> Citations:
     """Return the events by place, given in the order of `places_to_cite`, as citations."""
-    return Citations({place_text(*place): found[place] for place in places if place in found}, named)
+    return Citations({log_offset_text(*place): found[place] for place in places if place in found}, named)

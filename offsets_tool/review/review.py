@@ -9,11 +9,11 @@ from offsets_tool.errors import UsageError
 from offsets_tool.evidence.answers.cited_records import cited_records
 from offsets_tool.evidence.answers.lag_over_time import group_lag
 from offsets_tool.evidence.answers.sizing import EvidenceSizes
-from offsets_tool.evidence.clock_places import note_range
-from offsets_tool.evidence.ends import KnownEnds
+from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.evidence import open_evidence
 from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import GroupFindings, LogFindings
+from offsets_tool.evidence.moment_notes import note_range
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED
 from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse_bound
 from offsets_tool.evidence.replaying import EvidenceReplay
@@ -53,7 +53,7 @@ class ReviewedGroup(NamedTuple):
     """For pictures and tables: offsets, states, members, transactions, expiry. Never cut to the range."""
     findings: Sequence[Finding]
     """Those in the range, the worst first."""
-    told: ExplainedGroup
+    explained: ExplainedGroup
     rebalances: Sequence[RebalanceRow]
     lag: Sequence[LagRow] = ()
     """By partition and time, where ends of its partitions are known from more than commits."""
@@ -98,7 +98,7 @@ class Review(NamedTuple):
 class ReviewInputs(NamedTuple):
     """The inputs of a review beside the log (ends, brokers' logs, policy), and limits on how much it keeps."""
 
-    ends: KnownEnds
+    ends: EndSources
     policy: PolicyOverrides = PolicyOverrides()
     server_logs: Sequence[ServerLogFile] = ()
     plan: PlanAsked | None = None
@@ -149,7 +149,7 @@ def review_of(
     with EvidenceReplay(evidence) as replay:
         note_range(evidence, asked.range, clock)
         given = ReviewInputs(
-            KnownEnds(names, files=[os.fspath(path) for path in ends]),
+            EndSources(names, files=[os.fspath(path) for path in ends]),
             PolicyOverrides() if policy is None else policy,
             read_server_logs([os.fspath(path) for path in server_logs]),
             None if back is None else PlanAsked(back, asked.wanted),
@@ -202,7 +202,7 @@ def review_replay(replay: EvidenceReplay, asked: ReviewAsked, given: ReviewInput
 
 
 def _groups(
-    replay: EvidenceReplay, found: LogFindings, asked: ReviewAsked, worst: Sequence[Ranked], ends: KnownEnds
+    replay: EvidenceReplay, found: LogFindings, asked: ReviewAsked, worst: Sequence[Ranked], ends: EndSources
 ) -> tuple[list[ReviewedGroup], list[list[Sentence]]]:
     """Return the groups in detail, by rank, and the stories in the range: of all wanted groups and of the log."""
     homes = {(each.group, each.log_partition): number for number, each in enumerate(worst)}

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.as_of.views_describe import described_offsets
-from offsets_tool.evidence.ends import KnownEnds
+from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.findings.finding import LogFindings
 from offsets_tool.evidence.lagging import add_lag
 from offsets_tool.findings.rows import Finding, Severity
@@ -79,7 +79,7 @@ def loud_and_quiet(findings: Iterable[Finding]) -> tuple[list[Matter], list[Find
     return loud, [finding for matter in every if matter not in loud for finding in matter.findings]
 
 
-def verdict_of(found: LogFindings, moment: Snapshot, asked: ReviewAsked, ends: KnownEnds) -> Verdict:
+def verdict_of(found: LogFindings, moment: Snapshot, asked: ReviewAsked, ends: EndSources) -> Verdict:
     """Return the verdict on wanted groups at the moment of the findings; by `ends` it says how far groups are behind."""
     lags, words = _lags(moment, ends), moment_words(moment)
     ranked = ranking(
@@ -122,7 +122,7 @@ def findings_here(
     return [each for each in of_log if asked.is_within(each) and (is_anywhere or each.log_partition in here)]
 
 
-def _lags(moment: Snapshot, ends: KnownEnds) -> dict[str, GroupLag]:
+def _lags(moment: Snapshot, ends: EndSources) -> dict[str, GroupLag]:
     """Return how far groups are behind, where ends of their partitions come from more than commits."""
     rows = described_offsets(moment, Wanted()) if ends.has_any else []
     add_lag(moment, ends, rows)

@@ -7,10 +7,10 @@ from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.selection import NameFilter, Wanted, exact_text
 from offsets_tool.evidence.answers.planning import Plan, plan_between
 from offsets_tool.evidence.answers.reset_gaps import incomplete
-from offsets_tool.evidence.ends import KnownEnds
+from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.findings.finding import LogFindings
 from offsets_tool.evidence.replaying import EvidenceReplay
-from offsets_tool.findings.finder import place_text
+from offsets_tool.findings.finder import log_offset_text
 from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.findings.sentences import named
 from offsets_tool.log.ledger import LedgerEntry
@@ -88,7 +88,7 @@ class PlanAsked(NamedTuple):
 class PlanTools(NamedTuple):
     """What a plan needs beside the evidence: known ends, Kafka's tools, and the command that writes the reset file."""
 
-    ends: KnownEnds
+    ends: EndSources
     kafka: KafkaTools
     command: PlanCommand
 
@@ -112,5 +112,5 @@ def way_back_of(plan: Plan, ledgers: Iterable[LedgerEntry], asked: PlanAsked, to
 
     page = plan_page(plan, lacking, tools.kafka, write_file)
     proposal = asked.proposal
-    place = to if proposal is None else place_text(proposal.log_partition, proposal.log_offset)
+    place = to if proposal is None else log_offset_text(proposal.log_partition, proposal.log_offset)
     return WayBack(plan, page, place, proposal, tools.command(to, group))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from offsets_tool.as_of.snapshot import PartitionSnapshot
-from offsets_tool.findings.finder import place_text
+from offsets_tool.findings.finder import log_offset_text
 from offsets_tool.findings.sentences import count
 
 _NAMED: Final = 3
@@ -31,7 +31,7 @@ def coverage_sentences(partitions: Iterable[PartitionSnapshot]) -> Iterator[str]
     gone = sum(each.coverage.missing for each in missing)
     yield completeness(
         [each.log_partition for each in there],
-        [place_text(each.log_partition, each.coverage.proven_from) for each in missing],
+        [log_offset_text(each.log_partition, each.coverage.proven_from) for each in missing],
         f"{count(gone, 'record')} {'is' if gone == 1 else 'are'} gone ({_causes_of(missing)})",
     )
 

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import NamedTuple
 
-from offsets_tool.findings.finder import place_text, time_or_none
+from offsets_tool.findings.finder import log_offset_text, time_or_none
 from offsets_tool.findings.rows import Finding
 from offsets_tool.time_texts import time_text
 
@@ -42,7 +42,7 @@ class Sentence(NamedTuple):
     @property
     def place(self) -> str:
         """The first record that the sentence is about, as LOG_PARTITION:LOG_OFFSET."""
-        return place_text(self.log_partition, self.log_offset)
+        return log_offset_text(self.log_partition, self.log_offset)
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ class Sentence(NamedTuple):
         if self.finding is not None:
             return self.finding.evidence
         records = dict.fromkeys((self.log_offset, self.last_log_offset))
-        return (*(place_text(self.log_partition, each) for each in records), *self.lines)
+        return (*(log_offset_text(self.log_partition, each) for each in records), *self.lines)
 
 
 class Moment(NamedTuple):

@@ -85,7 +85,7 @@ class _Expiry:
             self._say(cluster, each.bases[0])
         job = job._replace(asked={cluster: _asked(each) for cluster, each in found.items()})
         live = write_live(job, given)
-        return made_of(clusters, [*live.files, *write_removed(job, given, live.alive)])
+        return made_of(clusters, [*live.files, *write_removed(job, given, live.longest)])
 
     def _input(self, checkpoints: Sequence[tuple[LogPartition, str]]) -> ExpiryInput:
         files = facts_of(open_delta(self._root / REMOVALS.name))

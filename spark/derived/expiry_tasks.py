@@ -63,7 +63,7 @@ class Live(NamedTuple):
     """The files with rows of live offsets (FilesMade), and by cluster the longest lifetimes of topics."""
 
     files: Sequence[FilesMade]
-    alive: Mapping[str, Sequence[LongestLifetime]]
+    longest: Mapping[str, Sequence[LongestLifetime]]
 
 
 class _LiveDone(NamedTuple):
@@ -72,7 +72,7 @@ class _LiveDone(NamedTuple):
     unit: Int32
     error: String | None
     files: String
-    alive: Bytes
+    longest: Bytes
 
 
 def write_live(job: ExpiryJob, given: ExpiryInput) -> Live:
@@ -82,11 +82,11 @@ def write_live(job: ExpiryJob, given: ExpiryInput) -> Live:
     done = sorted((_LiveDone(*row) for row in found.collect()), key=lambda each: each.unit)
     if error := next((each.error for each in done if each.error), None):
         raise OffsetsToolError(error)
-    alive: dict[str, list[LongestLifetime]] = {cluster: [] for cluster in job.asked}
+    longest: dict[str, list[LongestLifetime]] = {cluster: [] for cluster in job.asked}
     files = [FilesMade(checkpoints[each.unit][0][0], each.files) for each in done]
     for of, each in zip(files, done, strict=True):
-        alive[of.cluster] += pickle.loads(each.alive)
-    return Live(files, alive)
+        longest[of.cluster] += pickle.loads(each.longest)
+    return Live(files, longest)
 
 
 def _live_task(job: ExpiryJob, checkpoints: Sequence[tuple[LogPartition, str]]) -> Task:
@@ -148,10 +148,12 @@ class _Fact(NamedTuple):
 
 
 def write_removed(
-    job: ExpiryJob, given: ExpiryInput, alive: Mapping[str, Sequence[LongestLifetime]]
+    job: ExpiryJob, given: ExpiryInput, longest: Mapping[str, Sequence[LongestLifetime]]
 ) -> list[FilesMade]:
     """Write the rows of removed offsets, and return their files; one task for each topic gets the removals of all groups."""
-    lifetimes = [_Fact(cluster, *each) for cluster, some in alive.items() for each in longest_lifetimes(some)]
+    lifetimes = [
+        _Fact(cluster, *each) for cluster, some in longest.items() for each in longest_lifetimes(some)
+    ]
     task = _removals_task(job, given.removals, lifetimes)
     # One more unit brings the lifetimes.
     lost = given.units(len(given.removals) + 1).through(task, arrow_schema(_Fact))

@@ -1,4 +1,4 @@
-"""A cluster of a lake replayed to a place of its log and to its end, from `log` and `events` as of the last replay.
+"""A cluster of a lake replayed to an offset of its log and to its end, from `log` and `events` as of the last replay.
 
 Only the wanted log partitions are read. The others are represented by what their last replay says of them, so that rules
 and times are those of the whole log. Replays by the library; decides no rule.
@@ -32,14 +32,16 @@ _AUTO: Final = "auto"
 
 
 class LakeMoments:
-    """Replays log partitions of one cluster of a lake to a place and to its end."""
+    """Replays log partitions of one cluster of a lake to an offset and to its end."""
 
     def __init__(self, of: ClusterTables) -> None:
         """Read what the last replay says of each log partition; OffsetsToolError for a lost checkpoint."""
         lake = ArrowLake(of.root)
         self._cluster = of.name
         self._replays = {
-            place: row for place, row in latest(lake.rows(REPLAYS)).items() if place[0] == of.name
+            log_partition: row
+            for log_partition, row in latest(lake.rows(REPLAYS)).items()
+            if log_partition[0] == of.name
         }
         self._facts = facts_of_logs(of.root, self._replays)
         upto = max((row["ingest_run"] for row in self._replays.values()), default=0)
@@ -60,11 +62,11 @@ class LakeMoments:
     def run(self, as_of: AsOf, numbers: Collection[int | None]) -> tuple[Snapshot, Snapshot]:
         """Return the moment of `as_of`, which has end offsets, and the end of the log; log partitions `numbers` are replayed."""
         moments = self._begun(as_of), self._begun(AsOf())
-        asked = [place for place in self._replays if place[1] in numbers]
-        for place in self._replays.keys() - asked:
-            self._stand_in(*moments, place)
-        for place in asked:
-            self._replay(moments, place)
+        asked = [log_partition for log_partition in self._replays if log_partition[1] in numbers]
+        for log_partition in self._replays.keys() - asked:
+            self._stand_in(*moments, log_partition)
+        for log_partition in asked:
+            self._replay(moments, log_partition)
         for moment in moments:
             for number in moment.to_replay_again():
                 self._replay([moment], (self._cluster, number))
@@ -74,19 +76,23 @@ class LakeMoments:
         asked = {row["coordinator"] for row in self._replays.values()} - {_AUTO}
         return Snapshot(as_of, TopicNames(lambda: self._names), Rules(next(iter(asked))) if asked else None)
 
-    def _stand_in(self, moment: Snapshot, end: Snapshot, place: LogPartition) -> None:
+    def _stand_in(self, moment: Snapshot, end: Snapshot, log_partition: LogPartition) -> None:
         """Add a log partition that is not replayed to both snapshots; `moment` names no end of it, so that it has no records."""
-        row, facts, begins = self._replays[place], self._facts[place], self._begins.get(place, 0)
-        moment.begin(place[1], begins).proved_later = facts.is_new
-        at_end = end.begin(place[1], begins)
+        row, facts, begins = (
+            self._replays[log_partition],
+            self._facts[log_partition],
+            self._begins.get(log_partition, 0),
+        )
+        moment.begin(log_partition[1], begins).proved_later = facts.is_new
+        at_end = end.begin(log_partition[1], begins)
         at_end.coordinator.rules = Rules(row["rules"])
         at_end.cut.newest_timestamp = facts.newest
 
-    def _replay(self, moments: Sequence[Snapshot], place: LogPartition) -> None:
-        work, begins = Work(*place, 0, None, None, 0, 0), self._begins.get(place, 0)
-        copies = self._copies.get(place)
+    def _replay(self, moments: Sequence[Snapshot], log_partition: LogPartition) -> None:
+        work, begins = Work(*log_partition, 0, None, None, 0, 0), self._begins.get(log_partition, 0)
+        copies = self._copies.get(log_partition)
         if copies is None:
-            replay_rows(moments, place[1], self._log(work), begins=begins)
+            replay_rows(moments, log_partition[1], self._log(work), begins=begins)
         else:
             self._replay_joined(moments, work, copies)
         for moment in moments:

@@ -9,7 +9,7 @@ from typing import Final
 
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.findings.finding import GroupFindings
-from offsets_tool.findings.finder import place_text
+from offsets_tool.findings.finder import log_offset_text
 from offsets_tool.findings.finders import worst_first
 from offsets_tool.findings.rows import Finding
 from offsets_tool.findings.sentences import listed
@@ -177,5 +177,5 @@ def _plan(
 def _coverage(partitions: Sequence[CoveredPartition]) -> str:
     """Return a sentence on from where on the evidence is complete; no table has the number of records missing before."""
     numbers = [each.log_partition for each in partitions]
-    cut = [place_text(each.log_partition, each.proven_from) for each in partitions if each.proven_from]
+    cut = [log_offset_text(each.log_partition, each.proven_from) for each in partitions if each.proven_from]
     return completeness(numbers, cut, "Records are gone")

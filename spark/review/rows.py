@@ -126,7 +126,7 @@ class ClusterTables(NamedTuple):
                 event = decode(_record(row))
                 if not any(_is_same(event, each) for each in there):
                     there.append(event)
-        return {place: events for place, events in found.items() if place in wanted}
+        return {each: events for each, events in found.items() if each in wanted}
 
 
 _LOG: Final = (
@@ -174,21 +174,21 @@ def _ledger(row: Mapping[str, Any]) -> LedgerEntry:
 def partitions_of(of: ClusterTables) -> list[CoveredPartition]:
     """Return how far a cluster's log partitions were replayed, in the order of their numbers."""
     rows = latest(ArrowLake(of.root).rows(REPLAYS))
-    replays = {place: row for place, row in rows.items() if place[0] == of.name}
+    replays = {log_partition: row for log_partition, row in rows.items() if log_partition[0] == of.name}
     facts = facts_of_logs(of.root, replays)
-    order = sorted(replays, key=lambda place: -1 if place[1] is None else place[1])
+    order = sorted(replays, key=lambda log_partition: -1 if log_partition[1] is None else log_partition[1])
     return [
         CoveredPartition(
-            place[1],
+            log_partition[1],
             0,
-            replays[place]["next_log_offset"],
+            replays[log_partition]["next_log_offset"],
             None,
-            replays[place]["proven_from_log_offset"],
+            replays[log_partition]["proven_from_log_offset"],
             False,
-            facts[place].newest,
+            facts[log_partition].newest,
             None,
         )
-        for place in order
+        for log_partition in order
     ]
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.evidence.answers.planning import plan_between
-from offsets_tool.evidence.ends import KnownEnds
+from offsets_tool.evidence.ends import EndSources
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.lag.samples import CommitAt, EndMethod, EndSample
 from offsets_tool.lake.tables import ENDS, OFFSET_HISTORY, Table
@@ -39,7 +39,7 @@ def lake_way_back(
     moments = LakeMoments(of)
     moment, end = moments.run(asked.as_of, numbers)
     places = {TopicPartition(row.topic, row.partition) for each in groups for row in each.offsets}
-    ends = KnownEnds(samples=_samples(of, places))
+    ends = EndSources(samples=_samples(of, places))
     for log_partition, place, commit in _standing(of, places):
         if log_partition not in numbers:
             ends.bounds.add(log_partition, place, commit)

@@ -27,7 +27,7 @@ from offsets_tool.story.finding_sentences import log_offsets_of
 from offsets_tool.story.story import GroupStory
 from tests.corpora import INCIDENTS
 from tests.depth import DEEP
-from tests.rebalances.told import rebalances_told
+from tests.rebalances.rebalances_found import rebalances_found
 from tests.server_log.logs import log_of, path_of, records_of, rows_of
 
 _SLOW: Final = INCIDENTS / "rebalance-storm"
@@ -116,7 +116,7 @@ def test_a_storm_has_the_reasons_of_its_rebalances() -> None:
 def test_a_storm_counts_what_rebalances_shows() -> None:
     """Its records are those at which rebalances of `offsets-tool rebalances` had a new generation."""
     [found] = [each for each in findings_in("rebalance-storm", None) if each.kind == "rebalance_storm"]
-    shown = [row for row in rebalances_told(_SLOW) if row.group == found.group]
+    shown = [row for row in rebalances_found(_SLOW) if row.group == found.group]
     within = [row for row in shown if row.to_at and found.from_at <= row.to_at <= found.to_at]
     places = sorted(int(each.rpartition(":")[2]) for each in found.evidence)
     assert len(within) == len(places) > 15, found.title

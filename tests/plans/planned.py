@@ -7,7 +7,7 @@ from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.views_offsets import offset_rows
 from offsets_tool.evidence.answers.planning import Plan, plan_back
-from offsets_tool.evidence.ends import KnownEnds
+from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.evidence import open_evidence
 from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.replaying import END, EvidenceReplay, snapshot_of
@@ -24,7 +24,7 @@ NUMBER = 0
 def planned(folder: Path, as_of: AsOf) -> Plan:
     """Return the plan for all groups of the evidence in a folder."""
     with EvidenceReplay(open_evidence(folder), as_of) as replay, EvidenceReplay(open_evidence(folder)) as end:
-        return plan_back(replay, end, KnownEnds(), PolicyOverrides(), Wanted())
+        return plan_back(replay, end, EndSources(), PolicyOverrides(), Wanted())
 
 
 def standing(folder: Path, as_of: AsOf = END) -> dict[tuple[str, str, int], int]:

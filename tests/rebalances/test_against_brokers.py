@@ -14,7 +14,7 @@ from tests.corpora import CORPORA, INCIDENTS, every_corpus
 from tests.depth import DEEP
 from tests.findings.deeds import story_of
 from tests.rebalances.broker_lines import BrokerReasons, reasons_in
-from tests.rebalances.told import rebalances_told
+from tests.rebalances.rebalances_found import rebalances_found
 
 _OWN: Final = sorted(INCIDENTS.iterdir())
 FOLDERS: Final = [*(every_corpus() if DEEP else (CORPORA / "4.3.1-classic",)), *_OWN]
@@ -60,7 +60,7 @@ def test_causes_are_the_brokers_reasons() -> None:
     """A conversion has no reason of its own: a member joined or left."""
     score, wrong = Counter[tuple[str, bool]](), []
     for folder in (each for each in FOLDERS if lines_of(each).is_file()):
-        for row, allowed in judged(folder, reasons_in(lines_of(folder)), rebalances_told(folder)):
+        for row, allowed in judged(folder, reasons_in(lines_of(folder)), rebalances_found(folder)):
             is_right = row.cause in allowed or row.cause == "group_converted"
             score[row.confidence, is_right] += 1
             if not is_right and not (
@@ -76,7 +76,7 @@ def test_what_a_broker_states_is_certain_and_nothing_else_changes() -> None:
     """Every rebalance that a line announces has its cause for certain; a row without a line is as it was."""
     for folder in (each for each in FOLDERS if lines_of(each).is_file()):
         reasons = reasons_in(lines_of(folder))
-        inferred, stated = rebalances_told(folder), rebalances_told(folder, lines_of(folder))
+        inferred, stated = rebalances_found(folder), rebalances_found(folder, lines_of(folder))
         same: dict[str, Any] = {"cause": "", "confidence": "", "alternatives": ()}
         assert [row._replace(**same) for row in stated] == [row._replace(**same) for row in inferred]
         for row, allowed in judged(folder, reasons, stated):
@@ -86,7 +86,7 @@ def test_what_a_broker_states_is_certain_and_nothing_else_changes() -> None:
 
 @pytest.mark.parametrize("name", STORIES)
 def test_every_deed_has_its_cause(name: str) -> None:
-    rows = rebalances_told(CORPORA / name)
+    rows = rebalances_found(CORPORA / name)
     for step in story_of(CORPORA / name):
         causes = DEEDS.get(step["what"])
         if causes and "group" in step:
@@ -105,7 +105,7 @@ def test_each_generation_that_the_broker_told_of_has_a_row(name: str) -> None:
     numbers = {
         (each["group"], each["generation"]) for each in said if each["event"] in ("stabilized", "empty")
     }
-    rows = {(row.group, row.generation) for row in rebalances_told(CORPORA / name) if row.epoch is None}
+    rows = {(row.group, row.generation) for row in rebalances_found(CORPORA / name) if row.epoch is None}
     # A generation that the next one overtook before its leader answered has no record.
     missing = {(group, number) for group, number in numbers - rows if (group, number + 1) not in numbers}
     assert missing == set()

@@ -27,7 +27,7 @@ from tests.findings.made import (
     states,
     until,
 )
-from tests.rebalances.told import rebalances_told, rebalances_with_rows
+from tests.rebalances.rebalances_found import rebalances_found, rebalances_with_rows
 from tests.replay.random_logs import READERS, RandomLog, segment
 
 CORPORA: Final = corpora("2.4.1-mix", "4.3.1-classic")
@@ -35,7 +35,7 @@ CORPORA: Final = corpora("2.4.1-mix", "4.3.1-classic")
 
 @pytest.mark.parametrize("corpus", CORPORA, ids=lambda path: path.name)
 def test_a_row_says_what_it_is(corpus: Path) -> None:
-    holds_for(rebalances_told(corpus))
+    holds_for(rebalances_found(corpus))
 
 
 @pytest.mark.parametrize("seed", range(40 if DEEP else 2))
@@ -45,7 +45,7 @@ def test_so_does_a_row_of_a_random_log(release: str, seed: int, tmp_path: Path) 
     path = tmp_path / "segments" / "__consumer_offsets-3" / f"{0:020d}.log"
     path.parent.mkdir(parents=True)
     path.write_bytes(segment(log.placed))
-    rows = rebalances_told(tmp_path)
+    rows = rebalances_found(tmp_path)
     assert rows
     holds_for(rows)
 

@@ -11,7 +11,7 @@ from offsets_tool.cli import main
 from offsets_tool.cli.answers.plan_text import plan_json
 from offsets_tool.cli.answers.sentence_rows import sentence_row
 from offsets_tool.errors import UsageError
-from offsets_tool.evidence.ends import KnownEnds
+from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.event_json import event_json
 from offsets_tool.evidence.evidence import open_evidence
 from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse_bound
@@ -79,7 +79,7 @@ def test_the_records_that_are_named_are_those_of_the_log(folder: Path) -> None:
 def test_most_records_keeps_the_places_at_which_findings_are_found() -> None:
     with EvidenceReplay(open_evidence(FIXTURES / "corpora" / "4.3.1-classic" / "segments")) as replay:
         review = review_replay(
-            replay, ReviewAsked(), ReviewInputs(KnownEnds(), most_groups=100, most_records=15)
+            replay, ReviewAsked(), ReviewInputs(EndSources(), most_groups=100, most_records=15)
         )
     assert len(review.cited.records) == 15 < review.cited.named
     assert {each.evidence[0] for each in review.findings} == set(review.cited.records)
@@ -121,7 +121,7 @@ def test_a_review_is_of_the_whole_log() -> None:
     log = INCIDENTS / "quiet-night" / "segments"
     as_of = as_of_bound(parse_bound(("2026-11-23T02:30Z",), "as_of", Clock.in_zone()))
     with EvidenceReplay(open_evidence(log), as_of) as replay, pytest.raises(UsageError, match="whole log"):
-        review_replay(replay, ReviewAsked(), ReviewInputs(KnownEnds()))
+        review_replay(replay, ReviewAsked(), ReviewInputs(EndSources()))
 
 
 def test_a_quiet_night_has_no_plan() -> None:

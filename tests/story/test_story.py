@@ -11,7 +11,7 @@ from offsets_tool.story.sentence import SentenceKind
 from offsets_tool.story.story import GroupStory
 from offsets_tool.story.timeline import in_time
 from tests.corpora import corpora
-from tests.story.told import found_in, story_of
+from tests.story.corpora_explained import found_in, story_of
 
 KNOWN = [
     (

@@ -14,9 +14,9 @@ from offsets_tool.cli.options import F, Option
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import note, output
 from offsets_tool.cli.source_options import source_options
-from offsets_tool.evidence.clock_places import note_range
 from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.findings.finding import LogFindings
+from offsets_tool.evidence.moment_notes import note_range
 from offsets_tool.evidence.moments.moment_texts import parse_bound
 from offsets_tool.findings.rows import Severity
 from offsets_tool.review.asked import ReviewAsked

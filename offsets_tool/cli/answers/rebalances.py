@@ -15,9 +15,9 @@ from offsets_tool.cli.options import F, Option, output_options
 from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
-from offsets_tool.evidence.clock_places import note_range
 from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.findings.rebalances import rebalances_in
+from offsets_tool.evidence.moment_notes import note_range
 from offsets_tool.evidence.moments.moment_notes import offset_text
 from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
 from offsets_tool.rebalances.rows import DurationMethod, MemberName, RebalanceRow

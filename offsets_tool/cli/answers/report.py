@@ -17,8 +17,8 @@ from offsets_tool.cli.options import UNREAD, F, Option, Options
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import note, refuse_evidence, write_whole
 from offsets_tool.cli.source_options import source_options
-from offsets_tool.evidence.clock_places import note_moment, note_range
 from offsets_tool.evidence.filters import Filters
+from offsets_tool.evidence.moment_notes import note_moment, note_range
 from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse_bound
 from offsets_tool.findings.sentences import count
 from offsets_tool.plans.commands import ANY_BROKER, ClusterAddress, CommandWords

@@ -14,9 +14,9 @@ from offsets_tool.cli.render import default_format, note, output, write_caption,
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
-from offsets_tool.evidence.clock_places import note_range
 from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.findings.finding import LogFindings
+from offsets_tool.evidence.moment_notes import note_range
 from offsets_tool.evidence.moments.moment_notes import offset_text
 from offsets_tool.evidence.moments.moment_texts import Bound, Clock, parse_bound, parse_optional_time
 from offsets_tool.evidence.times import parse_duration

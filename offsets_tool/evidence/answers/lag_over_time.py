@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from offsets_tool.evidence.ends import KnownEnds
+from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.history.rows import OffsetHistoryRow
@@ -28,7 +28,7 @@ _MOST_COMMITS: Final = 20_000
 """Commits of a group up to which each has its lag; of more, the moments of the grid have."""
 
 
-def group_lag(replay: EvidenceReplay, rows: GroupRows, ends: KnownEnds) -> list[LagRow]:
+def group_lag(replay: EvidenceReplay, rows: GroupRows, ends: EndSources) -> list[LagRow]:
     """Return a group's lag by partition and time, after `replay` was run; none where only commits tell of the end.
 
     `rows` are those of a GroupFindings. A group that stopped committing has rows on the grid: its lag grows.
@@ -46,7 +46,7 @@ def group_lag(replay: EvidenceReplay, rows: GroupRows, ends: KnownEnds) -> list[
 
 
 def _of_partition(
-    of: OffsetOf, rows: list[OffsetHistoryRow], ends: KnownEnds, *, is_each: bool
+    of: OffsetOf, rows: list[OffsetHistoryRow], ends: EndSources, *, is_each: bool
 ) -> Iterator[LagRow]:
     commits = [effective_commit(row, commit_of(row)) for row in rows if is_time(row.from_timestamp)]
     if not commits:

@@ -11,7 +11,7 @@ from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.as_of.transactions import open_rows
 from offsets_tool.as_of.views_offsets import empty_offset_row, offset_rows
-from offsets_tool.evidence.ends import KnownEnds
+from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import partition_rows
 from offsets_tool.evidence.lagging import find_ends
@@ -54,7 +54,7 @@ class _Standing(NamedTuple):
 
 
 def plan_back(
-    replay: EvidenceReplay, at_end: EvidenceReplay, ends: KnownEnds, given: PolicyOverrides, wanted: Wanted
+    replay: EvidenceReplay, at_end: EvidenceReplay, ends: EndSources, given: PolicyOverrides, wanted: Wanted
 ) -> Plan:
     """Run both replays, to the moment and to the end of the same evidence, and return the way back for the wanted groups.
 
@@ -69,7 +69,7 @@ def plan_back(
 
 
 def plan_between(
-    snapshot: Snapshot, end: Snapshot, groups: Iterable[GroupRows], ends: KnownEnds, wanted: Wanted
+    snapshot: Snapshot, end: Snapshot, groups: Iterable[GroupRows], ends: EndSources, wanted: Wanted
 ) -> Plan:
     """Return the way back from one moment of an evidence, its end, to another; `groups` are the rows up to the end."""
     standing = _standing(snapshot, end, wanted)
@@ -107,7 +107,7 @@ def _by_home(rows: Iterable[Row]) -> dict[tuple[_Home, OffsetOf], Row]:
 
 
 def _lags(
-    end: Snapshot, ends: KnownEnds, standing: Mapping[_Home, Mapping[OffsetOf, _Standing]]
+    end: Snapshot, ends: EndSources, standing: Mapping[_Home, Mapping[OffsetOf, _Standing]]
 ) -> dict[OffsetOf, LagRow]:
     """Return the lag at the end of the log that each offset to be set would have, by group, topic and partition."""
     rows = [
@@ -120,7 +120,7 @@ def _lags(
     return {OffsetOf(lag.group, lag.topic, lag.partition): lag for lag in (_lag(row, ends) for row in rows)}
 
 
-def _lag(row: Row, ends: KnownEnds) -> LagRow:
+def _lag(row: Row, ends: EndSources) -> LagRow:
     place = TopicPartition(row["topic"], row["partition"])
     commit = CommitAt(row["commit_timestamp"], row["committed_offset"], row["topic_id"])
     return lag_row(OffsetOf(row["group"], *place), commit, ends.of(place), ends.at)

@@ -22,7 +22,7 @@ MOST: Final = (1 << 63) - 1
 WRITE_A_TIME: Final = "2026-11-21T02:30:00Z, 'yesterday 14:05', -2h, now or epoch milliseconds"
 
 
-class Position(NamedTuple):
+class OffsetInLog(NamedTuple):
     """A place in the log: a partition of `__consumer_offsets` and an offset in it."""
 
     log_partition: int
@@ -34,7 +34,7 @@ class Bound:
     """A moment, or one side of a range: a time (epoch ms), or places in named log partitions."""
 
     time: int | None = None
-    places: tuple[Position, ...] = ()
+    places: tuple[OffsetInLog, ...] = ()
     epochs: tuple[tuple[int, int], ...] = ()
     """Log partitions, each with the newest leader epoch whose records count; only of places that say one."""
     note: str | None = None
@@ -86,7 +86,7 @@ def parse_bound(texts: tuple[str, ...], option: str, clock: Clock, *, takes_epoc
     """
     found = [place for text in texts if (place := _PLACE.fullmatch(text.strip()))]
     if len(found) == len(texts):
-        places = tuple(_position(place, option) for place in found)
+        places = tuple(_log_offset(place, option) for place in found)
         epochs = tuple((int(place[1]), int(place[3])) for place in found if place[3] is not None)
         if epochs and not takes_epochs:
             raise UsageError(f"{option}: only --as-of takes a leader epoch; write LOG_PARTITION:LOG_OFFSET")
@@ -99,11 +99,11 @@ def parse_bound(texts: tuple[str, ...], option: str, clock: Clock, *, takes_epoc
     return Bound(time=time, note=None if is_plain else f"{option} {texts[0]!r} is {time_text(time) or time}")
 
 
-def _position(found: re.Match[str], option: str) -> Position:
+def _log_offset(found: re.Match[str], option: str) -> OffsetInLog:
     partition, offset, epoch = (_digits(digits) for digits in found.groups(default="0"))
     if max(partition, epoch) >= 1 << 31 or offset > MOST:
         raise UsageError(f"{option}: no log has a place {found[0][:60]!r}; write LOG_PARTITION:LOG_OFFSET")
-    return Position(partition, offset)
+    return OffsetInLog(partition, offset)
 
 
 def _digits(text: str) -> int:

@@ -5,7 +5,7 @@ from typing import Final
 
 from offsets_tool.expiry.causes import Cause, Confidence
 from offsets_tool.findings.context import LogContext
-from offsets_tool.findings.finder import Places, finder, found, place_text
+from offsets_tool.findings.finder import Places, finder, found, log_offset_text
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.offsets.lost import GROUP_DELETED
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
@@ -30,7 +30,7 @@ def find_deleted_groups(rows: GroupRows, context: LogContext) -> Iterator[Findin
         if row.end_cause == GroupEndCause.DELETED and row.to_log_offset is not None:
             # Brokers of 0.9 delete the group's record with the last member, and keep its offsets.
             is_left = rows.state_at(row.to_log_offset) is not None or rows.has_offsets_at(row.to_log_offset)
-            if not is_left and place_text(rows.log_partition, row.to_log_offset) not in places:
+            if not is_left and log_offset_text(rows.log_partition, row.to_log_offset) not in places:
                 yield _deletion(rows, row, context.server_log)
 
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from offsets_tool.expiry.causes import Cause, Confidence
 from offsets_tool.expiry.rows import ExpiryRow
 from offsets_tool.findings.context import LogContext
-from offsets_tool.findings.finder import Places, finder, found, place_text
+from offsets_tool.findings.finder import Places, finder, found, log_offset_text
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.offsets.stated_removals import with_stated_causes
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
@@ -208,7 +208,7 @@ def _title(group: str, lost: list[ExpiryRow], causes: tuple[Cause, ...], *, is_s
 
 def _log_offsets(lost: list[ExpiryRow], restart: Restart | None) -> tuple[int, ...]:
     """Return log offsets as evidence: a tombstone, the first commit afterwards, the other tombstones, the removed commits."""
-    own = place_text(lost[0].log_partition, 0).removesuffix("0")
+    own = log_offset_text(lost[0].log_partition, 0).removesuffix("0")
     texts = [text for row in lost for text in row.evidence if text.startswith(own)]
     before = [int(text.removeprefix(own)) for text in texts]
     after = [restart.first.commit_log_offset] if restart else []

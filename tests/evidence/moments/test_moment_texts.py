@@ -14,7 +14,7 @@ from offsets_tool.errors import UsageError
 from offsets_tool.evidence.moments.moment_texts import (
     Bound,
     Clock,
-    Position,
+    OffsetInLog,
     parse_bound,
     parse_time,
     parse_zone,
@@ -112,7 +112,7 @@ def test_a_number_beyond_all_times_is_later_than_all_records() -> None:
 
 def test_places_are_places() -> None:
     assert parse_bound(("12:48211", "3:7"), "--as-of", BERLIN) == Bound(
-        places=(Position(12, 48211), Position(3, 7))
+        places=(OffsetInLog(12, 48211), OffsetInLog(3, 7))
     )
     for lone in ("12:31", "0:00", "23:59", "9:05"):
         assert parse_bound((lone,), "--as-of", BERLIN).clock_text == lone

@@ -61,7 +61,7 @@ def test_a_review_of_a_lake_is_that_of_the_log(lake: Path, cluster: str) -> None
     for one, other in zip(here.groups, there.groups, strict=True):
         assert list(one.rebalances) == list(other.rebalances)
         assert one.rows == other.rows
-        assert one.told.story == other.told.story and one.told.events == other.told.events
+        assert one.explained.story == other.explained.story and one.explained.events == other.explained.events
     common = here.cited.records.keys() & there.cited.records.keys()
     assert common == here.cited.records.keys() and common
     assert {at: contents(here.cited.records[at]) for at in common} == {

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.filters import Filters
-from offsets_tool.evidence.moments.moment_texts import Bound, Clock, Position, with_day
+from offsets_tool.evidence.moments.moment_texts import Bound, Clock, OffsetInLog, with_day
 from offsets_tool.evidence.partition_logs import uncounted
 from offsets_tool.evidence.sources import Source
 
@@ -58,7 +58,7 @@ def _elsewhere(filters: Filters, sources: list[Source]) -> Iterator[str]:
                 yield f"{option} {number}:{log_offset}: partition {number} is not in this evidence{unnumbered}"
 
 
-def _lacking(place: Position, sources: list[Source]) -> str | None:
+def _lacking(place: OffsetInLog, sources: list[Source]) -> str | None:
     """Return why the evidence does not have the place; None if it does."""
     end = _end(place, sources)
     if end is None:
@@ -66,7 +66,7 @@ def _lacking(place: Position, sources: list[Source]) -> str | None:
     return None if end >= place.log_offset else f"which ends at {end} in this evidence"
 
 
-def _end(place: Position, sources: list[Source]) -> int | None:
+def _end(place: OffsetInLog, sources: list[Source]) -> int | None:
     """Return the offset after the last record of the place's partition, or any beyond the place; None without the partition."""
     end = None
     for source in sources:

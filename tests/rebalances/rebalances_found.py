@@ -15,7 +15,7 @@ from offsets_tool.server_log.parse import read_server_logs
 
 
 @cache
-def rebalances_told(folder: Path, *server_logs: Path) -> tuple[RebalanceRow, ...]:
+def rebalances_found(folder: Path, *server_logs: Path) -> tuple[RebalanceRow, ...]:
     """Return the rows of a folder's segments, with what brokers' own logs state."""
     with EvidenceReplay(open_evidence(folder / "segments")) as replay:
         return tuple(rebalances_in(replay, server_logs=read_server_logs([str(each) for each in server_logs])))
