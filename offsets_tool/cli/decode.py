@@ -10,7 +10,7 @@ from offsets_tool.cli.dialect_output import DUMP_LOG, dump_log_writer, formatter
 from offsets_tool.cli.filter_options import clock_of, filter_options, parse_filters
 from offsets_tool.cli.nothing_shown import nothing_of
 from offsets_tool.cli.opening import evidence_of, finish
-from offsets_tool.cli.options import Option, Options, output_options
+from offsets_tool.cli.options import Option, OptionsGiven, output_options
 from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
@@ -104,7 +104,7 @@ def decode_command(*, output_path: str | None, strict: bool, **options: Option) 
     finish(evidence, strict=strict)
 
 
-def _writer(options: Options, default: str, *, strict: bool) -> Write:
+def _writer(options: OptionsGiven, default: str, *, strict: bool) -> Write:
     _refuse_what_excludes_another(options)
     formatter, kafka_version = options["formatter"], options["kafka_version"]
     if formatter == DUMP_LOG:
@@ -118,7 +118,7 @@ def _writer(options: Options, default: str, *, strict: bool) -> Write:
     return _json_writer(options["raw"]) if format_ == "jsonl" else _table_writer(format_, table)
 
 
-def _refuse_what_excludes_another(options: Options) -> None:
+def _refuse_what_excludes_another(options: OptionsGiven) -> None:
     formatter = options["formatter"]
     ours = [
         f"--{name}"

@@ -1,4 +1,4 @@
-"""Options that choose what is shown (groups, topics, partitions, record types, ranges) and how times are read.
+"""OptionsGiven that choose what is shown (groups, topics, partitions, record types, ranges) and how times are read.
 
 What their texts mean is decided in evidence.filters and evidence.moments.moment_texts.
 """
@@ -6,7 +6,7 @@ What their texts mean is decided in evidence.filters and evidence.moments.moment
 import click
 
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.cli.options import F, Options
+from offsets_tool.cli.options import F, OptionsGiven
 from offsets_tool.evidence.filters import Filters, parse_type, wanted_of
 from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
 
@@ -75,12 +75,12 @@ def filter_options(command: F) -> F:
     return command
 
 
-def clock_of(options: Options) -> Clock:
+def clock_of(options: OptionsGiven) -> Clock:
     """Return this machine's clock with the zone of --tz; UsageError where there is no such zone."""
     return Clock.in_zone(options.get("tz"))
 
 
-def parse_wanted(options: Options) -> Wanted:
+def parse_wanted(options: OptionsGiven) -> Wanted:
     """Return the groups, topics and partition that the values of `group_option` or `offset_options` choose.
 
     UsageError for a partition without a topic.
@@ -88,7 +88,7 @@ def parse_wanted(options: Options) -> Wanted:
     return wanted_of(options["groups"], options.get("topics", ()), options.get("partition"))
 
 
-def parse_filters(options: Options, clock: Clock) -> Filters:
+def parse_filters(options: OptionsGiven, clock: Clock) -> Filters:
     """Return the filters that the values of `filter_options` ask for; UsageError for an unknown type or moment."""
     wanted = parse_wanted(options)
     return Filters(

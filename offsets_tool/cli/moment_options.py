@@ -1,11 +1,11 @@
-"""Options of commands that replay: the moment, the coordinator's rules, names of topic ids, and where end offsets come from."""
+"""OptionsGiven of commands that replay: the moment, the coordinator's rules, names of topic ids, and where end offsets come from."""
 
 from typing import Final
 
 import click
 
 from offsets_tool.cli.filter_options import WHEN, tz_option
-from offsets_tool.cli.options import F, Options
+from offsets_tool.cli.options import F, OptionsGiven
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED
 from offsets_tool.log.copies.views import CopiesView
@@ -101,7 +101,7 @@ def ends_options(command: F) -> F:
     return command
 
 
-def parse_rules(options: Options) -> Rules | None:
+def parse_rules(options: OptionsGiven) -> Rules | None:
     """Return the rules that --coordinator names; None for auto: those that the log proves."""
     return _RULES.get(options["coordinator"])
 

@@ -9,7 +9,7 @@ from typing import BinaryIO, Final
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.cli.filter_options import clock_of
 from offsets_tool.cli.moment_options import parse_leaders, parse_rules, parse_topic_ids
-from offsets_tool.cli.options import Options
+from offsets_tool.cli.options import OptionsGiven
 from offsets_tool.cli.render import ProgressBar, default_format, note, write_caption
 from offsets_tool.cli.source_options import parse_columns, parse_limits
 from offsets_tool.evidence.ends import EndSources
@@ -51,7 +51,7 @@ class Terminal:
 
 
 def evidence_of(
-    options: Options, filters: Filters = EVERYTHING, *, has_bar: bool, has_hashes: bool = True
+    options: OptionsGiven, filters: Filters = EVERYTHING, *, has_bar: bool, has_hashes: bool = True
 ) -> Evidence:
     """Open the sources that the options of `source_options` name.
 
@@ -73,7 +73,7 @@ def evidence_of(
     )
 
 
-def ends_of(options: Options) -> EndSources:
+def ends_of(options: OptionsGiven) -> EndSources:
     """Return the end offsets that the options of `ends_options` and `source_options` name.
 
     UsageError for an unreadable time; SourceError for a file that is in none of the known forms.
@@ -99,7 +99,7 @@ def finish(evidence: Evidence, *, strict: bool, where: str = "`offsets-tool insp
 class OpenReplay(EvidenceReplay):
     """A replay for a command, with a caption on how --as-of was understood, and with closing notes on stderr."""
 
-    def __init__(self, evidence: Evidence, as_of: AsOf, options: Options, *, strict: bool) -> None:
+    def __init__(self, evidence: Evidence, as_of: AsOf, options: OptionsGiven, *, strict: bool) -> None:
         """Replay evidence by the `options` of `coordinator_option`; UsageError for a --topic-id that is none."""
         topic_ids = parse_topic_ids(options["topic_ids"])
         super().__init__(evidence, as_of, rules=parse_rules(options), topic_ids=topic_ids)
@@ -118,7 +118,7 @@ class OpenReplay(EvidenceReplay):
         finish(self.evidence, strict=self._is_strict)
 
 
-def open_replay(options: Options, *, strict: bool, output_path: str | None) -> OpenReplay:
+def open_replay(options: OptionsGiven, *, strict: bool, output_path: str | None) -> OpenReplay:
     """Open the evidence and the moment that the options of `source_options` and `moment_options` name; `run` replays it.
 
     UsageError for values of options that cannot be parsed; SourceError for a source that cannot be opened.
@@ -128,7 +128,7 @@ def open_replay(options: Options, *, strict: bool, output_path: str | None) -> O
 
 
 def open_replays(
-    options: Options, moments: Mapping[str, str], *, strict: bool, output_path: str | None
+    options: OptionsGiven, moments: Mapping[str, str], *, strict: bool, output_path: str | None
 ) -> list[OpenReplay]:
     """Open one evidence for several moments; `moments` are the options that name them, each with its name among `options`.
 

@@ -9,8 +9,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 """A command's function, before and after an option is added to it."""
 Option: TypeAlias = Any
 """What click made of an option: the option's declaration says of which type."""
-Options: TypeAlias = Mapping[str, Option]
-"""Options of a command, by their names."""
+OptionsGiven: TypeAlias = Mapping[str, Option]
+"""OptionsGiven of a command, by their names."""
 
 
 FORMATS: Final = ("table", "jsonl", "csv")

@@ -1,8 +1,8 @@
-"""Options for the broker's settings that expiry depends on: release, retention, check interval; and how their texts are read."""
+"""OptionsGiven for the broker's settings that expiry depends on: release, retention, check interval; and how their texts are read."""
 
 import click
 
-from offsets_tool.cli.options import F, Options
+from offsets_tool.cli.options import F, OptionsGiven
 from offsets_tool.evidence.expiring import PolicyOverrides, policy_of
 
 
@@ -34,6 +34,6 @@ def policy_options(command: F) -> F:
     return command
 
 
-def parse_policy(options: Options) -> PolicyOverrides:
+def parse_policy(options: OptionsGiven) -> PolicyOverrides:
     """Return the policy that the values of `policy_options` give; UsageError for an unknown release or an unreadable span."""
     return policy_of(options["kafka_version"], options["retentions"], options["check_interval"])

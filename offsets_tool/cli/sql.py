@@ -11,7 +11,7 @@ from typing import Final
 
 import click
 
-from offsets_tool.cli.options import Option, Options, format_option
+from offsets_tool.cli.options import Option, OptionsGiven, format_option
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.table import PrintedTable
 from offsets_tool.errors import OffsetsToolError, SetupError
@@ -56,7 +56,7 @@ def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None, **o
 
 
 def answer_each(
-    queries: Iterable[str], ask: Callable[[str], QueryResult], format_: str | None, options: Options
+    queries: Iterable[str], ask: Callable[[str], QueryResult], format_: str | None, options: OptionsGiven
 ) -> int:
     """Answer queries, or without any, those typed or piped in; return their number.
 

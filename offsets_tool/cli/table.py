@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from offsets_tool.cli.options import Options
+from offsets_tool.cli.options import OptionsGiven
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.nearest import did_you_mean
 from offsets_tool.wire.text import visible
@@ -122,7 +122,7 @@ class PrintedTable(NamedTuple):
         columns = (c._replace(importance=0) if c.title == title else c for c in self.columns)
         return self._replace(columns=tuple(columns))
 
-    def chosen(self, format_: str, options: Options) -> "PrintedTable":
+    def chosen(self, format_: str, options: OptionsGiven) -> "PrintedTable":
         """Return the table as the options --show and --wide ask for it.
 
         UsageError for a column that it does not have, and for --show with JSON lines, which have fields and no columns.

@@ -4,7 +4,7 @@ import click
 
 from offsets_tool import __version__
 from offsets_tool.cli.filter_options import clock_of, group_option, parse_wanted, range_options
-from offsets_tool.cli.options import Option, Options
+from offsets_tool.cli.options import Option, OptionsGiven
 from offsets_tool.cli.render import note, write_whole
 from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.moments.moment_texts import parse_bound
@@ -58,7 +58,7 @@ def report_command(*, lake: str, cluster: str | None, output_path: str, **option
     note(f"{output_path}: {len(page):,} bytes, {found}, {count(len(review.groups), 'group')} in detail")
 
 
-def _made_by(lake: str, cluster: str | None, options: Options) -> str:
+def _made_by(lake: str, cluster: str | None, options: OptionsGiven) -> str:
     names = [("--cluster", [cluster] if cluster else []), ("--group", options["groups"])]
     names += [(f"--{name}", options[name]) for name in ("since", "until")]
     words = [f"{option} {shell_word(each)}" for option, some in names for each in some]

@@ -18,7 +18,7 @@ from offsets_tool.cli.answers.same_command import same_command
 from offsets_tool.cli.filter_options import offset_options, parse_wanted
 from offsets_tool.cli.moment_options import ends_options, moment_options
 from offsets_tool.cli.opening import STRICT_EXIT, OpenReplay, ends_of, open_replay
-from offsets_tool.cli.options import FORMATS, UNREAD, Option, Options, output_options
+from offsets_tool.cli.options import FORMATS, UNREAD, Option, OptionsGiven, output_options
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import default_format, note, note_left_out, output, write_cells, write_rows
 from offsets_tool.cli.source_options import source_options
@@ -96,7 +96,7 @@ def plan_command(*, format_: str | None, output_path: str | None, strict: bool, 
         raise SystemExit(STRICT_EXIT)
 
 
-def _refuse(format_: str | None, options: Options) -> None:
+def _refuse(format_: str | None, options: OptionsGiven) -> None:
     """Raise UsageError where options contradict each other, or where one that a plan needs is missing."""
     if not options["as_of"]:
         raise UsageError(
@@ -109,7 +109,7 @@ def _refuse(format_: str | None, options: Options) -> None:
 
 
 def _refuse_file(
-    plan: Plan, wanted: Wanted, replay: OpenReplay, options: Options, release: Release | None
+    plan: Plan, wanted: Wanted, replay: OpenReplay, options: OptionsGiven, release: Release | None
 ) -> None:
     """Raise UsageError where one file cannot hold this plan, or would lack whole partitions of the log."""
     if not options["partial"]:
@@ -135,7 +135,7 @@ def _note_left_out(plan: Plan) -> None:
 
 
 def _page(
-    plan: Plan, wanted: Wanted, replay: OpenReplay, options: Options, release: Release | None
+    plan: Plan, wanted: Wanted, replay: OpenReplay, options: OptionsGiven, release: Release | None
 ) -> PlanPage:
     lacking = None if options["partial"] else incomplete(plan.moment, wanted, replay.evidence.ledgers)
     cluster = ClusterAddress(options["bootstrap_server"] or ANY_BROKER, options["command_config"])

@@ -13,7 +13,7 @@ from offsets_tool.cli.answers.server_log_options import parse_server_logs, serve
 from offsets_tool.cli.filter_options import WHEN, clock_of, offset_options, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option, copies_options, ends_options
 from offsets_tool.cli.opening import OpenReplay, ends_of, open_replay
-from offsets_tool.cli.options import UNREAD, F, Option, Options
+from offsets_tool.cli.options import UNREAD, F, Option, OptionsGiven
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import note, refuse_evidence, write_whole
 from offsets_tool.cli.source_options import source_options
@@ -38,7 +38,7 @@ Examples:
 _SOURCES: Final = frozenset(
     ("logs", "bootstrap_server", "command_config", "log_partition", "columns", "max_batch_bytes")
 )
-"""Options of every command that reads a log."""
+"""OptionsGiven of every command that reads a log."""
 _OF_REPLAY: Final = _SOURCES | {"copies_view", "leaders", "coordinator", "topic_ids"}
 _POLICY: Final = frozenset({"kafka_version", "retentions", "check_interval"})
 _ENDS: Final = frozenset({"ends", "log_starts", "ends_at", "read_committed"})
@@ -54,7 +54,7 @@ _MORE: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
 }
 """By what a page has only the beginning of, the command that shows all of it, and the options that it takes."""
 _OF_PLAN: Final = _OF_REPLAY | _POLICY | _ENDS
-"""Options of `plan`, beside the moment and the names."""
+"""OptionsGiven of `plan`, beside the moment and the names."""
 
 
 def _report_options(command: F) -> F:
@@ -130,7 +130,9 @@ def _without(review: Review, notes: Collection[str]) -> Review:
     return review._replace(coverage=coverage._replace(notes=others))
 
 
-def _review_inputs(replay: OpenReplay, asked: ReviewAsked, options: Options, clock: Clock) -> ReviewInputs:
+def _review_inputs(
+    replay: OpenReplay, asked: ReviewAsked, options: OptionsGiven, clock: Clock
+) -> ReviewInputs:
     policy = parse_policy(options)
     cluster = ClusterAddress(options["bootstrap_server"] or ANY_BROKER, options["command_config"])
     return ReviewInputs(
@@ -143,7 +145,9 @@ def _review_inputs(replay: OpenReplay, asked: ReviewAsked, options: Options, clo
     )
 
 
-def _plan_asked(replay: OpenReplay, asked: ReviewAsked, options: Options, clock: Clock) -> PlanAsked | None:
+def _plan_asked(
+    replay: OpenReplay, asked: ReviewAsked, options: OptionsGiven, clock: Clock
+) -> PlanAsked | None:
     if not options["plan_as_of"]:
         return None
     bound = parse_bound(options["plan_as_of"], "--plan-as-of", clock, takes_epochs=True)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import click
 
-from offsets_tool.cli.options import F, Options
+from offsets_tool.cli.options import F, OptionsGiven
 from offsets_tool.evidence.moments.moment_texts import parse_zone
 from offsets_tool.server_log.clocks import in_zone
 from offsets_tool.server_log.parse import ServerLogFile, read_server_logs
@@ -29,7 +29,7 @@ def server_log_options(command: F) -> F:
     return file(zone(command))
 
 
-def parse_server_logs(options: Options) -> list[ServerLogFile]:
+def parse_server_logs(options: OptionsGiven) -> list[ServerLogFile]:
     """Read the files that the values of `server_log_options` name.
 
     UsageError where there is no such zone; SourceError for a file that cannot be read.

@@ -8,7 +8,7 @@ from offsets_tool.cli.answers.server_log_options import parse_server_logs, serve
 from offsets_tool.cli.filter_options import clock_of, offset_options, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
 from offsets_tool.cli.opening import open_replay
-from offsets_tool.cli.options import F, Option, Options, output_options
+from offsets_tool.cli.options import F, Option, OptionsGiven, output_options
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
@@ -109,7 +109,7 @@ def timeline_command(
     replay.finish()
 
 
-def _parse_asked(options: Options, clock: Clock) -> ReviewAsked:
+def _parse_asked(options: OptionsGiven, clock: Clock) -> ReviewAsked:
     since, until = (parse_bound(options[name], f"--{name}", clock) for name in ("since", "until"))
     middle = parse_optional_time(options["slice_at"], "--slice", clock)
     if middle is not None:
