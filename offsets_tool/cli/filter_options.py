@@ -1,4 +1,4 @@
-"""OptionsGiven that choose what is shown (groups, topics, partitions, record types, ranges) and how times are read.
+"""Options that choose what is shown (groups, topics, partitions, record types, ranges) and how times are read.
 
 What their texts mean is decided in evidence.filters and evidence.moments.moment_texts.
 """

@@ -1,4 +1,4 @@
-"""OptionsGiven of commands that replay: the moment, the coordinator's rules, names of topic ids, and where end offsets come from."""
+"""Options of commands that replay: the moment, the coordinator's rules, names of topic ids, and where end offsets come from."""
 
 from typing import Final
 

@@ -10,7 +10,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 Option: TypeAlias = Any
 """What click made of an option: the option's declaration says of which type."""
 OptionsGiven: TypeAlias = Mapping[str, Option]
-"""OptionsGiven of a command, by their names."""
+"""Options of a command, by their names."""
 
 
 FORMATS: Final = ("table", "jsonl", "csv")

@@ -1,4 +1,4 @@
-"""OptionsGiven for the broker's settings that expiry depends on: release, retention, check interval; and how their texts are read."""
+"""Options for the broker's settings that expiry depends on: release, retention, check interval; and how their texts are read."""
 
 import click
 

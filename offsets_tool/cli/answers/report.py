@@ -38,7 +38,7 @@ Examples:
 _SOURCES: Final = frozenset(
     ("logs", "bootstrap_server", "command_config", "log_partition", "columns", "max_batch_bytes")
 )
-"""OptionsGiven of every command that reads a log."""
+"""Options of every command that reads a log."""
 _OF_REPLAY: Final = _SOURCES | {"copies_view", "leaders", "coordinator", "topic_ids"}
 _POLICY: Final = frozenset({"kafka_version", "retentions", "check_interval"})
 _ENDS: Final = frozenset({"ends", "log_starts", "ends_at", "read_committed"})
@@ -54,7 +54,7 @@ _MORE: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
 }
 """By what a page has only the beginning of, the command that shows all of it, and the options that it takes."""
 _OF_PLAN: Final = _OF_REPLAY | _POLICY | _ENDS
-"""OptionsGiven of `plan`, beside the moment and the names."""
+"""Options of `plan`, beside the moment and the names."""
 
 
 def _report_options(command: F) -> F:
