@@ -6,7 +6,7 @@ Decides nothing: rows are those of history.history, and findings are made of the
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +14,13 @@ import pyarrow.compute as pc
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.offset_columns import IN_ORDER, OffsetColumns, rows_of
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.record_sums import observe_batch
 from offsets_tool.columns.replay.history_rows_replay import HistoryRowsReplay
 from offsets_tool.columns.replay.row_events import rows_below
+from offsets_tool.columns.sorting import places_in_order
 from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
 from offsets_tool.findings.group_rows import ALL, GroupRow, GroupRows, LogStretch, gather
@@ -28,11 +31,10 @@ from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.history.transactions import TransactionLog, TransactionRow
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.replay.coordinator import Coordinator
-from offsets_tool.wire.arrow import arrow_schema
+from offsets_tool.wire.arrow import arrow_schema, shown_batch
 from offsets_tool.wire.text import from_shown
 
-_Row = TypeVar("_Row", OffsetHistoryRow, TransactionRow)
-_ESCAPE: Final = "\\x"
+_NONE: Final = np.array([], np.int64)
 
 
 class PartitionColumns:
@@ -44,36 +46,27 @@ class PartitionColumns:
         """Hold rows that `gather` returned, columns as `ended_rows` makes them, and what the records come to."""
         self._rows = rows
         self.sums = sums
-        self._offsets = offsets.take(
-            pc.sort_indices(offsets, [("group", "ascending"), ("from_log_offset", "ascending")])
-        )
-        self._slices = dict(_slices(self._offsets.column("group")))
-        for group in self._slices:
-            rows.setdefault(group, GroupRows(group, *stretch))
+        # Rows of offsets that were replayed one at a time join the others.
+        more = [row for each in rows.values() for row in each.offsets]
+        batches = [*offsets.to_batches(), shown_batch(OffsetHistoryRow, more)]
+        self._offsets = pa.Table.from_batches(batches).combine_chunks()
+        self._places = dict(_places_by_group(self._offsets))
+        for group, places in self._places.items():
+            of = rows.setdefault(group, GroupRows(group, *stretch))
+            of.offsets = OffsetColumns(self._offsets, places, of.proven_from)
 
     def highest(self) -> Iterator[tuple[GroupRows, dict[TopicPartition, int], int]]:
         """Yield each group with the rows that are no columns, the highest commit of each partition, and how many it made."""
         found = highest_commits(self._offsets)
         for group, rows in self._rows.items():
-            highest = found.get(group, {})
-            for at, some in rows.effective.items():
-                highest[at] = max(
-                    [row.committed_offset for row in some] + [highest.get(at, some[0].committed_offset)]
-                )
-            del rows.effective
-            first, end = self._slices.get(group, (0, 0))
-            yield rows, highest, len(rows.offsets) + end - first
+            yield rows, found.get(group, {}), len(rows.offsets)
 
     def groups(self, wanted: Wanted = ALL) -> Iterator[GroupRows]:
         """Yield the rows of each wanted group, by name; what was made of columns is forgotten with the group."""
         for group, rows in sorted(self._rows.items()):
-            if not wanted.has_group(group):
-                continue
-            first, end = self._slices.get(group, (0, 0))
-            offsets = [*rows.offsets, *rows_of(OffsetHistoryRow, self._offsets.slice(first, end - first))]
-            whole = replace(rows, offsets=offsets)
-            whole.sort()
-            yield whole
+            if wanted.has_group(group):
+                places = self._places.get(group, _NONE)
+                yield replace(rows, offsets=OffsetColumns(self._offsets, places, rows.proven_from))
 
 
 def partition_columns(
@@ -116,26 +109,17 @@ def _observe_run(history: History, rows: pa.RecordBatch) -> None:
     history.observe_run(int(offsets[0]), int(offsets[-1]) + 1, after_gap)
 
 
-def rows_of(row: type[_Row], columns: pa.Table) -> Iterator[_Row]:
-    """Yield rows of this type from their columns, with texts as they were decoded."""
-    values = [_values(columns.column(name)) for name in row._fields]
-    yield from map(row._make, zip(*values, strict=True))
-
-
-def _values(column: pa.ChunkedArray) -> list[Any]:
-    values: list[Any] = column.to_pylist()
-    if pa.types.is_string(column.type) and any(text is not None and _ESCAPE in text for text in values):
-        return [None if text is None else from_shown(text) for text in values]
-    return values
-
-
-def _slices(groups: pa.ChunkedArray) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield the index of the first row of each group and the index after its last; a group's rows follow each other."""
-    counted = pc.value_counts(groups.combine_chunks())
-    first = 0
-    for group, rows in sorted(zip(*(part.to_pylist() for part in counted.flatten()), strict=True)):
-        yield from_shown(group), (first, first + rows)
-        first += rows
+def _places_by_group(offsets: pa.Table) -> Iterator[tuple[str, Array]]:
+    """Yield the groups of rows, with the places of each group's rows in the order of the log."""
+    if not offsets.num_rows:
+        return
+    groups = offsets.column("group").combine_chunks().dictionary_encode()
+    order = places_in_order(offsets, ("group", *IN_ORDER))
+    codes = groups.indices.to_numpy()[order]
+    begins = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
+    names = groups.dictionary.to_pylist()
+    for begin, places in zip(begins, np.split(order, begins[1:]), strict=True):
+        yield from_shown(names[codes[begin]]), places
 
 
 def highest_commits(offsets: pa.Table) -> dict[str, dict[TopicPartition, int]]:

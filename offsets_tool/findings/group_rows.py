@@ -5,13 +5,15 @@ Rows only, no live state: the command line makes them of events, a task of the l
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, NamedTuple
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.expiry.rows import ExpiryRow
+from offsets_tool.findings.commit_sums import UNKNOWN, CommitSums, PartitionSums, SummedOffsets
 from offsets_tool.findings.record_sums import RecordSums
 from offsets_tool.history.rows import (
     AnomalyRow,
@@ -72,6 +74,77 @@ class GroupRows(GroupHistories):
             if row.is_effective:
                 found[TopicPartition(row.topic, row.partition)].append(row)
         return found
+
+    @property
+    def sums(self) -> CommitSums:
+        """What the committed offsets come to, by which a finder may rule out that it finds anything; UNKNOWN if nobody knows."""
+        return self.offsets.sums if isinstance(self.offsets, SummedOffsets) else UNKNOWN
+
+    def effective_where(
+        self, is_looked_at: Callable[[PartitionSums], bool]
+    ) -> Iterator[tuple[TopicPartition, list[OffsetHistoryRow]]]:
+        """Yield partitions with their effective commits, by the first: those that are looked at, or all if there are no sums."""
+        rows = self.offsets
+        if not isinstance(rows, SummedOffsets) or rows.partitions is None:
+            yield from self.effective.items()
+            return
+        for at, sums in rows.partitions.items():
+            if is_looked_at(sums):
+                yield at, self.effective_of(at)
+
+    @cached_property
+    def last_end_causes(self) -> dict[TopicPartition, str | None]:
+        """By partition, in the order of their first commits, how its last effective row ended; None if it holds."""
+        rows = self.offsets
+        if not isinstance(rows, SummedOffsets) or rows.partitions is None:
+            return {at: commits[-1].end_cause for at, commits in self.effective.items()}
+        return {at: sums.end_cause for at, sums in rows.partitions.items()}
+
+    def busiest(self) -> list[OffsetHistoryRow]:
+        """Return the effective commits of the partition that has most, the first of several; none without any."""
+        rows = self.offsets
+        if not isinstance(rows, SummedOffsets) or rows.partitions is None:
+            return max(self.effective.values(), key=len, default=[])
+        commits = {at: sums.commits for at, sums in rows.partitions.items()}
+        return self.effective_of(max(commits, key=commits.__getitem__)) if commits else []
+
+    def next_effective(self, at: TopicPartition, log_offset: int) -> OffsetHistoryRow | None:
+        """Return the first effective commit of a partition behind a place in the log."""
+        rows = self.offsets
+        if isinstance(rows, SummedOffsets) and rows.partitions is not None:
+            sums = rows.partitions.get(at)
+            if sums is None or sums.last_log_offset <= log_offset:
+                return None
+        return next((row for row in self.effective_of(at) if row.from_log_offset > log_offset), None)
+
+    def commit_fields(self, *names: str) -> list[tuple[Any, ...]]:
+        """Return some fields, two or more, of each of `commits`."""
+        rows = self.offsets
+        return (
+            rows.commit_fields(*names)
+            if isinstance(rows, SummedOffsets)
+            else list(map(attrgetter(*names), self.commits))
+        )
+
+    def effective_of(self, at: TopicPartition) -> list[OffsetHistoryRow]:
+        """Return the commits of a partition that the group would be answered with."""
+        rows = self.offsets
+        if "effective" in vars(self) or not isinstance(rows, SummedOffsets) or rows.partitions is None:
+            return self.effective.get(at, [])
+        if at not in rows.partitions:
+            return []
+        return self._made.get(at) or self._made.setdefault(at, rows.effective_of(at))
+
+    @cached_property
+    def _made(self) -> dict[TopicPartition, list[OffsetHistoryRow]]:
+        """What `effective_of` has made so far."""
+        return {}
+
+    @cached_property
+    def commits_of(self) -> dict[str, list[tuple[int, int]]]:
+        """By the member that owned the partition, log offset and record time of each commit."""
+        rows = self.offsets
+        return rows.commits_of() if isinstance(rows, SummedOffsets) else super().commits_of
 
 
 def is_simple(row: GroupHistoryRow | None) -> bool:

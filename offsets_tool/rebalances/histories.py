@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -21,15 +22,13 @@ class GroupHistories:
     """Offset in the log after its last record; None unknown."""
     newest_at: int | None = None
     """Time of the newest record of the log partition, epoch milliseconds; None unknown. Other partitions may go on for longer."""
-    offsets: list[OffsetHistoryRow] = field(default_factory=list)
+    offsets: Sequence[OffsetHistoryRow] = field(default_factory=list)
     groups: list[GroupHistoryRow] = field(default_factory=list)
     members: list[MemberHistoryRow] = field(default_factory=list)
 
     def sort(self) -> None:
         """Sort the rows, which come in no certain order, by log offset, and those of one log offset by their subject."""
-        self.offsets.sort(
-            key=lambda row: (row.from_log_offset, row.commit_log_offset, row.topic, row.partition)
-        )
+        self.offsets = sorted(self.offsets, key=offset_order)
         self.groups.sort(key=lambda row: row.from_log_offset)
         self.members.sort(key=lambda row: (row.from_log_offset, row.member_id))
 
@@ -83,6 +82,11 @@ class GroupHistories:
     @cached_property
     def _began(self) -> list[int]:
         return [row.from_log_offset for row in self.groups]
+
+
+def offset_order(row: OffsetHistoryRow) -> tuple[int, int, str, int]:
+    """Return what the rows of a group's committed offsets are sorted by."""
+    return row.from_log_offset, row.commit_log_offset, row.topic, row.partition
 
 
 def _holds(row: GroupHistoryRow, log_offset: int) -> bool:

@@ -1,13 +1,13 @@
 """Read what finders read from files of a cluster's histories, transactions and expiry, and bring the rows of a group together.
 
-Tasks read files themselves. What a batch has of a group travels as one pickle, so that little is shuffled. A task holds the rows
-of one group at a time. Knows no finding.
+Tasks read files themselves. What some batches have of a group travels as one pickle, so that little is shuffled; many committed
+offsets travel, and stay, in columns. A task holds the rows of one group at a time. Knows no finding.
 """
 
 import pickle
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.columns.findings import highest_commits
+from offsets_tool.columns.offset_columns import apart, in_columns
 from offsets_tool.expiry.rows import ExpiryRow
 from offsets_tool.findings.group_rows import GroupRow, GroupRows, LogStretch, gather
 from offsets_tool.history.rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
@@ -50,6 +51,10 @@ TABLES: Final = (OFFSET_HISTORY, GROUP_HISTORY, MEMBER_HISTORY, ANOMALIES, EXPIR
 _GROUP: Final = ("log_partition", "group")
 _COMMITS: Final = ("cluster", "group", "topic", "partition", "is_effective", "committed_offset")
 _MICROSECONDS: Final = 1_000
+_PACKED: Final = -1
+"""In the place of a number of a kind: committed offsets as `apart` packs them."""
+_BATCHES: Final = 16
+"""How many batches of a file are taken together: a quarter of a million rows."""
 
 
 class _Packed(NamedTuple):
@@ -125,10 +130,8 @@ class FindingInput(NamedTuple):
         Call it on `of_offsets()`, in a task; the groups carry no rows.
         """
         for number in numbers_of(numbers):
-            for rows in self._rows_in(number, _COMMITS):
-                plain = pa.table(rows).cast(
-                    pa.schema([OFFSET_HISTORY.schema.field(name) for name in _COMMITS])
-                )
+            for rows in self._rows_together(number, _COMMITS):
+                plain = rows.cast(pa.schema([OFFSET_HISTORY.schema.field(name) for name in _COMMITS]))
                 highest = highest_commits(plain)
                 for counted in plain.column("group").combine_chunks().value_counts().to_pylist():
                     group = from_shown(counted["values"])
@@ -139,15 +142,25 @@ class FindingInput(NamedTuple):
         packed = chain.from_iterable(
             zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in batches
         )
-        for (log_partition, _), some in groupby(packed, itemgetter(0, 1)):
-            rows = chain.from_iterable(_unpacked(each) for _, _, each in some)
-            yield from gather(rows, self.stretches[log_partition]).values()
+        for (log_partition, shown_group), some in groupby(packed, itemgetter(0, 1)):
+            pieces = [pickle.loads(each) for _, _, each in some]
+            rows = (KINDS[kind]._make(row) for kind, of in pieces if kind != _PACKED for row in of)
+            stretch, group = self.stretches[log_partition], from_shown(shown_group)
+            found = gather(rows, stretch).get(group) or GroupRows(group, *stretch)
+            columns = [of for kind, of in pieces if kind == _PACKED]
+            yield in_columns(found, columns) if columns else found
 
     def _read(self, numbers: Batches) -> Batches:
         for number in numbers_of(numbers):
             kind = self.files[number][0]
-            for rows in self._rows_in(number, TABLES[kind].schema.names):
-                yield record_batch(_Packed, list(self._packed(kind, rows)))
+            if TABLES[kind] is OFFSET_HISTORY:
+                for together in self._rows_together(number, TABLES[kind].schema.names):
+                    few, many = apart(together)
+                    packed = (_Packed(*home, pickle.dumps((_PACKED, rows))) for home, rows in many)
+                    yield record_batch(_Packed, [*self._packed(kind, few), *packed])
+            else:
+                for rows in self._rows_in(number, TABLES[kind].schema.names):
+                    yield record_batch(_Packed, list(self._packed(kind, rows)))
 
     def _rows_in(self, number: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the cluster in the file with this number, with some columns."""
@@ -157,7 +170,13 @@ class FindingInput(NamedTuple):
             if wanted.num_rows:
                 yield wanted
 
-    def _packed(self, kind: int, rows: pa.RecordBatch) -> Iterator[_Packed]:
+    def _rows_together(self, number: int, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield rows as `_rows_in` does, many at a time: what is done for each group is done less often."""
+        batches = self._rows_in(number, columns)
+        while some := list(islice(batches, _BATCHES)):
+            yield pa.Table.from_batches(some).unify_dictionaries()
+
+    def _packed(self, kind: int, rows: pa.RecordBatch | pa.Table) -> Iterator[_Packed]:
         fields = KINDS[kind]._fields
         place, name = fields.index("log_partition"), fields.index("group")
         by_group: dict[tuple[int | None, str], list[tuple[Any, ...]]] = defaultdict(list)
@@ -184,13 +203,10 @@ def is_counted(row: GroupRow, retention_ms: int | None) -> bool:
     return row.status != "live" or row.retention_ms == retention_ms
 
 
-def _unpacked(packed: bytes) -> Iterator[GroupRow]:
-    kind, rows = pickle.loads(packed)
-    return map(KINDS[kind]._make, rows)
-
-
-def column_values(column: pa.Array) -> list[Any]:
+def column_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     """Return a column's values as the library's rows have them: texts decoded, times in epoch milliseconds."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
     if pa.types.is_string(column.type):
         column = column.dictionary_encode()
     if pa.types.is_dictionary(column.type):

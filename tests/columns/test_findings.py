@@ -11,8 +11,10 @@ from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import log_context, partition_rows
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.findings.context import LogContext
+from offsets_tool.findings.finders import find_all
 from offsets_tool.findings.group_rows import GroupRows
-from tests.corpora import corpora
+from offsets_tool.rebalances.row_builder import rebalance_rows
+from tests.corpora import INCIDENTS, corpora
 
 pytestmark = pytest.mark.skipif(lane_problem() is not None, reason="compiled code is not there")
 
@@ -26,12 +28,15 @@ def gathered(
         return rows, log_context(replay, partitions), [vars(each.sums) for each in partitions]
 
 
-@pytest.mark.parametrize("corpus", corpora(), ids=lambda path: path.name)
+@pytest.mark.parametrize("corpus", [*corpora(), *sorted(INCIDENTS.iterdir())], ids=lambda path: path.name)
 def test_rows_by_columns_are_those_one_at_a_time(corpus: Path) -> None:
     groups, context, sums = gathered(corpus, is_by_columns=False)
     by_columns, its_context, its_sums = gathered(corpus, is_by_columns=True)
     assert [rows.group for rows in by_columns] == [rows.group for rows in groups]
     for one, other in zip(groups, by_columns, strict=True):
+        # Found first: what is compared is made of columns, which must not come before.
+        assert list(find_all(other, its_context)) == list(find_all(one, context))
+        assert list(rebalance_rows(other, None)) == list(rebalance_rows(one, None))
         assert other == one
     assert its_context == context
     assert its_sums == sums and all(each["bytes"].total() > 0 for each in sums)

@@ -31,10 +31,15 @@ SKEW_MS: Final = 60_000
 @finder(SKEW, BACK)
 def find_clocks(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield one finding for all commits whose time is not the log's, and one for where the log's time goes back."""
-    skewed = [row for row in rows.commits if _skew(row) >= SKEW_MS]
+    sums = rows.sums
+    skewed = [row for row in (rows.commits if sums.most_skew >= SKEW_MS else ()) if _skew(row) >= SKEW_MS]
     if skewed:
         yield _skewed(rows, skewed)
-    back = [after for before, after in pairwise(rows.commits) if _back(before, after) >= SKEW_MS]
+    back = [
+        after
+        for before, after in pairwise(rows.commits if sums.most_back >= SKEW_MS else ())
+        if _back(before, after) >= SKEW_MS
+    ]
     if back:
         yield _went_back(rows, back)
 

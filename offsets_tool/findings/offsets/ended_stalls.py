@@ -11,6 +11,7 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from offsets_tool.expiry.causes import Confidence
+from offsets_tool.findings.commit_sums import PartitionSums
 from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
@@ -49,12 +50,17 @@ class _Pause(NamedTuple):
 def find_ended_stalls(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for each topic of which partitions stood still and caught up, with the longest pause of each."""
     by_topic = defaultdict[str, list[_Pause]](list)
-    for at, commits in rows.effective.items():
+    has_ever_members = any(row.members for row in rows.groups)
+    for at, commits in rows.effective_where(lambda sums: has_ever_members and _may_pause(sums)):
         pauses = [pause for pause in _pauses(commits) if _is_stall(rows, pause)]
         if pauses:
             by_topic[at.topic].append(max(pauses, key=lambda pause: pause.lasted))
     for topic, some in by_topic.items():
         yield _ended(rows, topic, some)
+
+
+def _may_pause(sums: PartitionSums) -> bool:
+    return sums.commits > LEAST_COMMITS and sums.longest_rest >= STALL_MS
 
 
 def _pauses(commits: Sequence[OffsetHistoryRow]) -> Iterator[_Pause]:

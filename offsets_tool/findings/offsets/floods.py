@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 from statistics import median
-from typing import Final
+from typing import Final, NamedTuple
 
 from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
@@ -47,28 +47,42 @@ _RECORD_BYTES: Final = 100
 """What a commit takes in the log beside its names and its metadata, about: batch, key and value."""
 
 
+class _Commit(NamedTuple):
+    """What a flood says of each of its commits: fields of OffsetHistoryRow."""
+
+    commit_log_offset: int
+    from_timestamp: int
+    topic: str
+    metadata: str
+
+
 @finder(FLOOD, DEAD, METADATA)
 def find_floods(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for a group that commits too often, one for keys that it left, and one for metadata near the limit."""
-    dead = [commits[-1] for commits in rows.effective.values() if commits[-1].end_cause in _REMOVED]
-    if len(rows.commits) >= LEAST_COMMITS and (pause := _usual_pause(rows)) < PAUSE_MS:
-        yield _flood(rows, context, pause, _keys(len(rows.effective), len(dead)))
-    if len(dead) >= LEAST_DEAD and 2 * len(dead) > len(rows.effective):
-        yield _dead(rows, dead)
-    largest = max(rows.offsets, key=_metadata_bytes, default=None)
+    sums = rows.sums
+    keys = rows.last_end_causes
+    dead = [at for at, end_cause in keys.items() if end_cause in _REMOVED]
+    is_fast = sums.commits >= LEAST_COMMITS and sums.usual_pause < PAUSE_MS
+    if is_fast and len(rows.offsets) >= LEAST_COMMITS and (pause := _usual_pause(rows)) < PAUSE_MS:
+        commits = [_Commit(*fields) for fields in rows.commit_fields(*_Commit._fields)]
+        if len(commits) >= LEAST_COMMITS:
+            yield _flood(rows, context, commits, pause, _keys(len(keys), len(dead)))
+    if len(dead) >= LEAST_DEAD and 2 * len(dead) > len(keys):
+        yield _dead(rows, [rows.effective_of(at)[-1] for at in dead])
+    has_large = sums.metadata_bytes >= NEAR * METADATA_MAX_BYTES
+    largest = max(rows.offsets if has_large else (), key=_metadata_bytes, default=None)
     if largest is not None and _metadata_bytes(largest) >= NEAR * METADATA_MAX_BYTES:
         yield _metadata(rows, largest)
 
 
 def _usual_pause(rows: GroupRows) -> float:
     """Return the usual time between two commits of the busiest partition, milliseconds."""
-    commits = max(rows.effective.values(), key=len, default=[])
-    pairs = pairwise(row for row in commits if row.from_timestamp >= 0)
+    pairs = pairwise(row for row in rows.busiest() if row.from_timestamp >= 0)
     pauses = [difference(after.from_timestamp, before.from_timestamp) for before, after in pairs]
     return median(pauses) if pauses else float(PAUSE_MS)
 
 
-def _metadata_bytes(row: OffsetHistoryRow) -> int:
+def _metadata_bytes(row: OffsetHistoryRow | _Commit) -> int:
     return len(encode_text(row.metadata))
 
 
@@ -76,11 +90,10 @@ def _keys(keys: int, dead: int) -> str:
     return count(keys, "key") + (f", {dead:,} of them dead" if dead else "")
 
 
-def _flood(rows: GroupRows, context: LogContext, pause: float, keys: str) -> Finding:
-    commits = rows.commits
+def _flood(rows: GroupRows, context: LogContext, commits: list[_Commit], pause: float, keys: str) -> Finding:
     first, last = commits[0], commits[-1]
     took = max(difference(last.from_timestamp, first.from_timestamp), 1)
-    size = sum(_RECORD_BYTES + len(row.group) + len(row.topic) + _metadata_bytes(row) for row in commits)
+    size = sum(_RECORD_BYTES + len(rows.group) + len(row.topic) + _metadata_bytes(row) for row in commits)
     share = len(rows.offsets) / max(context.commits, 1)
     return found(
         FLOOD,
@@ -99,7 +112,7 @@ def _dead(rows: GroupRows, dead: list[OffsetHistoryRow]) -> Finding:
         DEAD,
         rows,
         Places((last.to_log_offset or 0, first.to_log_offset or 0), first.to_timestamp, last.to_timestamp),
-        f"Of {count(len(rows.effective), 'key')} of group {named(rows.group)} {len(dead):,} are dead: their offsets "
+        f"Of {count(len(rows.last_end_causes), 'key')} of group {named(rows.group)} {len(dead):,} are dead: their offsets "
         f"{of_topics([row.topic for row in dead])} were removed{from_time(first.to_timestamp)}, "
         "and the records are in the log yet",
     )

@@ -252,8 +252,7 @@ def _number(rows: GroupRows, log_offset: int) -> tuple[int | None, int | None]:
 
 
 def _next(rows: GroupRows, lost: ExpiryRow) -> OffsetHistoryRow | None:
-    commits = rows.effective.get(TopicPartition(lost.topic, lost.partition), ())
-    return next((row for row in commits if row.from_log_offset > lost.log_offset), None)
+    return rows.next_effective(TopicPartition(lost.topic, lost.partition), lost.log_offset)
 
 
 def _began_again(restart: Restart | None, lost: ExpiryRow) -> str:

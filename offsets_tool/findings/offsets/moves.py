@@ -3,11 +3,12 @@
 findings.committers decides who can have made a commit; here is decided what moved, how far, and how sure that is.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
 from offsets_tool.expiry.causes import Confidence
+from offsets_tool.findings.commit_sums import PartitionSums
 from offsets_tool.findings.committers import CommitOrigin, Committer, origin_of
 from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
@@ -23,7 +24,7 @@ from offsets_tool.findings.sentences import (
     only,
     was,
 )
-from offsets_tool.history.rows import OffsetBeginCause, OffsetHistoryRow
+from offsets_tool.history.rows import GroupHistoryRow, OffsetBeginCause, OffsetHistoryRow
 from offsets_tool.wire.longs import difference
 
 RESET: Final = FindingKind(
@@ -53,6 +54,7 @@ OFTEN: Final = 5
 NO_EPOCH: Final = -1
 
 
+_COMMITTED: Final = (OffsetBeginCause.COMMIT, OffsetBeginCause.TRANSACTION)
 SERIES: Final = 3
 """Commits from outside of one partition, each further than the one before, that are somebody's work and no reset."""
 AT_ONCE_MS: Final = 100
@@ -94,19 +96,16 @@ def _request(move: _Move) -> tuple[int, int, bool]:
 
 def _moves(rows: GroupRows) -> Iterator[_Move]:
     """Yield the commits that moved an offset back, leapt, or came from outside."""
-    is_ever_empty = any(row.members == 0 and not is_simple(row) for row in rows.groups)
-    for commits in rows.effective.values():
+    empty = [row for row in rows.groups if row.members == 0 and not is_simple(row)]
+    for _, commits in rows.effective_where(lambda sums: _may_have_moved(sums, empty)):
         largest, steps = 0, 0
         outside: list[_Move] = []
         for row in commits:
-            if row.delta is None or row.begin_cause not in (
-                OffsetBeginCause.COMMIT,
-                OffsetBeginCause.TRANSACTION,
-            ):
+            if row.delta is None or row.begin_cause not in _COMMITTED:
                 continue
             is_leap = steps >= LEAST_STEPS and row.delta > LEAP * largest > 0
             # Most commits move on as usual, in a group that always has members: nothing is asked of them.
-            if row.delta < 0 or is_leap or (is_ever_empty and row.delta):
+            if row.delta < 0 or is_leap or (empty and row.delta):
                 move = _move(rows, row)
                 if _is_reset(move):
                     outside.append(move)
@@ -115,6 +114,19 @@ def _moves(rows: GroupRows) -> Iterator[_Move]:
             if row.delta > 0 and row.commit_log_offset >= rows.proven_from:
                 largest, steps = max(largest, row.delta), steps + 1
         yield from _with_series(outside)
+
+
+def _may_have_moved(sums: PartitionSums, empty: Sequence[GroupHistoryRow]) -> bool:
+    """Return whether a partition moved back, may have leapt, or moved both before the end and after the begin of an empty state."""
+    if sums.least_delta < 0 or sums.steepest >= LEAP:
+        return True
+    if sums.first_move is None or sums.last_move is None:
+        return False
+    return any(
+        row.from_log_offset <= sums.last_move
+        and (row.to_log_offset is None or row.to_log_offset > sums.first_move)
+        for row in empty
+    )
 
 
 def _with_series(outside: list[_Move]) -> Iterator[_Move]:

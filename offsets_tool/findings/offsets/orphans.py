@@ -27,12 +27,14 @@ COMPACTED: Final = FindingKind(
 @finder(ORPHANS, COMPACTED)
 def find_orphans(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for all offsets that outlived their group, and one for all that another copy proves removed."""
+    sums = rows.sums
     hidden = [
         row
-        for row in rows.offsets
+        for row in (rows.offsets if sums.has_hidden else ())
         if row.begin_cause == OffsetBeginCause.HIDDEN and row.to_log_offset is None
     ]
-    absent = [row for row in rows.offsets if row.end_cause == OffsetEndCause.ABSENT]
+    has_absent = OffsetEndCause.ABSENT in sums.end_causes
+    absent = [row for row in (rows.offsets if has_absent else ()) if row.end_cause == OffsetEndCause.ABSENT]
     if hidden:
         title = f"outlived the group, which was deleted{at_time(hidden[0].from_timestamp)}"
         yield _orphans(rows, ORPHANS, hidden, hidden[0].from_timestamp, title)

@@ -28,6 +28,8 @@ class _Change(NamedTuple):
 @finder(RECREATED)
 def find_recreated(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for each time that commits of a topic changed to another topic id."""
+    if not rows.sums.is_recreated:
+        return
     latest: dict[str, OffsetHistoryRow] = {}
     for row in sorted(rows.offsets, key=lambda row: row.commit_log_offset):
         before = latest.get(row.topic)

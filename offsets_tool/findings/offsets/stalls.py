@@ -11,6 +11,7 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from offsets_tool.expiry.causes import Cause, Confidence
+from offsets_tool.findings.commit_sums import PartitionSums
 from offsets_tool.findings.context import Furthest, LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
@@ -62,7 +63,11 @@ def find_stalls(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for each topic whose partitions stand still at the end, and for each with many idle commits."""
     stalls, idle = defaultdict[str, list[_Stall]](list), defaultdict[str, list[_Stall]](list)
     is_alive = bool(rows.groups) and rows.groups[-1].to_log_offset is None and rows.groups[-1].members > 0
-    for at, commits in rows.effective.items():
+
+    def is_looked_at(sums: PartitionSums) -> bool:
+        return sums.longest_run >= SAME or (is_alive and _still(sums.moved_at, context) >= STALL_MS)
+
+    for at, commits in rows.effective_where(is_looked_at):
         stall = _standing(at, commits, context)
         if is_alive and stall is not None and _is_owned(rows, at):
             stalls[at.topic].append(stall)
@@ -95,11 +100,16 @@ def _standing(at: TopicPartition, commits: Sequence[OffsetHistoryRow], context: 
     first, last = run.last, run.first
     is_moving = len(commits) > run.commits and last.to_log_offset is None
     pauses = [difference(after.from_timestamp, before.from_timestamp) for before, after in pairwise(commits)]
-    still = difference(context.newest_at, first.from_timestamp)
+    still = _still(first.from_timestamp, context)
     if not is_moving or still < max(STALL_MS, USUAL * median(pauses)):
         return None
     ahead = context.furthest.get(at)
     return _Stall(at, first, last, run.commits, _if_ahead(ahead, last.committed_offset))
+
+
+def _still(moved_at: int, context: LogContext) -> int:
+    """Return for how long nothing has moved, up to the newest record, milliseconds."""
+    return difference(context.newest_at or 0, moved_at)
 
 
 def _if_ahead(furthest: Furthest | None, committed_offset: int) -> Furthest | None:
@@ -119,7 +129,7 @@ def _stalled(rows: GroupRows, topic: str, stalls: list[_Stall], context: LogCont
     is_deleted = any(row.topic == topic and row.cause == Cause.TOPIC_DELETED for row in rows.removed)
     # What others committed for a topic of the same name that was deleted says nothing.
     ahead = None if is_deleted else next((stall for stall in stalls if stall.ahead is not None), None)
-    still = difference(context.newest_at or 0, first.from_timestamp)
+    still = _still(first.from_timestamp, context)
     title = (
         f"Group {named(rows.group)} has not moved in topic {named(topic)} {in_partitions([s.at.partition for s in stalls])}"
         f"{at_time(first.from_timestamp, 'since')}, for {span(still)} up to the newest record"

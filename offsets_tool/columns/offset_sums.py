@@ -1,0 +1,193 @@
+"""Sums up the committed offsets of a group by column, for finders (findings.commit_sums). May decline, never decides."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.findings.commit_sums import CommitSums, PartitionSums
+from offsets_tool.history.rows import OffsetBeginCause
+from offsets_tool.replay.changes import TopicPartition
+from offsets_tool.wire.text import from_shown
+
+NUMBERS: Final = (
+    "from_log_offset",
+    "commit_log_offset",
+    "from_timestamp",
+    "commit_timestamp",
+    "committed_offset",
+)
+COLUMNS: Final = (
+    *NUMBERS,
+    "delta",
+    "topic",
+    "partition",
+    "is_effective",
+    "metadata",
+    "topic_id",
+    "begin_cause",
+    "end_cause",
+)
+"""The columns that are summed up."""
+_LIMIT: Final = 1 << 61
+"""Beyond this a difference of two numbers may not fit."""
+_COMMITTED: Final = {OffsetBeginCause.COMMIT.value, OffsetBeginCause.TRANSACTION.value}
+
+
+class OffsetSums(NamedTuple):
+    """What rows of committed offsets come to, and which of them are the effective ones of which partition."""
+
+    sums: CommitSums
+    partitions: dict[TopicPartition, PartitionSums]
+    places: dict[TopicPartition, Array]
+
+
+def offset_sums(rows: pa.Table, proven_from: int) -> OffsetSums | None:
+    """Return what the rows of a group come to, which are in the order of the log; None for those that need a look at each."""
+    numbers = {name: rows.column(name).to_numpy() for name in NUMBERS}
+    numbers["delta"] = pc.fill_null(rows.column("delta"), 0).to_numpy()
+    if not rows.num_rows or not all(_is_within(each) for each in numbers.values()):
+        return None
+    begun, ended = (set(pc.unique(rows.column(name)).to_pylist()) for name in ("begin_cause", "end_cause"))
+    in_order = _in_order(numbers["from_log_offset"], numbers["commit_log_offset"])
+    if not in_order or not begun <= {*_COMMITTED, OffsetBeginCause.HIDDEN.value}:
+        return None
+    effective = _Effective(rows, numbers, proven_from)
+    is_commit = numbers["from_log_offset"] == numbers["commit_log_offset"]
+    at, said = numbers["from_timestamp"][is_commit], numbers["commit_timestamp"][is_commit]
+    sums = CommitSums(
+        commits=len(at),
+        most_skew=_most(np.abs(said - at)[(said >= 0) & (at >= 0)]),
+        most_back=_most((at[:-1] - at[1:])[(at[:-1] >= 0) & (at[1:] >= 0)]),
+        metadata_bytes=_most(pc.binary_length(rows.column("metadata")).to_numpy()),
+        usual_pause=effective.usual_pause(),
+        is_recreated=_is_recreated(rows),
+        has_hidden=OffsetBeginCause.HIDDEN.value in begun,
+        end_causes=frozenset(ended - {None}),
+    )
+    return OffsetSums(sums, dict(effective.partitions()), effective.places)
+
+
+def _is_within(numbers: Array) -> bool:
+    return not len(numbers) or (int(numbers.min()) > -_LIMIT and int(numbers.max()) < _LIMIT)
+
+
+def _in_order(first: Array, second: Array) -> bool:
+    """Return whether each pair of numbers is above the one before."""
+    rises = (first[1:] > first[:-1]) | ((first[1:] == first[:-1]) & (second[1:] > second[:-1]))
+    return bool(rises.all())
+
+
+def _most(numbers: Array) -> int:
+    return int(numbers.max()) if len(numbers) else 0
+
+
+def _is_recreated(rows: pa.Table) -> bool:
+    if rows.column("topic_id").null_count == rows.num_rows:
+        return False
+    some = rows.select(["topic", "topic_id"]).filter(pc.field("topic_id").is_valid())
+    topics = some.group_by("topic").aggregate([("topic_id", "count_distinct")])
+    return _most(topics.column("topic_id_count_distinct").to_numpy()) > 1
+
+
+class _Effective:
+    """The effective rows of a group, those of each partition together and in the order of the log."""
+
+    def __init__(self, rows: pa.Table, numbers: dict[str, Array], proven_from: int) -> None:
+        topics = rows.column("topic").combine_chunks().dictionary_encode()
+        effective = np.flatnonzero(rows.column("is_effective").to_numpy())
+        keys = (topics.indices.to_numpy().astype(np.int64) << 32) + rows.column("partition").to_numpy()
+        order = effective[np.argsort(keys[effective], kind="stable")]
+        keys = keys[order]
+        self._begins = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
+        self._ends = np.append(self._begins, len(order))[1:]
+        self._order, self._proven_from = order, proven_from
+        self._numbers = {name: each[order] for name, each in numbers.items()}
+        # How a partition is named, and what its last row says, is looked up once for each.
+        firsts = order[self._begins]
+        self._names = [from_shown(text) for text in topics.dictionary.to_pylist()]
+        self._of = [
+            TopicPartition(self._names[topic], partition)
+            for topic, partition in zip(
+                topics.indices.to_numpy()[firsts].tolist(),
+                rows.column("partition").to_numpy()[firsts].tolist(),
+                strict=True,
+            )
+        ]
+        self._end_causes = rows.column("end_cause").take(pa.array(order[self._ends - 1])).to_pylist()
+        self._by_first = np.argsort(firsts, kind="stable").tolist()
+
+    @property
+    def places(self) -> dict[TopicPartition, Array]:
+        """By partition, the places of its rows."""
+        return {self._of[n]: self._order[self._begins[n] : self._ends[n]] for n in self._by_first}
+
+    def usual_pause(self) -> float:
+        """Return the least of the usual pauses of the partitions that have most commits; 0 without any."""
+        counts = self._ends - self._begins
+        at, pauses = self._numbers["from_timestamp"], list[float]()
+        for n in np.flatnonzero(counts == counts.max(initial=0)):
+            times = at[self._begins[n] : self._ends[n]]
+            times = times[times >= 0]
+            if len(times) > 1:
+                pauses.append(float(np.median(np.diff(times))))
+        return min(pauses, default=0.0)
+
+    def partitions(self) -> Iterator[tuple[TopicPartition, PartitionSums]]:
+        """Yield each partition with its sums, in the order of their first rows."""
+        if not self._of:
+            return
+        deltas, moved = self._numbers["delta"], self._moves()
+        columns = (
+            (self._ends - self._begins).tolist(),
+            *self._runs(),
+            np.minimum(np.minimum.reduceat(deltas, self._begins), 0).tolist(),
+            self._steepest(),
+            *moved,
+            self._numbers["from_log_offset"][self._ends - 1].tolist(),
+            self._end_causes,
+        )
+        sums = list(map(PartitionSums._make, zip(*columns, strict=True)))
+        yield from ((self._of[n], sums[n]) for n in self._by_first)
+
+    def _runs(self) -> tuple[list[int], list[int], list[int]]:
+        """Return for each partition the longest run of one offset, the time of the last run, and the longest time between two."""
+        offsets, at = self._numbers["committed_offset"], self._numbers["from_timestamp"]
+        is_first = np.append(True, offsets[1:] != offsets[:-1])
+        is_first[self._begins] = True
+        runs = np.flatnonzero(is_first)
+        begins = np.searchsorted(runs, self._begins)
+        sizes = np.diff(np.append(runs, len(offsets)))
+        times = at[runs]
+        rests = np.diff(times, prepend=times[0])
+        rests[begins] = 0
+        return (
+            np.maximum.reduceat(sizes, begins).tolist(),
+            times[np.append(begins[1:], len(runs)) - 1].tolist(),
+            np.maximum.reduceat(rests, begins).tolist(),
+        )
+
+    def _steepest(self) -> list[int]:
+        """Return for each partition how many times the largest step before it, of those that are proven, a step was at most."""
+        deltas = self._numbers["delta"]
+        steps = np.where(self._numbers["commit_log_offset"] >= self._proven_from, np.maximum(deltas, 0), 0)
+        found = list[int]()
+        for begin, end in zip(self._begins.tolist(), self._ends.tolist(), strict=True):
+            before = np.maximum.accumulate(steps[begin : end - 1])
+            behind = deltas[begin + 1 : end][before > 0]
+            found.append(_most(behind // before[before > 0]))
+        return found
+
+    def _moves(self) -> tuple[list[int | None], list[int | None]]:
+        """Return for each partition the log offsets of the first and the last commit that moved it."""
+        log_offsets, has_moved = self._numbers["commit_log_offset"], self._numbers["delta"] != 0
+        first = np.minimum.reduceat(np.where(has_moved, log_offsets, _LIMIT), self._begins)
+        last = np.maximum.reduceat(np.where(has_moved, log_offsets, -_LIMIT), self._begins)
+        return _or_none(first), _or_none(last)
+
+
+def _or_none(numbers: Array) -> list[int | None]:
+    return [None if abs(number) == _LIMIT else number for number in numbers.tolist()]

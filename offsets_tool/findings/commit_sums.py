@@ -1,0 +1,86 @@
+"""What a group's committed offsets come to, for finders that need not look at each: computed by column where there are many.
+
+A finder says with these numbers which partitions it looks at. A number may claim more than is there, never less: it leaves out only
+what the finder would have passed over. Finds nothing.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from offsets_tool.history.rows import OffsetEndCause, OffsetHistoryRow
+from offsets_tool.replay.changes import TopicPartition
+from offsets_tool.wire.longs import MAX_LONG
+
+
+class PartitionSums(NamedTuple):
+    """What the effective commits of one partition come to; times in epoch milliseconds."""
+
+    commits: int
+    longest_run: int
+    """The most commits of one offset that follow each other."""
+    moved_at: int
+    """When it was committed first with the offset that the last commit has too."""
+    longest_rest: int
+    """The longest time in which no commit changed the offset, up to one that did, milliseconds."""
+    least_delta: int
+    """The least difference to the commit before; 0 if none is negative."""
+    steepest: int
+    """How many times the largest step before it, in whole numbers, a step ahead was at most."""
+    first_move: int | None
+    """Log offset of the first commit that changed the offset; None if none did."""
+    last_move: int | None
+    """Log offset of the last commit that changed the offset."""
+    last_log_offset: int
+    """Log offset from which on its last effective row holds, or held."""
+    end_cause: str | None
+    """How its last effective row ended; None if that holds."""
+
+
+class CommitSums(NamedTuple):
+    """What all rows of a group's committed offsets come to; as it is by default, nothing can be ruled out."""
+
+    commits: int = MAX_LONG
+    most_skew: int = MAX_LONG
+    """The most milliseconds by which a commit's own time differs from its record's."""
+    most_back: int = MAX_LONG
+    """The most milliseconds by which the record of a commit is older than that of the commit before."""
+    metadata_bytes: int = MAX_LONG
+    """The most bytes of text that a commit has."""
+    usual_pause: float = 0.0
+    """The usual milliseconds between two commits of the partition that has most, the least if several have as many."""
+    is_recreated: bool = True
+    """Whether commits give two ids for the same topic."""
+    has_hidden: bool = True
+    """Whether an offset was hidden as its group was deleted."""
+    end_causes: frozenset[str] = frozenset(OffsetEndCause)
+
+
+UNKNOWN: Final = CommitSums()
+"""What is known of rows that nobody summed up."""
+
+
+class SummedOffsets(Sequence[OffsetHistoryRow]):
+    """Rows of one group's committed offsets in the order of the log, made only when they are asked for, with their sums."""
+
+    @property
+    @abstractmethod
+    def sums(self) -> CommitSums:
+        """What the rows come to; UNKNOWN where they cannot be summed up."""
+
+    @property
+    @abstractmethod
+    def partitions(self) -> Mapping[TopicPartition, PartitionSums] | None:
+        """What the effective commits of each partition come to, by their first; None where they cannot be summed up."""
+
+    @abstractmethod
+    def effective_of(self, of: TopicPartition) -> list[OffsetHistoryRow]:
+        """Return the effective rows of one partition, where `partitions` has it."""
+
+    @abstractmethod
+    def commit_fields(self, *names: str) -> list[tuple[Any, ...]]:
+        """Return some fields of each commit, as GroupHistories.commits has them."""
+
+    @abstractmethod
+    def commits_of(self) -> dict[str, list[tuple[int, int]]]:
+        """Return log offset and record time of each commit, by the member that owned the partition."""

@@ -1,0 +1,207 @@
+"""Finders find the same in committed offsets that are in columns as in rows, whatever the commits do and however they come."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from offsets_tool.columns.offset_columns import OffsetColumns, apart, in_columns
+from offsets_tool.findings.context import Furthest, LogContext
+from offsets_tool.findings.finders import find_all
+from offsets_tool.findings.group_rows import GroupRow, GroupRows, LogStretch, gather
+from offsets_tool.findings.rows import Finding
+from offsets_tool.history.rows import OffsetHistoryRow
+from offsets_tool.rebalances.row_builder import rebalance_rows
+from offsets_tool.replay.changes import TopicPartition
+from offsets_tool.wire.arrow import shown_batch
+from tests.depth import DEEP
+from tests.findings.made import (
+    GROUP,
+    HOUR,
+    LOG_PARTITION,
+    MINUTE,
+    SECOND,
+    START,
+    commit,
+    group,
+    member,
+    removed,
+    states,
+)
+from tests.findings.test_rules import CASES
+
+SIZES, LARGE = (1, 7, 1000), (200, 1000)
+"""Of rows that are packed together; LARGE where there are many."""
+STEPS = (0, 0, 1, 1, 1, 2, 5, 40)
+
+
+def table(rows: Sequence[OffsetHistoryRow]) -> pa.Table:
+    return pa.Table.from_batches([shown_batch(OffsetHistoryRow, rows)])
+
+
+def by_columns(rows: Sequence[GroupRow], stretch: LogStretch) -> Iterator[GroupRows]:
+    """Yield the group with its offsets in columns: as they come, and from pieces of several sizes, packed and as rows."""
+    offsets = [row for row in rows if isinstance(row, OffsetHistoryRow)]
+    others = gather((row for row in rows if not isinstance(row, OffsetHistoryRow)), stretch)
+    without = others.get(GROUP) or GroupRows(GROUP, *stretch)
+    yield GroupRows(**{**vars(without), "offsets": OffsetColumns.of(table(offsets), stretch.proven_from)})
+    for size in SIZES if len(offsets) < 100 else LARGE:
+        packed, few = [], list[OffsetHistoryRow]()
+        for begin in range(0, len(offsets), size):
+            left, pieces = apart(table(offsets[begin : begin + size]), least=size)
+            packed += [
+                piece
+                for (log_partition, name), piece in pieces
+                if (log_partition, name) == (LOG_PARTITION, GROUP)
+            ]
+            few += offsets[begin : begin + size] if left.num_rows else []
+        assert len(packed) == len(offsets) // size
+        yield in_columns(GroupRows(**{**vars(without), "offsets": few}), packed)
+
+
+def check(rows: Sequence[GroupRow], stretch: LogStretch, context: LogContext) -> list[Finding]:
+    """Hold both ways against each other; return what is found."""
+    [one] = gather(rows, stretch).values()
+    expected = list(find_all(one, context))
+    rebalances = list(rebalance_rows(one, 10 * SECOND))
+    for other in by_columns(rows, stretch):
+        assert list(find_all(other, context)) == expected
+        assert list(rebalance_rows(other, 10 * SECOND)) == rebalances
+        assert other == one
+    return expected
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.what)
+def test_each_case_of_finders(case: Any) -> None:
+    given = dict(case.given)
+    newest = START + given.pop("until_after", HOUR)
+    own = given.pop("own_until_after", None)
+    stretch = LogStretch(LOG_PARTITION, given.pop("proven_from", 0), newest_at=own and START + own)
+    check(case.rows, stretch, LogContext(newest_at=newest, **{"has_raised_epochs": False, **given}))
+
+
+class _Partition:
+    """Commits of one partition as some consumer makes them: steady, slow, hasty, or anything."""
+
+    def __init__(self, random: Random, number: int) -> None:
+        self.random, self.number = random, number
+        self.offset: int | None = None
+        self.steps = random.choice([STEPS, (1, 2), (0,), (1, 300), (*STEPS, -3), (0, 0, 0, 0, 1)])
+        self.topic = random.choice(["payments", "refunds", "nötig", "\udc80 torn"])
+        self.owner = random.choice([None, "m-0", "m-1"])
+        self.rows: list[OffsetHistoryRow] = []
+
+    def commit(self, log_offset: int, after: int, is_odd: bool) -> None:
+        random, step = self.random, self.random.choice(self.steps)
+        before, self.offset = self.offset, max(0, (self.offset or 50) + step)
+        odd = _odd(random, log_offset, after) if is_odd else {}
+        if self.rows and self.rows[-1].end_cause is None:
+            end = {"to_log_offset": log_offset, "to_timestamp": START + after, "end_cause": "superseded"}
+            self.rows[-1] = self.rows[-1]._replace(**end)
+        delta = None if before is None else self.offset - before
+        fields = {"topic": self.topic, "partition": self.number, "delta": delta, "member_id": self.owner}
+        self.rows.append(commit(log_offset, after, self.offset, **(fields | odd)))
+        if self.rows[-1].end_cause is not None:
+            self.offset = None
+
+
+def _odd(random: Random, log_offset: int, after: int) -> dict[str, Any]:
+    """Return fields of a commit that is none of the plain ones."""
+    ended = {"to_log_offset": log_offset, "to_timestamp": START + after}
+    return random.choice(
+        [
+            {"metadata": "m" * random.choice([9, 3_071, 3_072, 5_000])},
+            {"topic_id": random.choice(["id-1", "id-2"])},
+            {"commit_timestamp": START + after + random.choice([59_999, 60_000, -90_000])},
+            {"commit_timestamp": -1},
+            {"from_timestamp": random.choice([-1, START, START + after - 61_000])},
+            {"from_timestamp": 2**63 - 1},
+            {"end_cause": random.choice(["deleted", "group deleted", "absent"]), **ended},
+            {"is_effective": False, "producer_id": 5, "begin_cause": "transaction"},
+            {"begin_cause": "transaction", "producer_id": 5, "from_log_offset": log_offset + 1},
+            {"is_effective": False, "begin_cause": "hidden", "delta": None},
+            {"begin_cause": "revealed", "delta": None},
+        ]
+    )
+
+
+def commits(random: Random) -> list[OffsetHistoryRow]:
+    """Return the commits of some partitions, most of them plain, with pauses now and then."""
+    partitions = [_Partition(random, number) for number in range(random.choice([1, 2, 5]))]
+    pause, share = random.choice([100, SECOND, 10 * SECOND]), random.choice([0, 0, 0.002, 0.02])
+    after = 0
+    for number in range(random.choice([5, 80, 1_100])):
+        after += random.choice([*[pause] * 300, 6 * MINUTE, HOUR])
+        random.choice(partitions).commit(3 * number + 1, after, random.random() < share)
+    return [row for each in partitions for row in each.rows]
+
+
+def others(random: Random, end: int, after: int) -> list[GroupRow]:
+    """Return states of the group, its members, and offsets that it lost, anywhere in the log; or nothing."""
+    if random.random() < 0.3:
+        return []
+    places = sorted(random.sample(range(end + 2), min(random.choice([1, 2, 4]), end)))
+    at = [place * after // (end + 2) for place in places]
+    rows: list[GroupRow] = [
+        *states(
+            *(
+                group(place, when, random.choice([0, 1, 2]), generation=n)
+                for n, (place, when) in enumerate(zip(places, at, strict=True))
+            )
+        )
+    ]
+    left = {"to_log_offset": places[-1] + 1, "to_timestamp": START + at[-1] + 1, "end_cause": "left"}
+    rows.append(member(places[0], at[0], member_id="m-0", **random.choice([{}, left])))
+    if random.random() < 0.5:
+        rows.append(removed(places[0], at[0], random.choice(["retention", "offsets_deleted"]), partition=0))
+    return rows
+
+
+@pytest.mark.parametrize("part", range(8))
+def test_random_groups_of_many_plain_commits(part: int) -> None:
+    kinds, summed = Counter[str](), 0
+    for seed in range(part, 2_000 if DEEP else 64, 8):
+        random = Random(seed)
+        offsets = commits(random)
+        end, last = max(row.from_log_offset for row in offsets), max(row.commit_timestamp for row in offsets)
+        rows = [*offsets, *others(random, end, max(last - START, 1))]
+        stretch = LogStretch(LOG_PARTITION, random.choice([0, 0, end // 2]), end + 1, last)
+        furthest = {TopicPartition("payments", 0): Furthest(10**6, "other")}
+        found = check(
+            rows,
+            stretch,
+            LogContext(newest_at=last + random.choice([0, HOUR]), commits=len(offsets), furthest=furthest),
+        )
+        kinds.update(each.kind for each in found)
+        summed += OffsetColumns.of(table(offsets), 0).partitions is not None
+    assert len(kinds) > 4 and summed > 2
+
+
+def test_plain_commits_are_never_made_rows() -> None:
+    """Of a group that moves on steadily no finder asks for any row."""
+    offsets = [commit(n, n * 5 * SECOND, n, delta=n and 1, partition=n % 3) for n in range(300)]
+    asked = list[int]()
+
+    class Watched(OffsetColumns):
+        def effective_of(self, of: TopicPartition) -> list[OffsetHistoryRow]:
+            asked.append(of.partition)
+            return super().effective_of(of)
+
+        def __iter__(self) -> Iterator[OffsetHistoryRow]:
+            asked.append(-1)
+            return super().__iter__()
+
+    rows = [group(0, 0, 1), member(0, 0)]
+    context = LogContext(newest_at=START + 300 * 5 * SECOND)
+
+    def found_in(offsets: list[OffsetHistoryRow]) -> list[str]:
+        [others] = gather(rows, LogStretch(LOG_PARTITION)).values()
+        others.offsets = Watched.of(table(offsets), 0)
+        return [each.kind for each in find_all(others, context)]
+
+    assert found_in(offsets) == [] and asked == []
+    offsets[7] = offsets[7]._replace(delta=-1)
+    assert found_in(offsets) == ["rewind"] and asked == [1]
