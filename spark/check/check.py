@@ -4,13 +4,12 @@ A check that meets a damaged file says so, and the others go on.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
-from offsets_tool.errors import SourceError, UsageError
+from offsets_tool.errors import SourceError
 from offsets_tool.lake.tables import TABLES
 from offsets_tool.lake.whole import is_table, no_lake
-from offsets_tool.log.storage import is_stored
+from offsets_tool.log.storage import as_path
 from spark.check import files, jobs, ledger, sources_again
 from spark.check.checked import Check, Checked, Defect, Looked
 from spark.check.lake import LakeToCheck
@@ -37,10 +36,8 @@ def check(lake: str, *, reads_rows: bool = False, reads_sources: bool = False) -
     """Yield what is wrong with a lake, and a row for each check that found nothing.
 
     `reads_rows` reads all rows of all tables too, `reads_sources` the sources that are still there. UsageError where there is no
-    lake, and while a job is writing to it.
+    lake, while a job is writing to it and, in object storage, at the end if one began meanwhile.
     """
-    if is_stored(lake):
-        raise UsageError(f"{lake} is not checked in object storage: copy it into a folder, and name that")
     root = root_of(lake)
     if not any(is_table(root, table) for table in TABLES):
         raise no_lake(root)
@@ -67,5 +64,5 @@ def _looked(each: Check, lake: LakeToCheck) -> Looked:
     try:
         yield from each.look(lake)
     except SourceError as error:
-        broken: Defect = files.broken(lake, Path(error.path), error.reason)
+        broken: Defect = files.broken(lake, as_path(error.path), error.reason)
         yield broken._replace(problem=f"{broken.problem}; nothing more is known of {each.where}")

@@ -25,6 +25,7 @@ from offsets_tool.log.archive.delta_log import (
     first_line,
     why_no_parquet,
 )
+from offsets_tool.log.stored_bytes import for_arrow
 from spark.check.checked import Defect, Looked
 from spark.check.lake import LakeToCheck
 from spark.lake.scan import FileFacts
@@ -86,7 +87,7 @@ def _of_file(lake: LakeToCheck, path: Path, file: FileFacts) -> Defect | None:
     if found := damage_of_sizes(path.parent, [(path.name, file["size_bytes"])]):
         return broken(lake, found.path, found.reason)
     try:
-        there = pq.read_metadata(path).num_rows
+        there = pq.read_metadata(for_arrow(path)).num_rows
     except UNREADABLE as error:
         return broken(lake, path, f"is not a Parquet file that can be read ({first_line(error)})")
     if there == file["num_records"]:

@@ -10,6 +10,7 @@ from typing import Final
 
 from offsets_tool.errors import SourceError
 from offsets_tool.findings.rows import Severity
+from offsets_tool.log.storage import as_path, is_stored
 from offsets_tool.wire.text import from_shown
 from spark.check.checked import Defect, Looked
 from spark.check.lake import Fields, LakeToCheck
@@ -23,9 +24,9 @@ def sources(lake: LakeToCheck) -> Looked:
     """Check that each range that was read, of the newest generation of a file that is there, has the digest it had."""
     for (cluster, path, log_partition), found in _by_path(lake.sources):
         real = from_shown(path)
-        if not os.path.lexists(real):
-            continue
         try:
+            if not (as_path(real).exists() if is_stored(real) else os.path.lexists(real)):
+                continue
             files = {file.identity: file for file in find_files([real], from_shown(cluster), log_partition)}
         except SourceError as error:
             yield _not_found(path, str(error))

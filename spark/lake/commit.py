@@ -25,6 +25,7 @@ from offsets_tool.log.archive.delta import delta_options, delta_rows, open_delta
 from offsets_tool.log.archive.delta_log import has_commit
 from offsets_tool.rows import Row
 from spark.lake.actions import Action, changes
+from spark.lake.log_checkpoints import checkpoint_log
 from spark.lake.merge import few_files
 from spark.lake.parquet import NewFile
 from spark.lake.replaced import Replaced, Replacement, Replacing, count_replaced, replace
@@ -32,8 +33,6 @@ from spark.lake.scan import FileFacts, facts_of
 
 RUNS_BETWEEN: Final = 8
 """After how many runs the files of tables that jobs read as a whole are counted."""
-VERSIONS_BETWEEN: Final = 10
-"""After how many versions a table's log gets a checkpoint, from which jobs open it: Spark's default, where deltalake has 100."""
 ATTEMPTS: Final = 5
 """How often a commit is tried when another writer (OPTIMIZE, DELETE, ALTER by Spark) came first."""
 
@@ -184,9 +183,7 @@ class ArrowLake:
                 if attempt == ATTEMPTS - 1:
                     raise
             else:
-                if (there.version() + 1) % VERSIONS_BETWEEN == 0:
-                    there.update_incremental()
-                    there.create_checkpoint()
+                checkpoint_log(there)
                 return
 
     def _actions(

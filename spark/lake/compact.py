@@ -1,8 +1,9 @@
 """Compact a lake: replace many small files by few, sorted for questions about a group, and delete files that no version needs.
 
 What came since the last compaction, and small files, are sorted and written here, some at a time: it costs what is new. A large
-table that was never compacted is sorted as a whole, by Spark's OPTIMIZE with ZORDER. Rows stay as they are. Runs when nothing else
-writes; readers of a version that is older than the days kept lose its files.
+table that was never compacted is sorted as a whole, by Spark's OPTIMIZE with ZORDER; in object storage, where a Spark of its own
+cannot write, so much at a time as can be held. Rows stay as they are. Runs when nothing else writes; readers of a version that is
+older than the days kept lose its files.
 """
 
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Final, NamedTuple
 
 from pyspark.sql import SparkSession
 
-from offsets_tool.errors import SourceError, UsageError
+from offsets_tool.errors import SourceError
 from offsets_tool.lake.journal import COMPACTED
 from offsets_tool.lake.tables import ALL_TABLES, Table
 from offsets_tool.lake.whole import is_table
@@ -45,10 +46,6 @@ def compact(
 
     `start` makes a session, and is called only if a large table is sorted as a whole. UsageError where there is no lake.
     """
-    if is_stored(lake):
-        raise UsageError(
-            f"{lake} is not compacted here: run OPTIMIZE on its tables with a Spark that can write to that storage"
-        )
     root = root_of(lake)
     require_lake(root)
     with locked(root):
@@ -62,7 +59,9 @@ def _compact(
     path = root / table.name
     before = _files(path)
     new = _new_files(path)
-    if new is None or (new and is_full):
+    if is_stored(path) and (new is None or is_full):
+        new = facts_of(open_delta(path))
+    if not is_stored(path) and (new is None or (new and is_full)):
         order = ", ".join(f"`{column}`" for column in table.order)
         start().sql(f"OPTIMIZE delta.`{uri_of(path)}` ZORDER BY ({order})").collect()
     elif new:
@@ -107,7 +106,7 @@ def _vacuum(path: Path, days_kept: int) -> int:
     there = [path / name for name in old if (path / name).exists()]
     if there:
         table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
-    for file in there:
+    for file in there if not is_stored(path) else ():
         file.with_name(f".{file.name}.crc").unlink(missing_ok=True)  # what Spark writes beside its files
     return len(there)
 

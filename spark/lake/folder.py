@@ -14,7 +14,7 @@ from offsets_tool.lake.tables import ALL_TABLES, TABLES
 from offsets_tool.lake.whole import check_whole, is_table, layout_error_of, no_lake
 from offsets_tool.log.files.folders import size_of
 from offsets_tool.log.storage import StoredPath, as_path, has_known_scheme, is_stored
-from spark.lake.lease import LakeInUse, leased
+from spark.lake.lease import LakeInUse, leased, unleased
 from spark.lake.whole_file import write_whole
 
 FORGETTING: Final = "_forgetting.json"
@@ -66,7 +66,14 @@ def _file_locked(root: Path) -> Iterator[None]:
 
 @contextmanager
 def unwritten(root: Path) -> Iterator[None]:
-    """Keep jobs from writing to a lake while a reader looks at it, if it can be locked; UsageError while a job is writing."""
+    """Keep jobs from writing to a lake while a reader looks at it, if it can be locked; UsageError while a job is writing.
+
+    In storage nothing is locked: UsageError at the end if a job has written meanwhile.
+    """
+    if isinstance(root, StoredPath):
+        with unleased(root):
+            yield
+        return
     try:
         opened = (root / LOCK).open()
     except OSError:

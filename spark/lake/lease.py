@@ -24,6 +24,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.log.archive.delta import delta_options, open_delta, reading_delta
 from offsets_tool.log.archive.delta_log import has_commit
+from spark.lake.log_checkpoints import checkpoint_log
 
 LEASE: Final = "_lease"
 """The folder of a lake in storage that has its lease."""
@@ -32,7 +33,7 @@ RENEWED: Final = timedelta(seconds=30)
 _APP: Final = "offsets-tool lease"
 _SCHEMA: Final = Schema.from_arrow(pa.schema([("holder", pa.string())]))
 # Of what was, nothing is needed: only the newest commit counts.
-_PROPERTIES: Final = {"delta.logRetentionDuration": "interval 1 hours", "delta.checkpointInterval": "50"}
+_PROPERTIES: Final = {"delta.logRetentionDuration": "interval 1 hours"}
 
 
 class LakeInUse(UsageError):
@@ -67,6 +68,24 @@ def leased(root: Path) -> Iterator[None]:
         # It ends by itself too.
         with suppress(DeltaError, OffsetsToolError):
             _prolong(table, mine, timedelta())
+
+
+@contextmanager
+def unleased(root: Path) -> Iterator[None]:
+    """Look at a lake in storage that nobody writes to. LakeInUse while somebody does, and at the end if somebody did meanwhile."""
+    table = root / LEASE
+    if not has_commit(table):
+        yield
+        return
+    before = open_delta(table)
+    held = _last_holding(before)
+    if held is not None and datetime.fromisoformat(held.until) > datetime.now(UTC):
+        raise _refused(root, held)
+    yield
+    if open_delta(table).version() != before.version():
+        raise LakeInUse(
+            f"a job wrote to {root} meanwhile, so what was seen may be of two moments: do it again"
+        )
 
 
 def _create(table: Path) -> None:
@@ -120,6 +139,10 @@ def _put(there: DeltaTable, holding: Holding) -> None:
         max_commit_retries=0,
     )
     there.create_write_transaction([], "append", there.schema(), commit_properties=properties)
+    # The holding is committed, whatever becomes of the log.
+    with suppress(DeltaError, OSError):
+        if checkpoint_log(there):
+            there.cleanup_metadata()
 
 
 def _prolong(table: Path, mine: Holding, by: timedelta) -> bool:

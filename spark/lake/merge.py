@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from offsets_tool.columns.sorting import places_in_order
 from offsets_tool.lake.tables import Table
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.replaced import Replacing
@@ -53,8 +53,7 @@ def _sorted(root: Path, table: Table, files: Sequence[FileFacts]) -> Iterator[Ne
         return
     rows = pa.Table.from_batches(batches).unify_dictionaries().combine_chunks()
     order = list(dict.fromkeys(("cluster", *table.order)))
-    keys = pa.table({name: rows.column(name).cast(table.schema.field(name).type) for name in order})
-    places = pc.sort_indices(keys, [(name, "ascending") for name in order])
+    places = pa.array(places_in_order(rows, order))
     number = max(1, sum(file["size_bytes"] for file in files) // FILE_BYTES)
     of_each = -(-rows.num_rows // number)
     for first in range(0, rows.num_rows, of_each):

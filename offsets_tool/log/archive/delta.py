@@ -182,10 +182,11 @@ def reading_delta(table: str | Path) -> Iterator[None]:
     try:
         yield
     except (DeltaError, *UNREADABLE) as error:
-        if not is_stored(table) and (found := _damage(as_path(table))):
-            raise SourceError(found.path.as_posix(), found.reason) from error
         if is_stored(table) and (known := meant_refusal(str(table), str(error))):
             raise known from error
+        # All bytes of a table in storage are too many for a better sentence.
+        if found := (damage_of_files if is_stored(table) else _damage)(as_path(table)):
+            raise SourceError(found.path.as_posix(), found.reason) from error
         raise SourceError(str(table), f"not a Delta table that can be read: {first_line(error)}") from error
 
 
@@ -210,7 +211,7 @@ def _files(table: Path) -> list[tuple[str, int]]:
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
     try:
-        return _files_of_version(DeltaTable(table))
+        return _files_of_version(DeltaTable(table, storage_options=delta_options(table)))
     except (DeltaError, *UNREADABLE):
         return []
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from offsets_tool.log.storage import is_stored
+from offsets_tool.log.stored_bytes import for_arrow
 
 DELTA_LOG: Final = "_delta_log"
 UNREADABLE: Final = (pa.ArrowException, OSError, UnicodeDecodeError)
@@ -148,7 +149,7 @@ def _why_not_whole(path: Path, size: int) -> str | None:
 def why_no_parquet(path: Path, *, is_whole: bool = True) -> str | None:
     """Return why a Parquet file cannot be read, None if it can: all its rows, or (not `is_whole`) its footer alone."""
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(for_arrow(path)) as file:
             for _ in file.iter_batches() if is_whole else ():
                 pass
     except UNREADABLE as error:

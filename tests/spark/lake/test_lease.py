@@ -9,8 +9,10 @@ import pytest
 
 from offsets_tool.errors import UsageError
 from offsets_tool.log.archive.delta import open_delta
+from offsets_tool.log.archive.delta_log import DELTA_LOG
 from spark.lake import lease
 from spark.lake.lease import LEASE, leased
+from spark.lake.log_checkpoints import VERSIONS_BETWEEN
 
 
 def test_a_second_job_is_told_who_writes_and_since_when(tmp_path: Path) -> None:
@@ -75,3 +77,16 @@ def test_the_lease_of_a_job_that_was_killed_ends(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(lease, "_prolong", lambda *_: True)
     with leased(tmp_path), leased(tmp_path):
         pass
+
+
+def test_many_jobs_leave_a_log_that_is_opened_from_its_newest_checkpoint(tmp_path: Path) -> None:
+    for _ in range(2 * VERSIONS_BETWEEN):
+        with leased(tmp_path):
+            pass
+    table = open_delta(tmp_path / LEASE)
+    log = tmp_path / LEASE / DELTA_LOG
+    newest = max(int(path.name[:20]) for path in log.glob("*.checkpoint.parquet"))
+    assert table.version() >= 4 * VERSIONS_BETWEEN
+    assert table.version() - newest < VERSIONS_BETWEEN
+    with leased(tmp_path), pytest.raises(UsageError, match="is writing to"), leased(tmp_path):
+        raise AssertionError("it was given to two")
