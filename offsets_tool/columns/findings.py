@@ -10,7 +10,6 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot
@@ -124,7 +123,7 @@ def _places_by_group(offsets: pa.Table) -> Iterator[tuple[str, Array]]:
 
 def highest_commits(offsets: pa.Table) -> dict[str, dict[TopicPartition, int]]:
     """Return, by group and partition, the highest commit that was effective."""
-    effective = offsets.filter(pc.field("is_effective"))
+    effective = offsets.filter(offsets.column("is_effective"))
     summed = effective.group_by(["group", "topic", "partition"]).aggregate([("committed_offset", "max")])
     found: dict[str, dict[TopicPartition, int]] = defaultdict(dict)
     columns = (

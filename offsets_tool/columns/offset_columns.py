@@ -82,6 +82,21 @@ class OffsetColumns(SummedOffsets):
         assert self._summed is not None
         return list(rows_of(OffsetHistoryRow, self._taken(self._places[self._summed.places[of]])))
 
+    def next_effective(self, of: TopicPartition, log_offset: int) -> OffsetHistoryRow | None:
+        """Return the first effective row of a partition behind a place in the log, where `partitions` has it."""
+        assert self._summed is not None
+        places = self._places[self._summed.places[of]]
+        at = int(np.searchsorted(self._began[places], log_offset, "right"))
+        if at == len(places):
+            return None
+        (row,) = rows_of(OffsetHistoryRow, self._columns.slice(int(places[at]), 1))
+        return row
+
+    @cached_property
+    def _began(self) -> Array:
+        began: Array = self._columns.column("from_log_offset").to_numpy()
+        return began
+
     def commit_fields(self, *names: str) -> list[tuple[Any, ...]]:
         """Return some fields of each commit, as GroupHistories.commits has them."""
         rows = self._taken(self._places, (*IN_ORDER, *names))
@@ -120,7 +135,9 @@ def in_columns(rows: GroupRows, packed: Iterable[PackedRows]) -> GroupRows:
     """Return the rows of a group with more of its committed offsets, as `apart` packs them; all of these are in columns."""
     home = {"group": pa.scalar(shown(rows.group)), "log_partition": pa.scalar(rows.log_partition, pa.int32())}
     batches = [_unpacked(each, home) for each in packed]
-    columns = pa.Table.from_batches([*batches, shown_batch(OffsetHistoryRow, rows.offsets)])
+    if rows.offsets:
+        batches.append(shown_batch(OffsetHistoryRow, rows.offsets))
+    columns = pa.Table.from_batches(batches, _SCHEMA)
     return replace(rows, offsets=OffsetColumns.of(columns.combine_chunks(), rows.proven_from))
 
 

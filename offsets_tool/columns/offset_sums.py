@@ -86,11 +86,16 @@ def _most(numbers: Array) -> int:
 
 
 def _is_recreated(rows: pa.Table) -> bool:
-    if rows.column("topic_id").null_count == rows.num_rows:
+    """Return whether there are more pairs of a topic and its id than topics that have an id."""
+    ids = rows.column("topic_id").combine_chunks().dictionary_encode()
+    if ids.null_count == len(ids):
         return False
-    some = rows.select(["topic", "topic_id"]).filter(pc.field("topic_id").is_valid())
-    topics = some.group_by("topic").aggregate([("topic_id", "count_distinct")])
-    return _most(topics.column("topic_id_count_distinct").to_numpy()) > 1
+    has_id = ids.is_valid().to_numpy(zero_copy_only=False)
+    topics = (
+        rows.column("topic").combine_chunks().dictionary_encode().indices.to_numpy()[has_id].astype(np.int64)
+    )
+    pairs = topics * len(ids.dictionary) + ids.indices.drop_null().to_numpy()
+    return len(np.unique(pairs)) > len(np.unique(topics))
 
 
 class _Effective:
@@ -147,7 +152,6 @@ class _Effective:
             np.minimum(np.minimum.reduceat(deltas, self._begins), 0).tolist(),
             self._steepest(),
             *moved,
-            self._numbers["from_log_offset"][self._ends - 1].tolist(),
             self._end_causes,
         )
         sums = list(map(PartitionSums._make, zip(*columns, strict=True)))

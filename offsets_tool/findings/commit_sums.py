@@ -31,8 +31,6 @@ class PartitionSums(NamedTuple):
     """Log offset of the first commit that changed the offset; None if none did."""
     last_move: int | None
     """Log offset of the last commit that changed the offset."""
-    last_log_offset: int
-    """Log offset from which on its last effective row holds, or held."""
     end_cause: str | None
     """How its last effective row ended; None if that holds."""
 
@@ -76,6 +74,10 @@ class SummedOffsets(Sequence[OffsetHistoryRow]):
     @abstractmethod
     def effective_of(self, of: TopicPartition) -> list[OffsetHistoryRow]:
         """Return the effective rows of one partition, where `partitions` has it."""
+
+    @abstractmethod
+    def next_effective(self, of: TopicPartition, log_offset: int) -> OffsetHistoryRow | None:
+        """Return the first effective row of a partition behind a place in the log, where `partitions` has it."""
 
     @abstractmethod
     def commit_fields(self, *names: str) -> list[tuple[Any, ...]]:

@@ -31,6 +31,10 @@ GroupRow = OffsetHistoryRow | GroupHistoryRow | MemberHistoryRow | AnomalyRow | 
 """A row that finders read."""
 
 
+_EACH: Final = 100
+"""How many rows more could be made in the time that one partition takes, if all partitions were made at once."""
+
+
 @dataclass
 class GroupRows(GroupHistories):
     """All rows of one group in one log partition, each list in the order of the log."""
@@ -112,10 +116,8 @@ class GroupRows(GroupHistories):
         """Return the first effective commit of a partition behind a place in the log."""
         rows = self.offsets
         if isinstance(rows, SummedOffsets) and rows.partitions is not None:
-            sums = rows.partitions.get(at)
-            if sums is None or sums.last_log_offset <= log_offset:
-                return None
-        return next((row for row in self.effective_of(at) if row.from_log_offset > log_offset), None)
+            return rows.next_effective(at, log_offset) if at in rows.partitions else None
+        return next((row for row in self.effective.get(at, []) if row.from_log_offset > log_offset), None)
 
     def commit_fields(self, *names: str) -> list[tuple[Any, ...]]:
         """Return some fields, two or more, of each of `commits`."""
@@ -133,18 +135,30 @@ class GroupRows(GroupHistories):
             return self.effective.get(at, [])
         if at not in rows.partitions:
             return []
-        return self._made.get(at) or self._made.setdefault(at, rows.effective_of(at))
+        if at not in self._made.rows:
+            self._made.cost += _EACH + rows.partitions[at].commits
+            if self._made.cost > len(rows):
+                return self.effective.get(at, [])
+            self._made.rows[at] = rows.effective_of(at)
+        return self._made.rows[at]
 
     @cached_property
-    def _made(self) -> dict[TopicPartition, list[OffsetHistoryRow]]:
-        """What `effective_of` has made so far."""
-        return {}
+    def _made(self) -> "_Made":
+        return _Made()
 
     @cached_property
     def commits_of(self) -> dict[str, list[tuple[int, int]]]:
         """By the member that owned the partition, log offset and record time of each commit."""
         rows = self.offsets
         return rows.commits_of() if isinstance(rows, SummedOffsets) else super().commits_of
+
+
+@dataclass
+class _Made:
+    """The rows of single partitions that were made so far, and what that took, in rows."""
+
+    rows: dict[TopicPartition, list[OffsetHistoryRow]] = field(default_factory=dict)
+    cost: int = 0
 
 
 def is_simple(row: GroupHistoryRow | None) -> bool:
