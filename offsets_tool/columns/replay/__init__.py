@@ -1,1 +1,1 @@
-"""Replay and histories of many records at a time: plain commits by column, everything else one at a time by the reference."""
+"""Replay and histories of many records at a time: commits, markers and tombstones by column, others one at a time."""
