@@ -5,6 +5,7 @@ It is a process of its own: deltalake waits for answers without letting other th
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -26,6 +27,9 @@ CUT: Final = "cut"
 """The fault of a connection that ends without an answer."""
 CUT_AFTER: Final = "cut after"
 """The fault of a connection that ends without an answer, though what was asked was done."""
+LATE: Final = "late"
+"""The fault of a listing that does not have yet what is there: keys with `part` in them."""
+_ENTRY: Final = re.compile(rb"<Contents>.*?</Contents>", re.DOTALL)
 _CONTROL: Final = "/-control/"
 _STATUS: Final = {
     "AccessDenied": "403 Forbidden",
@@ -84,7 +88,7 @@ class ObjectStore:
         return Counter(method for method, _ in self.asked())
 
     def fail(self, code: str, *, times: int, method: str = "", part: str = "") -> None:
-        """Let the next requests of a method, with `part` in their path, fail: with S3's error of that code, or CUT."""
+        """Let the next requests of a method, with `part` in their path, fail: with S3's error of that code, CUT or LATE."""
         self._control("fault", {"code": code, "times": times, "method": method, "part": part})
 
     def mend(self) -> None:
@@ -134,7 +138,11 @@ class _Server:
             return [json.dumps(self._controlled(path.removeprefix(_CONTROL), said)).encode()]
         with self._lock:
             self._asked.append((method, path))
+            is_listing = method == "GET" and "list-type" in request["QUERY_STRING"]
+            late = [fault["part"].encode() for fault in self._faults if is_listing and fault["code"] == LATE]
             code = self._fault(method, path)
+        if late:
+            return self._without(late, request, start)
         if code is None:
             return self._answer(request, start)  # type: ignore[no-any-return]
         if code in (CUT, CUT_AFTER):
@@ -144,6 +152,17 @@ class _Server:
             raise ConnectionAbortedError
         start(_STATUS[code], [("Content-Type", "application/xml")])
         return [_ERROR.format(code, path).encode()]
+
+    def _without(self, parts: list[bytes], request: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        """Answer a listing without the keys that have one of these parts."""
+        said: list[Any] = []
+        body = b"".join(self._answer(request, lambda *head: said.append(head)))
+        for entry in _ENTRY.findall(body):
+            if any(part in entry for part in parts):
+                body = body.replace(entry, b"")
+        status, headers = said[0][:2]
+        start(status, [(name, value) for name, value in headers if name.lower() != "content-length"])
+        return [body]
 
     def _controlled(self, what: str, said: Any) -> Any:
         with self._lock:
@@ -158,7 +177,12 @@ class _Server:
 
     def _fault(self, method: str, path: str) -> str | None:
         for fault in self._faults:
-            if fault["times"] and fault["method"] in ("", method) and fault["part"] in path:
+            if (
+                fault["code"] != LATE
+                and fault["times"]
+                and fault["method"] in ("", method)
+                and fault["part"] in path
+            ):
                 fault["times"] -= 1
                 code: str = fault["code"]
                 return code

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +12,18 @@ from click.testing import CliRunner
 from deltalake.exceptions import DeltaError
 
 from offsets_tool.errors import OffsetsToolError
-from offsets_tool.lake.tables import ALL_TABLES, Table
+from offsets_tool.lake.tables import ALL_TABLES, LOG, Table
 from offsets_tool.log import buckets
-from offsets_tool.log.archive.delta import delta_rows
+from offsets_tool.log.archive.delta import delta_rows, open_delta
 from offsets_tool.log.archive.delta_log import has_commit
 from offsets_tool.log.storage import as_path
 from offsets_tool.sql.duck_lake import DuckLake
 from spark.cli import main
 from spark.ingest.ingest import Ingested, Request, ingest
+from spark.lake import lease
+from spark.lake.commit import ArrowLake
 from tests.corpora import CORPORA
-from tests.log.object_store import CUT, CUT_AFTER, SECRET, ObjectStore, object_store
+from tests.log.object_store import CUT, CUT_AFTER, LATE, SECRET, ObjectStore, object_store
 from tests.spark.lakes import no_session
 
 pytestmark = pytest.mark.server
@@ -164,9 +167,63 @@ def test_a_put_that_fails_for_good_is_made_up_for_by_the_next_run(
     assert_same(lake, local)
 
 
+def test_what_a_listing_of_the_sources_lacks_is_brought_by_the_next_run(
+    server: ObjectStore, local: Path
+) -> None:
+    lake, lost = "s3://evidence/late", max(path.name for path in SEGMENTS.iterdir())
+    server.fail(LATE, times=1, part=lost)
+    bring(lake, "s3://evidence/dump")
+    assert 0 < len(content(lake, LOG)) < len(content(local, LOG))
+    server.mend()
+    bring(lake, "s3://evidence/dump")
+    assert_same(lake, local)
+
+
+@pytest.mark.parametrize("table", ["log", "events", "sources"])
+def test_a_listing_that_lacks_the_newest_commit_loses_nothing(
+    server: ObjectStore, local: Path, table: str
+) -> None:
+    lake = f"s3://evidence/late-commit-{table}"
+    parts = sorted(SEGMENTS.iterdir())
+    for part in parts[:-1]:
+        bring(lake, part)
+    version = open_delta(as_path(lake) / table).version()
+    server.fail(LATE, times=1, part=f"/{table}/_delta_log/{version:020}.json")
+    assert open_delta(as_path(lake) / table).version() < version
+    with suppress(OSError, DeltaError, OffsetsToolError):
+        bring(lake, SEGMENTS)
+    server.mend()
+    bring(lake, SEGMENTS)
+    assert_same(lake, local)
+
+
 def test_a_second_writer_is_refused(server: ObjectStore) -> None:
     from spark.lake.lease import leased
 
     root = as_path("s3://evidence/held")
     with leased(root), pytest.raises(OffsetsToolError, match=r"is writing to s3://evidence/held since 20"):
         bring(str(root), SEGMENTS)
+
+
+def test_a_job_that_lost_its_lease_counts_for_nothing_until_it_runs_again(
+    server: ObjectStore, local: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody renewed the lease; another job took it, and was done before the first one committed."""
+    lake, parts, others = "s3://evidence/lost", sorted(SEGMENTS.iterdir()), list[int]()
+    bring(lake, parts[0])
+    commit = ArrowLake.commit
+
+    def outrun(self: ArrowLake, *args: Any, **options: Any) -> Any:
+        if not others:
+            others.append(args[0])
+            bring(lake, parts[1])
+        return commit(self, *args, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lease, "LASTS", timedelta(seconds=-1))
+        patch.setattr(ArrowLake, "commit", outrun)
+        with pytest.raises(OffsetsToolError, match=f"another job wrote to {lake}"):
+            bring(lake, SEGMENTS)
+    assert others
+    bring(lake, SEGMENTS)
+    assert_same(lake, local)
