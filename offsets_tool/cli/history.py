@@ -26,7 +26,7 @@ from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.history.change_log import Happening, HappeningKind, batch_happenings
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import NameOf
-from offsets_tool.replay.changes import Change
+from offsets_tool.replay.changes import Change, OffsetOf
 from offsets_tool.rows import Row
 from offsets_tool.time_texts import shown_time, time_text
 
@@ -64,29 +64,71 @@ class Asked(NamedTuple):
     def shows(self, happening: Happening) -> bool:
         """Return whether the options choose this happening; also remember which names occur in the log at all."""
         # Names before kinds and ranges: a note on a missing name must not name one that only the range leaves out.
-        if not (self._is_about(happening) and self._is_by(happening)):
+        if not (is_about(happening, self.wanted) and self._is_by(happening)):
             return False
         if self.kinds and happening.kind not in self.kinds:
             return False
         within = self.range.range_of(happening.log_partition)
         return within is not None and within.has(happening.timestamp, happening.log_offset)
 
-    def _is_about(self, happening: Happening) -> bool:
-        if self.wanted.groups and happening.group not in self.wanted.groups:
-            return False
-        if not self.wanted.topics:
-            return True
-        return (
-            happening.topic is not None
-            and happening.partition is not None
-            and self.wanted.has_offset(happening.topic, happening.partition)
-        )
+    @property
+    def leaves_commits_out(self) -> bool:
+        """Whether the options choose by what is known of commits before they are described."""
+        is_of_kind = not self.kinds or HappeningKind.OFFSETS in self.kinds
+        return bool(self.wanted != Wanted() or not is_of_kind or self.range.is_active)
+
+    def commits_in(self, log_partition: int | None) -> "_CommitsAsked":
+        """Return which commits of a log partition the options may choose."""
+        return _CommitsAsked(self, log_partition)
 
     def _is_by(self, happening: Happening) -> bool:
         if self.instances and happening.instance_id not in self.instances:
             return False
         names = (happening.member_id, *happening.joined, *happening.left)
         return not self.members or self.members.meet(names)
+
+
+def is_about(happening: Happening, wanted: Wanted) -> bool:
+    """Return whether names of a group, a topic and a partition choose a happening; they remember which of them occur."""
+    if wanted.groups and happening.group not in wanted.groups:
+        return False
+    if not wanted.topics:
+        return True
+    return (
+        happening.topic is not None
+        and happening.partition is not None
+        and wanted.has_offset(happening.topic, happening.partition)
+    )
+
+
+class _CommitsAsked:
+    """Which commits of a log partition may be shown: those of others need not become happenings."""
+
+    def __init__(self, asked: Asked, log_partition: int | None) -> None:
+        self.asked = asked
+        self.log_partition = log_partition
+        of = asked.wanted
+        # A name that only a tombstone of nothing has is not met.
+        self._names = Wanted(NameFilter(of.groups.texts), NameFilter(of.topics.texts), of.partition)
+
+    def wants_offset(self, offset: OffsetOf) -> bool:
+        is_of_kind = not self.asked.kinds or HappeningKind.OFFSETS in self.asked.kinds
+        if not (is_of_kind or self.asked.members or self.asked.instances):
+            return False
+        return is_about(self._commit(offset), self._names)
+
+    def meet(self, offset: OffsetOf) -> None:
+        is_about(self._commit(offset), self.asked.wanted)
+
+    def _commit(self, offset: OffsetOf) -> Happening:
+        return Happening(0, self.log_partition, 0, HappeningKind.OFFSETS, offset.group, "", *offset[1:])
+
+    def wants_record(self, timestamp: int, log_offset: int) -> bool:
+        if self.asked.members or self.asked.instances:
+            # Which of these names occur is said of the whole log.
+            return True
+        within = self.asked.range.range_of(self.log_partition)
+        return within is not None and within.has(timestamp, log_offset)
 
 
 def _history_options(command: F) -> F:
@@ -154,7 +196,7 @@ def history_command(*, format_: str | None, output_path: str | None, strict: boo
 
 
 def _shown(replay: EvidenceReplay, asked: Asked) -> Iterator[Happening]:
-    for happening in filter(asked.shows, happenings(replay)):
+    for happening in filter(asked.shows, happenings(replay, asked)):
         replay.evidence.has_shown = True
         yield happening
 
@@ -180,10 +222,21 @@ def _parse_asked(options: Row, clock: Clock) -> Asked:
     return Asked(wanted, Filters(since=since, until=until), kinds, members, instances)
 
 
-def happenings(replay: EvidenceReplay) -> Iterator[Happening]:
-    """Replay the log once more and yield everything that happened, partition by partition in the order of the log."""
-    for _, replayed in replay.once_more():
-        yield from _happenings_of(replayed, replay.snapshot.names.name)
+def happenings(replay: EvidenceReplay, asked: Asked) -> Iterator[Happening]:
+    """Replay the log once more and yield what happened, partition by partition in the order of the log.
+
+    Of commits that the options cannot choose, some or all are left out.
+    """
+    name_of = replay.snapshot.names.name
+    if not (replay.rows_pay and asked.leaves_commits_out):
+        for _, replayed in replay.once_more():
+            yield from _happenings_of(replayed, name_of)
+        return
+    from offsets_tool.columns.happenings import partition_happenings  # noqa: PLC0415 - with Arrow, where it pays
+
+    for partition, (coordinator, reads) in replay.rows_once_more():
+        wanted = asked.commits_in(partition.log_partition)
+        yield from partition_happenings(partition, coordinator, reads, name_of, wanted)
 
 
 def _happenings_of(

@@ -4,7 +4,7 @@ A pure function of Changes, from the partition's first record or a saved state o
 the next batch begins, or by `flush`. The rows that hold at a position are the state at that position.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 from uuid import UUID
 
@@ -148,15 +148,16 @@ class History:
 
     def observe_change(self, change: Change) -> tuple[HistoryRow, ...]:
         """Observe a change; return the rows that ended with the batch before it."""
-        return _ended(self.row_changes(change))
+        return ended_by(self.row_changes(change))
 
-    def observe_alone(self, change: Change) -> None:
-        """Observe a change that ends nothing and was written with nothing that says more of it; call `flush` before."""
-        self._row_change(change, BatchOutcome((change,)))
+    def observe_alone(self, change: Change) -> tuple[RowChange, ...]:
+        """Observe a change that was written with nothing that says more of it, and return what it began; call `flush` before."""
+        made = self._row_change(change, BatchOutcome((change,)))
+        return () if made is None else (made,)
 
     def flush(self) -> tuple[HistoryRow, ...]:
         """Return the rows that ended with the last batch, when no change follows."""
-        return _ended(self.flush_row_changes())
+        return ended_by(self.flush_row_changes())
 
     def open_rows(self) -> Iterator[LastingRow]:
         """Return the rows that still hold; call `flush` first."""
@@ -279,7 +280,7 @@ def _end(row: LastingRow, change: Change, outcome: BatchOutcome) -> LastingRow:
     return row._replace(to_log_offset=change.log_offset, to_timestamp=change.timestamp, end_cause=ended)
 
 
-def _ended(turns: tuple[RowChange, ...]) -> tuple[HistoryRow, ...]:
+def ended_by(turns: Iterable[RowChange]) -> tuple[HistoryRow, ...]:
     """Return the rows that ended, and anomalies, without rows that one record both began and ended."""
     rows: list[HistoryRow] = []
     for turn in turns:

@@ -26,7 +26,7 @@ from offsets_tool.events import Event
 from offsets_tool.expiry.lifetimes import LeftOffsets
 from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
-from offsets_tool.history.history import History
+from offsets_tool.history.history import History, RowChange, ended_by
 from offsets_tool.history.row_builders import compared_offset
 from offsets_tool.history.rows import HistoryRow
 from offsets_tool.history.transactions import TransactionLog, TransactionRow
@@ -104,7 +104,7 @@ class HistoryRowsReplay(WritesReplay):
         """Make the groups that commits made, and find the owners that were asked for."""
         for change in self.store.take_made(self.coordinator.log_partition):
             self.removals.observe_write((change,), {}, is_by_new_coordinator=None)
-            self.history.observe_alone(change)
+            self.keep_changes(self.history.observe_alone(change))
         if end > first:
             self.store.find_owners()
 
@@ -149,10 +149,14 @@ class HistoryRowsReplay(WritesReplay):
         self.removals.observe(event, made)
         self.transactions.observe(event, made)
         for change in made:
-            self._rows += self.history.observe_change(change)
+            self.keep_changes(self.history.row_changes(change))
         subjects = (change.subject for change in made)
         for group in {each.group for each in subjects if isinstance(each, GroupOf | MemberOf)}:
             self._raise_stamp(group)
+
+    def keep_changes(self, row_changes: Sequence[RowChange]) -> None:
+        """Keep what the changes of one batch, which were replayed alone, ended: by default rows of history, and anomalies."""
+        self._rows += ended_by(row_changes)
 
     def observe_removals(
         self,
@@ -183,7 +187,7 @@ class HistoryRowsReplay(WritesReplay):
     def _end_write(self) -> None:
         """Complete the write of the events that were replayed alone: the next row was not written together with them."""
         self._has_write_ended = True
-        self._rows += self.history.flush()
+        self.keep_changes(self.history.flush_row_changes())
         self.store.materialize_lifetimes(self.removals.tracker.may_close(None))
         self.removals.close()
 

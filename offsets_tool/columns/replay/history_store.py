@@ -161,6 +161,12 @@ class HistoryStore(LifetimeStore):
         line[FactCell.NOOP_TOMBSTONE] = NONE if noop is None else noop
         return True
 
+    def rows_of(self, lines: Array, numbers: Array) -> list[tuple[OffsetHistoryRow, CommittedOffset]]:
+        """Return the open row and the commit of each line that begins with FactCell, given the numbers of the offsets."""
+        offsets = [self.subjects.offsets[number] for number in numbers.tolist()]
+        commits = list(self.commits_of(lines))
+        return list(zip(self._rows(lines, offsets, commits), commits, strict=True))
+
     def _rows(
         self, lines: Array, offsets: Sequence[OffsetOf], commits: Sequence[CommittedOffset]
     ) -> list[OffsetHistoryRow]:

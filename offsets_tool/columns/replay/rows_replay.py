@@ -56,12 +56,14 @@ class RowsReplay:
         self.coordinator = coordinator
         self.store = store
         self._events: Final = RowEvents()
+        self.table: Array = np.zeros((len(RowCell), 0), np.int64)
+        """The cells of the rows that are being replayed."""
 
     def replay(self, rows: pa.RecordBatch) -> Iterator[ReplayedEvent]:
         """Replay rows (row_events.COLUMNS); yield the events that were replayed alone, with their changes; exhaust it."""
         kinds = row_kinds(rows, is_proof_alone=self.is_unproved)
         self.choose(rows, kinds)
-        table = self.store.begin(rows, kinds)
+        table = self.table = self.store.begin(rows, kinds)
         events = ExpectedEvents(self._events, rows, self.expected(table))
         row = 0
         while (row := self.run_rows(table, row)) < rows.num_rows:

@@ -1,0 +1,174 @@
+"""What happened in one log partition, by rows: commits by column, of which only wanted ones become happenings; others one by one.
+
+What is a happening and how it is described is decided by history.change_log, of the same row changes as from events.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final, Protocol
+
+import numpy as np
+
+from offsets_tool.as_of.snapshot import PartitionSnapshot
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.reading import RowsRead
+from offsets_tool.columns.replay.compiled.tables import (
+    NONE,
+    EndedCell,
+    FactCell,
+    Kind,
+    RowCell,
+    RunCell,
+)
+from offsets_tool.columns.replay.history_rows_replay import HistoryRowsReplay
+from offsets_tool.columns.replay.row_events import rows_below
+from offsets_tool.expiry.removal_log import RemovalLog
+from offsets_tool.history.change_log import Happening, batch_happenings
+from offsets_tool.history.history import History, RowChange
+from offsets_tool.history.owners import NameOf
+from offsets_tool.history.rows import OffsetEndCause
+from offsets_tool.history.transactions import TransactionLog
+from offsets_tool.replay.changes import Change, ChangeKind, OffsetOf
+from offsets_tool.replay.coordinator import Coordinator
+
+_FROM: Final = int(FactCell.FROM_LOG_OFFSET)
+
+
+class WantedCommits(Protocol):
+    """Which commits become happenings; what else happens always does."""
+
+    def wants_offset(self, offset: OffsetOf) -> bool:
+        """Return whether commits of this offset may be wanted; it is asked once for each that a record names."""
+        ...
+
+    def meet(self, offset: OffsetOf) -> None:
+        """Remember that there is a commit of this offset; it is called once for each, wanted or not."""
+        ...
+
+    def wants_record(self, timestamp: int, log_offset: int) -> bool:
+        """Return whether a commit in this record of the partition may be wanted."""
+        ...
+
+
+def partition_happenings(
+    partition: PartitionSnapshot,
+    coordinator: Coordinator,
+    reads: Iterable[RowsRead],
+    name_of: NameOf,
+    wanted: WantedCommits,
+) -> Iterator[Happening]:
+    """Yield what happened in a partition up to its moment, in the order of the log, but for commits that are not wanted.
+
+    `coordinator` starts anew, by the rules that were found to hold. Memory holds what happened in one page of rows.
+    """
+    replay = _HappeningsReplay(coordinator, History(name_of), wanted)
+    for page in rows_below(reads, partition.end):
+        replay.observe_offsets(page.column("log_offset").to_numpy())
+        for event, changes in replay.replay(page):
+            replay.observe(event, changes)
+        yield from replay.take_happenings()
+    yield from batch_happenings(replay.history.flush_row_changes())
+
+
+class _HappeningsReplay(HistoryRowsReplay):
+    """A replay for histories that keeps no rows, but what happened; of what is wanted, only plain commits go by column."""
+
+    def __init__(self, coordinator: Coordinator, history: History, wanted: WantedCommits) -> None:
+        partition = coordinator.log_partition
+        super().__init__(coordinator, history, RemovalLog(partition), TransactionLog())
+        self._wanted = wanted
+        self._are_wanted: Array = np.zeros(0, bool)
+        self._are_met: Array = np.zeros(0, bool)
+        """By committed offset."""
+        self._happened: list[Happening] = []
+        self._ended_before = 0
+        """How many rows of history had ended before the present run."""
+
+    def observe_offsets(self, offsets: Array) -> None:
+        """Observe the offsets of the next records, and the first gap between them."""
+        behind = np.flatnonzero(np.diff(offsets) != 1)
+        after_gap = int(offsets[behind[0] + 1]) if len(behind) else None
+        self.history.observe_run(int(offsets[0]), int(offsets[-1]) + 1, after_gap)
+
+    def expected(self, table: Array) -> Array:
+        """Replay wanted rows alone, but for commits, and whatever was written with these; nobody asks what becomes of others."""
+        self._add_wanted()
+        subjects = table[RowCell.SUBJECT]
+        named = np.flatnonzero(subjects != NONE)
+        are_wanted = np.zeros(table.shape[1], bool)
+        are_wanted[named] = self._are_wanted[subjects[named]]
+        alone = (self.kinds == Kind.ALONE) | (are_wanted & (self.kinds != Kind.COMMIT))
+        together = np.isin(self.writes, np.unique(self.writes[alone]))
+        self.kinds[together] = table[RowCell.KIND, together] = Kind.ALONE
+        return super().expected(table)
+
+    def keep_changes(self, row_changes: Iterable[RowChange]) -> None:
+        """Keep what the changes of one batch were."""
+        self._happened += batch_happenings(row_changes)
+
+    def take_happenings(self) -> list[Happening]:
+        """Return, once, what happened in the rows that were replayed, in the order of the log."""
+        happened, self._happened = self._happened, []
+        self.take_rows()
+        return sorted(happened, key=lambda happening: happening.log_offset)
+
+    def after_run(self, first: int, end: int) -> None:
+        """Make happenings of the commits in a run: what follows it may move their rows out of the tables."""
+        super().after_run(first, end)
+        tables = self.store.tables
+        ended = tables.ended[self._ended_before : tables.run[RunCell.ENDED_COUNT]]
+        self._ended_before = int(tables.run[RunCell.ENDED_COUNT])
+        self._add_wanted()
+        for row_change in self._commits(self.table[:, first:end], ended):
+            self._happened += batch_happenings((row_change,))
+
+    def _take_ended(self) -> None:
+        self.store.tables.forget_ended()
+        self._ended_before = 0
+
+    def _add_wanted(self) -> None:
+        known = len(self._are_wanted)
+        if added := [self._wanted.wants_offset(offset) for offset in self.store.subjects.offsets[known:]]:
+            self._are_wanted = np.append(self._are_wanted, np.array(added, bool))
+            self._are_met = np.append(self._are_met, np.zeros(len(added), bool))
+
+    def _meet(self, subjects: Array) -> None:
+        for number in np.unique(subjects[~self._are_met[subjects]]).tolist():
+            self._wanted.meet(self.store.subjects.offsets[number])
+        self._are_met[subjects] = True
+
+    def _commits(self, table: Array, ended: Array) -> Iterator[RowChange]:
+        """Yield the row changes of wanted commits in a table of rows, given the rows of history that ended with these."""
+        rows = np.flatnonzero(table[RowCell.KIND] == Kind.COMMIT)
+        self._meet(table[RowCell.SUBJECT, rows])
+        rows = rows[self._are_wanted[table[RowCell.SUBJECT, rows]]]
+        places = table[:, rows][[RowCell.TIMESTAMP, RowCell.LOG_OFFSET]].T.tolist()
+        rows = rows[np.array([self._wanted.wants_record(*place) for place in places], bool)]
+        if len(rows):
+            subjects, at = table[RowCell.SUBJECT, rows], table[RowCell.LOG_OFFSET, rows]
+            yield from self._row_changes(self._lines(subjects, at, ended), subjects, ended)
+
+    def _lines(self, subjects: Array, log_offsets: Array, ended: Array) -> Array:
+        """Return the lines of commits of these subjects at these offsets of the log: they hold, or have ended by now."""
+        lines: Array = self.store.tables.offsets[subjects, : len(FactCell)]
+        gone = np.flatnonzero(lines[:, _FROM] != log_offsets)
+        order = np.argsort(ended[:, _FROM], kind="stable")
+        found = order[np.searchsorted(ended[:, _FROM], log_offsets[gone], sorter=order)]
+        lines[gone] = ended[found, : len(FactCell)]
+        return lines
+
+    def _row_changes(self, lines: Array, subjects: Array, ended: Array) -> Iterator[RowChange]:
+        """Yield the row change of each commit, given its line; what it replaced is in `ended`, whose ends rise."""
+        found = np.searchsorted(ended[:, EndedCell.TO_LOG_OFFSET], lines[:, _FROM])
+        known = np.flatnonzero(found < len(ended))
+        known = known[ended[found[known], EndedCell.TO_LOG_OFFSET] == lines[known, _FROM]]
+        replaced = self.store.rows_of(ended[found[known]], subjects[known])
+        earlier = dict(zip(known.tolist(), replaced, strict=True))
+        for number, (row, commit) in enumerate(self.store.rows_of(lines, subjects)):
+            at, when = row.from_log_offset, row.from_timestamp
+            before, was = earlier.get(number, (None, None))
+            if before is not None:
+                ends = OffsetEndCause.SUPERSEDED
+                before = before._replace(to_log_offset=at, to_timestamp=when, end_cause=ends)
+            offset = self.store.subjects.offsets[int(subjects[number])]
+            place = self.coordinator.log_partition, at, when, at
+            yield RowChange(Change(*place, ChangeKind.SET, offset, was, commit), before, row)

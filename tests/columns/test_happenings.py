@@ -1,0 +1,125 @@
+"""What happened, by rows, is what happened event by event: however the rows are cut, and whatever the options choose."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offsets_tool.as_of.as_of import AsOf
+from offsets_tool.as_of.selection import NameFilter, Wanted
+from offsets_tool.as_of.snapshot import Snapshot
+from offsets_tool.cli.history import Asked, _happenings_of
+from offsets_tool.columns.happenings import partition_happenings
+from offsets_tool.columns.reading import RowsRead
+from offsets_tool.columns.replay.row_events import RAW
+from offsets_tool.events import decode
+from offsets_tool.evidence.filters import EVERYTHING, Filters
+from offsets_tool.evidence.moments.moment_texts import Bound
+from offsets_tool.history.change_log import Happening, HappeningKind
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.rules import Rules
+from offsets_tool.replay.topic_names import TopicNames
+from offsets_tool.rows import LogRecord
+from tests import plain_rows
+from tests.columns.replay.test_state import PARTITIONS, cut, live_segments, rows_of
+from tests.depth import DEEP, sample
+from tests.replay.hostile_sequences import logs
+from tests.replay.random_logs import READERS, RandomLog, segment
+from tests.test_checkpoint import RULES
+
+
+def names(*texts: str) -> NameFilter:
+    return NameFilter(texts)
+
+
+def asked(
+    groups: tuple[str, ...] = (),
+    topics: tuple[str, ...] = (),
+    partition: int | None = None,
+    kinds: tuple[HappeningKind, ...] = (),
+    range_: Filters = EVERYTHING,
+    members: tuple[str, ...] = (),
+    instances: tuple[str, ...] = (),
+) -> Asked:
+    wanted = Wanted(names(*groups), names(*topics), partition)
+    return Asked(wanted, range_, frozenset(kinds), names(*members), names(*instances))
+
+
+ASKED = st.builds(
+    asked,
+    st.sampled_from(((), ("orders",), ("o*", "absent"), ("billing", "g"))),
+    st.sampled_from(((), ("a", "orders"), ("t*",))),
+    st.sampled_from((None, 1)),
+    st.sampled_from(((), (HappeningKind.OFFSETS,), (HappeningKind.GROUPS, HappeningKind.ANOMALIES))),
+    st.sampled_from(
+        (Filters(), Filters(since=Bound(time=1_700_000_000_050)), Filters(until=Bound(time=1_000)))
+    ),
+    st.sampled_from(((), ("member-*", "absent"))),
+    st.sampled_from(((), ("instance-1",))),
+)
+
+
+def shown(found: Iterator[Happening], options: Asked) -> tuple[list[Happening], list[tuple[str, ...]]]:
+    """Return the happenings that options choose, and the names that they looked for and did not meet."""
+    chosen = [each for each in found if options.shows(each)]
+    filters = (options.wanted.groups, options.wanted.topics, options.members, options.instances)
+    return chosen, [each.missing for each in filters]
+
+
+def copied(options: Asked) -> Asked:
+    """Return the same options, which have met no name yet."""
+    wanted = Wanted(
+        names(*options.wanted.groups.texts), names(*options.wanted.topics.texts), options.wanted.partition
+    )
+    return options._replace(
+        wanted=wanted, members=names(*options.members.texts), instances=names(*options.instances.texts)
+    )
+
+
+def assert_same(
+    log: list[LogRecord], rules: Rules | None, sizes: list[int], options: Asked, number: int = 0
+) -> None:
+    moment = Snapshot(AsOf(), TopicNames(), rules)
+    moment.replay(number, map(decode, log))
+    partitions = list(moment)
+    if not partitions:
+        return
+    [partition] = partitions
+    again = [
+        Coordinator(number, None if partition.coordinator.auto else partition.coordinator.rules) for _ in "ab"
+    ]
+    replayed = ((event, again[0].replay(event)) for event in map(decode, log))
+    name_of, other = moment.names.name, copied(options)
+    wanted = shown(_happenings_of(replayed, name_of), options)
+    reads = (RowsRead(0, 0, rows, rows.drop_columns(list(RAW))) for rows in cut(rows_of(log), sizes))
+    found = partition_happenings(partition, again[1], reads, name_of, other.commits_in(number))
+    assert shown(found, other) == wanted
+
+
+SIZES = st.lists(st.integers(1, 20), min_size=1, max_size=4)
+
+
+@given(logs(), st.sampled_from(RULES), SIZES, ASKED)
+def test_any_log(log: list[LogRecord], rules: Rules | None, sizes: list[int], options: Asked) -> None:
+    assert_same(log, rules, sizes, options)
+
+
+@pytest.mark.parametrize("seed", range(40 if DEEP else 4))
+@pytest.mark.parametrize("release", sorted(READERS))
+def test_random_logs(release: str, seed: int, tmp_path: Path) -> None:
+    log = RandomLog(seed, READERS[release], disorder=0.1 * (seed % 2)).grow(120)
+    path = tmp_path / "__consumer_offsets-3" / f"{0:020d}.log"
+    path.parent.mkdir()
+    path.write_bytes(segment(log.placed))
+    records = list(plain_rows.records([path]))
+    for rules in RULES:
+        assert_same(records, rules, [[1 << 16], [9, 40]][seed % 2], asked(), 3)
+
+
+@pytest.mark.parametrize("partition", sample(PARTITIONS, 8), ids=lambda path: "/".join(path.parts[-3::2]))
+def test_real_logs(partition: Path) -> None:
+    records = [each for live in live_segments(partition) for each in plain_rows.records([Path(live.path)])]
+    for sizes in ([1 << 16], [7, 100]):
+        assert_same(records, None, sizes, asked(), int(partition.name.rpartition("-")[2]))
