@@ -185,10 +185,10 @@ def axis_of(times: Iterable[int], since: int | None = None, until: int | None = 
         max(sum(begin <= at <= end for at in distinct) / len(distinct), 0.15) for begin, end in stretches
     ]
     room = WIDTH - _GAP * (len(stretches) - 1)
-    parts, x = [], 0
+    parts, x = [], 0.0
     for weight in weights:
-        wide = round(room * weight / sum(weights))
-        parts.append((x, x + wide))
+        wide = room * weight / sum(weights)
+        parts.append((round(x), round(x + wide)))
         x += wide + _GAP
     return TimeAxis(tuple(_padded(stretches)), tuple(parts))
 

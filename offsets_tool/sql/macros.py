@@ -76,7 +76,8 @@ _MACROS: Final = (
     ),
     (
         "substring_index(x, d, n)",
-        """CASE WHEN n = 0 OR d = '' THEN '' WHEN n > 0 THEN array_to_string(string_split(x, d)[1:n], d)
+        """CASE WHEN x IS NULL OR d IS NULL OR n IS NULL THEN NULL WHEN n = 0 OR d = '' THEN ''
+        WHEN n > 0 THEN array_to_string(string_split(x, d)[1:n], d)
         ELSE array_to_string(string_split(x, d)[greatest(len(string_split(x, d)) + n + 1, 1):], d) END""",
     ),
     ("hex(x)", "hex(CAST(x AS BLOB))"),

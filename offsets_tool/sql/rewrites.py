@@ -180,9 +180,14 @@ def _window(node: exp.Expr) -> exp.Expr:
 
 
 def _distinct(node: exp.Expr) -> exp.Expr:
-    """Return several values to be counted in brackets: sqlglot asks of each, as it stands, whether it is null."""
-    if len(node.expressions) > 1:
-        node.set("expressions", [exp.Paren(this=each) for each in node.expressions])
+    """Return several values to be counted as one row, null where one of them is: sqlglot would read DuckDB's text of them again."""
+    values = [exp.Paren(this=each) for each in node.expressions]
+    if len(values) > 1:
+        whole = exp.case()
+        for value in values:
+            whole = whole.when(exp.Is(this=value.copy(), expression=exp.null()), exp.null())
+        whole.set("default", exp.Tuple(expressions=values))
+        node.set("expressions", [whole])
     return node
 
 

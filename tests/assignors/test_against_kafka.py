@@ -89,7 +89,11 @@ def _are_few(asked: Subscriptions) -> bool:
 def test_what_brokers_give(oracle: Oracle, version: str, assignor: str, asked: Subscriptions) -> None:
     members = [Targeted(m.member_id, m.instance_id, m.topics, m.claims) for m in asked.members]
     [found] = oracle.assign_target(version, f"{assignor.capitalize()}Assignor", [(asked.counts, members)])
-    assert found.error is None
+    if found.error is not None:
+        # Up to 3.7 the uniform assignor may lose its own way, and the broker assigns nothing then.
+        assert (assignor, version < "3.8") == ("uniform", True), found.error
+        assert found.error.message.startswith("Mismatch in partition movement record"), found.error
+        return
     agreement = audit(assignor, asked, found.given, is_target=True)
     if assignor == "range" and version > "3.8":
         assert (agreement.agreement, agreement.basis) == (Agreement.EQUAL, AuditBasis.RECOMPUTED), agreement

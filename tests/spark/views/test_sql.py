@@ -202,6 +202,8 @@ ALIKE = (
     "SELECT unix_millis(timestamp'2026-11-23 00:00:00.7139') AS a, unix_millis(timestamp'1969-12-31 23:59:59.9995') AS b, "
     "unix_seconds(timestamp'1969-12-31 23:59:59.9') AS c",
     "SELECT explode(array(1, 2)), 3",
+    "SELECT count(DISTINCT log_offset div 7, log_offset % 1000), count(DISTINCT topic, log_offset div 2) FROM events",
+    "SELECT substring_index(topic, '-', 0), substring_index(NULL, '-', 0), substring_index('a', NULL, 0) FROM events",
     "SELECT count(DISTINCT 1, source IS NOT NULL), count(DISTINCT topic = 'x', 1 = 1 OR source IS NULL) FROM events",
     "SELECT sum(log_offset) / count(*), sum(log_offset) % count(*), sum(log_offset) div count(*) FROM events WHERE false",
     "SELECT * FROM (SELECT 1 AS x, 2 AS y) a JOIN (SELECT 1 AS x, 3 AS z) b ON a.x = b.x",
