@@ -25,7 +25,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lower the number of files from which on tables are merged, so that a few runs suffice."""
     monkeypatch.setattr("spark.lake.merge.SMALL_FILES", FEW)
     monkeypatch.setattr("spark.lake.commit.RUNS_BETWEEN", 2)
-    monkeypatch.setattr("spark.lake.commit.VERSIONS_BETWEEN", 3)
+    monkeypatch.setattr("spark.lake.log_checkpoints.VERSIONS_BETWEEN", 3)
 
 
 @pytest.fixture
