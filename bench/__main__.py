@@ -19,6 +19,7 @@ from bench.one_core import codecs_table, commits_table, mixes_table, one_core
 from bench.replay import replay_table, sizes_table
 from bench.table import Table, quoted
 from offsets_tool.errors import OffsetsToolError
+from offsets_tool.garbage import collect_seldom
 from oracle.client import Oracle
 from spark.runtime.jars import cache
 
@@ -32,6 +33,7 @@ def main() -> int:
     The README is written only after a complete run with inputs of the usual size.
     """
     began = time.monotonic()
+    collect_seldom()  # as the command line does
     try:
         parts = [f"{described()}\n"]
         for table in _tables():

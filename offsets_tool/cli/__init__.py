@@ -16,6 +16,7 @@ from offsets_tool import __version__
 from offsets_tool.cli.options import Option
 from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.evidence.nearest import did_you_mean
+from offsets_tool.garbage import collect_seldom
 from offsets_tool.wire.text import visible
 
 
@@ -194,6 +195,7 @@ class LazyGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command as click does; an OffsetsToolError becomes click's error, which sets the exit code."""
+        collect_seldom()
         with _one_line():
             try:
                 return super().invoke(ctx)

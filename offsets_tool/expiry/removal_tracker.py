@@ -90,7 +90,8 @@ class RemovalTracker:
         state = saved or TrackerState(State(), Lifetimes(), {}, {}, LastChange(-1, -1, -1))
         self._log_partition = log_partition
         self._is_by_new_coordinator: bool | None = None
-        self._state = state.state
+        self.state = state.state
+        """What a caller that makes no Change of it puts there itself: pending commits, members."""
         self.lifetimes = state.lifetimes
         self._doubted: tuple[OffsetOf, int] | None = None
         self._changed = state.changed
@@ -99,7 +100,7 @@ class RemovalTracker:
 
     def saved_state(self) -> TrackerState:
         """Return the state of this tracker to save it; save it at once, because the tracker goes on changing the same objects."""
-        return TrackerState(self._state, self.lifetimes, self._changed, self._open, self._place)
+        return TrackerState(self.state, self.lifetimes, self._changed, self._open, self._place)
 
     def may_close(self, batch_offset: int | None) -> Iterable[str]:
         """Return the groups whose removals may be complete when a record of this batch comes."""
@@ -119,7 +120,7 @@ class RemovalTracker:
             return done
         dropped = self._observe(change)
         if not isinstance(change.subject, OffsetOf) and not is_noop(change):
-            self._state.put(change.subject, change.after)
+            self.state.put(change.subject, change.after)
         if self._open:
             self._place = LastChange(change.batch_offset, change.log_offset, change.timestamp)
         return done if dropped is None else [*done, dropped]
@@ -145,10 +146,6 @@ class RemovalTracker:
         done += (self._removal(group, opened, left[group]) for group, opened in self._open.items())
         self._open.clear()
         return done
-
-    def put_pending(self, pending: PendingOf, commit: PendingCommit) -> None:
-        """Note that an offset is pending, without a Change that says so."""
-        self._state.put(pending, commit)
 
     def mark_changed(self, group: str, at: int) -> None:
         """Note when a group last changed (epoch milliseconds), without a Change that says so."""
@@ -253,7 +250,7 @@ class RemovalTracker:
 
     def _forget(self, group: str, deleted: Change | None = None) -> None:
         """Forget when a group last changed, if nothing is left of the group."""
-        is_there = deleted is None and group in self._state.groups
+        is_there = deleted is None and group in self.state.groups
         if not is_there and not self.lifetimes.of_group(group):
             self._changed.pop(group, None)
 
@@ -261,15 +258,15 @@ class RemovalTracker:
         if group not in self._open:
             self._open[group] = Open(
                 _time(change.timestamp),
-                self._state.groups.get(group),
-                dict(self._state.members.get(group, {})),
+                self.state.groups.get(group),
+                dict(self.state.members.get(group, {})),
                 self._changed.get(group),
                 self._is_by_new_coordinator,
             )
         return self._open[group]
 
     def _has_pending(self, offset: OffsetOf) -> bool:
-        return any(offset in commits for commits in self._state.pending.values())
+        return any(offset in commits for commits in self.state.pending.values())
 
     def _removal(self, group: str, opened: Open, left: LeftOffsets) -> Removal:
         kept = (

@@ -4,7 +4,7 @@ A tombstone alone says little: with the group's own it is the group's deletion, 
 member of the same instance id a replacement. Source: the batches that GroupMetadataManager (both) writes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from offsets_tool.history.rows import (
     GroupEndCause,
@@ -27,7 +27,7 @@ from offsets_tool.replay.changes import (
     PendingCommit,
     PendingOf,
 )
-from offsets_tool.replay.member_records import client_of
+from offsets_tool.replay.member_records import instance_id_of
 from offsets_tool.rows import NO_TIMESTAMP
 
 
@@ -53,7 +53,7 @@ class BatchOutcome:
         """Groups that this batch changed, as it left them."""
         self._members: set[MemberOf] = set()
         """Members that this batch wrote and did not delete."""
-        self._instances: dict[tuple[str, str], str] = {}
+        self._instances: dict[tuple[str, str | None], str] = {}
         """The static members among them: member id by group and instance id."""
         # Most batches are commits: nothing above concerns them.
         for change in batch:
@@ -68,11 +68,16 @@ class BatchOutcome:
                 self._gone.setdefault(subject.group, change)
         elif isinstance(subject, MemberOf) and isinstance(after, Member):
             self._members.add(subject)
-            instance_id = client_of(after).instance_id
-            if instance_id is not None:
-                self._instances[subject.group, instance_id] = subject.member_id
+            self.observe_instances(subject.group, {subject.member_id: after})
         elif isinstance(subject, MemberOf):
             self._members.discard(subject)
+
+    def observe_instances(self, group: str, written: Mapping[str, Member]) -> None:
+        """Observe the members that the batch wrote: a static one may replace another."""
+        for member_id, member in written.items():
+            instance_id = instance_id_of(member)
+            if instance_id is not None:
+                self._instances[group, instance_id] = member_id
 
     def group_deleted(self, group: str) -> Change | None:
         """Return the change that deleted the group; None if the batch did not, or created it again."""
@@ -97,11 +102,19 @@ class BatchOutcome:
         """Return whether the batch wrote the member and did not delete it."""
         return subject in self._members
 
-    def replaces(self, subject: MemberOf, instance_id: str | None) -> bool:
-        """Return whether the batch wrote another member with this instance id."""
-        if instance_id is None:
+    def _replaces(self, group: str, member_id: str, before: Member) -> bool:
+        """Return whether the batch wrote another member with the instance id that a member had."""
+        if not self._instances:
             return False
-        return self._instances.get((subject.group, instance_id), subject.member_id) != subject.member_id
+        return self._instances.get((group, instance_id_of(before)), member_id) != member_id
+
+    def ends_of_gone(self, group: str, gone: Mapping[str, Member]) -> list[MemberEndCause]:
+        """Return how members of a group ended that the batch deleted: `gone` are those as they were, by member id."""
+        cause = MemberEndCause.GROUP_DELETED if self.lost_record(group) else MemberEndCause.LEFT
+        return [
+            MemberEndCause.REPLACED if self._replaces(group, member_id, before) else cause
+            for member_id, before in gone.items()
+        ]
 
     def previous_kind(self, change: Change, group: Group) -> GroupKind | None:
         """Return the kind that the group had before; None if it is the same.
@@ -161,6 +174,5 @@ def _member_end(change: Change, subject: MemberOf, outcome: BatchOutcome) -> Mem
     assert isinstance(before, Member)
     if change.kind is ChangeKind.ABSENT:
         return MemberEndCause.ABSENT
-    if outcome.replaces(subject, client_of(before).instance_id):
-        return MemberEndCause.REPLACED
-    return MemberEndCause.GROUP_DELETED if outcome.lost_record(subject.group) else MemberEndCause.LEFT
+    [cause] = outcome.ends_of_gone(subject.group, {subject.member_id: before})
+    return cause

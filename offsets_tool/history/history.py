@@ -6,7 +6,6 @@ the next batch begins, or by `flush`. The rows that hold at a position are the s
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
-from uuid import UUID
 
 from offsets_tool.history.end_causes import BatchOutcome, ending, is_one_write
 from offsets_tool.history.owners import NameOf, Owner, Owners
@@ -16,6 +15,7 @@ from offsets_tool.history.rows import (
     GroupHistoryRow,
     HistoryRow,
     LastingRow,
+    MemberHistoryRow,
     OffsetBeginCause,
     OffsetEndCause,
     OffsetHistoryRow,
@@ -78,8 +78,9 @@ class History:
     def __init__(self, name_of: NameOf = uuid_text, saved: HistoryState | None = None) -> None:
         """Start without rows, or from a saved state; `name_of` returns the name of a topic id, as TopicNames.name does."""
         state = saved or HistoryState({}, [], {}, 0, None, State())
-        self._name_of = name_of
-        self._owners = Owners(name_of, state.owners)
+        self.name_of = name_of
+        self.owners = Owners(name_of, state.owners)
+        """Who owns a partition after the changes that were flushed."""
         self._open = state.open
         self._batch = state.batch
         self._made = state.made
@@ -102,18 +103,20 @@ class History:
         self._next_offset = end
         self._after_gap = after_gap if self._after_gap is None else self._after_gap
 
-    def owner(self, group: str, at: TopicPartition, topic_id: UUID | None) -> Owner:
-        """Return who owns a partition after the changes that were flushed."""
-        return self._owners.of(group, at, topic_id)
-
     def take_row(self, offset: OffsetOf) -> OffsetHistoryRow:
         """Remove and return the open row of a committed offset, which the caller continues and puts back; KeyError without one."""
         row = self._open.pop(offset)
         assert isinstance(row, OffsetHistoryRow)
         return row
 
-    def put_row(self, subject: OffsetOf | PendingOf, row: OffsetHistoryRow) -> None:
-        """Put an open row of a commit, effective or pending, back as the caller has continued it; call `flush` before."""
+    def take_member(self, member: MemberOf) -> MemberHistoryRow:
+        """Remove and return the open row of a member, as `take_row` does that of a committed offset."""
+        row = self._open.pop(member)
+        assert isinstance(row, MemberHistoryRow)
+        return row
+
+    def put_row(self, subject: OffsetOf | PendingOf | MemberOf, row: LastingRow) -> None:
+        """Put an open row, of a pending commit too, back as the caller has continued it; call `flush` before."""
         self._open[subject] = row
 
     def is_next_of_write(self, batch_offset: int, timestamp: int) -> bool:
@@ -128,7 +131,7 @@ class History:
 
     def saved_state(self) -> HistoryState:
         """Return the state of this history to save it; save it at once, because later changes are made to the same objects."""
-        owners = self._owners.state
+        owners = self.owners.state
         return HistoryState(self._open, self._batch, self._made, self._next_offset, self._after_gap, owners)
 
     @property
@@ -182,7 +185,7 @@ class History:
         """Return what a change ended and began; None where an offset stays as effective as it was."""
         if change.is_anomaly:
             return RowChange(change, anomaly=anomaly_row(change))
-        self._owners.follow(change)
+        self.owners.follow(change)
         known = self._open.get(change.subject)
         if change.kind in VISIBILITY and outcome.is_idle(change, known):
             return None
@@ -207,7 +210,7 @@ class History:
             case GroupOf(), Group() as group:
                 return group_row(change, group, _previous_kind(change, group, before, outcome))
             case MemberOf() as subject, Member() as member:
-                return member_row(change, subject, member, self._owners.group(subject.group), self._name_of)
+                return member_row(change, subject, member, self.owners.group(subject.group), self.name_of)
             case _:
                 return None
 
@@ -240,7 +243,7 @@ class History:
     ) -> OffsetHistoryRow:
         """Return a commit's row, with the present owner of the partition."""
         at = TopicPartition(offset.topic, offset.partition)
-        owner = self._owners.of(offset.group, at, commit.topic_id)
+        owner = self.owners.of(offset.group, at, commit.topic_id)
         return offset_row(change, offset, commit, self.as_known(owner, commit), delta)
 
 

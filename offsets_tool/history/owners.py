@@ -5,7 +5,7 @@ guesses: a partition that is assigned to no member has no owner, whoever committ
 partition, its owner is unknown.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from offsets_tool.replay.changes import (
     Group,
     GroupKind,
     GroupOf,
+    Member,
     MemberOf,
     TopicPartition,
 )
@@ -62,6 +63,11 @@ class Owners:
         if isinstance(subject, GroupOf | MemberOf) and not change.is_anomaly:
             self.state.put(subject, change.after)
             self._holders.pop(subject.group, None)
+
+    def put_members(self, group: str, members: Mapping[str, Member]) -> None:
+        """Observe all members of a group at once."""
+        self.state.put_members(group, members)
+        self._holders.pop(group, None)
 
     def group(self, group: str) -> Group | None:
         """Return the group as it is now; None if it is not there."""

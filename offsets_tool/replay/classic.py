@@ -3,7 +3,8 @@
 Source: GroupMetadataManager (classic coordinator), GroupMetadataManager.replay(GroupMetadataKey, ...) (new coordinator).
 """
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 from offsets_tool.events import Event
 from offsets_tool.records.classic import GroupMetadataValue
@@ -11,6 +12,7 @@ from offsets_tool.records.kinds import Role
 from offsets_tool.replay.changes import Group, GroupKind, GroupOf, GroupState, Member, MemberOf
 from offsets_tool.replay.handling import Handling, Reach, Replaces
 from offsets_tool.replay.offsets import holds_offsets, simple_group
+from offsets_tool.replay.state import State
 from offsets_tool.replay.step import Step
 from offsets_tool.wire.schema import Message
 
@@ -60,13 +62,50 @@ def members_of(value: GroupMetadataValue) -> dict[str, Member]:
 
 
 def _replace_members(step: Step, group: str, value: GroupMetadataValue) -> None:
+    gone, written = _compared(step.state.members.get(group, {}), value)
+    for member_id in gone:
+        step.delete(MemberOf(group, member_id))
+    for member_id, member in written.items():
+        step.set(MemberOf(group, member_id), member)
+
+
+def _compared(
+    before: Mapping[str, Member], value: GroupMetadataValue
+) -> tuple[dict[str, Member], dict[str, Member]]:
+    """Return the members that a group no longer has, and those that are new or changed, each in their order."""
     now = members_of(value)
-    before = step.state.members.get(group, {})
-    for gone in [member_id for member_id in before if member_id not in now]:
-        step.delete(MemberOf(group, gone))
-    for member_id, member in now.items():
-        if before.get(member_id) != member:
-            step.set(MemberOf(group, member_id), member)
+    gone = {member_id: member for member_id, member in before.items() if member_id not in now}
+    return gone, {member_id: member for member_id, member in now.items() if before.get(member_id) != member}
+
+
+class Generation(NamedTuple):
+    """What a record made of a classic group: the group before and after, and members that are gone, new or changed."""
+
+    before: Group
+    after: Group
+    gone: dict[str, Member]
+    written: dict[str, Member]
+
+
+def next_generation(state: State, event: Event) -> Generation | None:
+    """Return what the record of a classic group does to a state, if it does that and nothing else; leave the state as it is.
+
+    None where it makes or converts a group, or Kafka's code rules it out.
+    """
+    assert event.key is not None and event.value is not None
+    group: str = event.key.data.group
+    before, after = state.groups.get(group), _group(group, event)
+    if before is None or before.kind is not GroupKind.CLASSIC or _goes_back(before, after):
+        return None
+    return Generation(before, after, *_compared(state.members.get(group, {}), event.value.data))
+
+
+def put_generation(state: State, made: Generation) -> None:
+    """Put what `next_generation` returned for a state into it."""
+    group = made.after.group
+    state.groups[group] = made.after
+    members = {name: member for name, member in state.members.get(group, {}).items() if name not in made.gone}
+    state.put_members(group, members | made.written)
 
 
 def _replay_tombstone(step: Step, group: str) -> None:

@@ -43,8 +43,15 @@ def client_of(member: Member) -> Client:
         return NOBODY
     if isinstance(metadata, MemberMetadata):
         return Client(metadata.group_instance_id, metadata.client_id, metadata.client_host)
-    data = metadata.data
-    return Client(getattr(data, "instance_id", None), data.client_id, data.client_host)
+    return Client(instance_id_of(member), metadata.data.client_id, metadata.data.client_host)
+
+
+def instance_id_of(member: Member) -> str | None:
+    """Return the `group.instance.id` of a member; None if it is not static."""
+    metadata = member.metadata
+    if isinstance(metadata, MemberMetadata):
+        return metadata.group_instance_id
+    return None if metadata is None else getattr(metadata.data, "instance_id", None)
 
 
 class Timeouts(NamedTuple):

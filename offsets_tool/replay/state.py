@@ -66,6 +66,13 @@ class State:
         elif isinstance(subject, TransactionOf):
             _put(self.transactions, subject.producer_id, value)
 
+    def put_members(self, group: str, members: Mapping[str, Member]) -> None:
+        """Set all members of a group at once, in their order."""
+        if members:
+            self.members[group] = dict(members)
+        else:
+            self.members.pop(group, None)
+
     def answers(self, group: str) -> bool:
         """Return whether the coordinator answers requests about a group; if not, none of the group's offsets is effective.
 

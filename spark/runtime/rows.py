@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import pyarrow as pa
 
 from offsets_tool.columns.sorting import places_in_order
+from offsets_tool.garbage import collect_seldom
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -112,7 +113,11 @@ class _InSpark:
     def through(self, task: Task, schema: pa.Schema) -> "_InSpark":
         from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - a second, and not needed for little work
 
-        return _InSpark(self._rows.mapInArrow(task, from_arrow_schema(schema)), self._progress)
+        def in_worker(batches: Batches) -> Batches:
+            collect_seldom()
+            yield from task(batches)
+
+        return _InSpark(self._rows.mapInArrow(in_worker, from_arrow_schema(schema)), self._progress)
 
     def grouped(self, by: Sequence[str], order: Sequence[str]) -> "_InSpark":
         return _InSpark(self._rows.repartition(*by).sortWithinPartitions(*order), self._progress)

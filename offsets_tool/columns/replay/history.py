@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from offsets_tool.checkpoint import Observers, restore, save
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.history_rows_replay import HistoryRowsReplay
+from offsets_tool.columns.replay.generations.generations_replay import GenerationsReplay
 from offsets_tool.columns.replay.row_facts import observe_rows
 from offsets_tool.events import Event
 from offsets_tool.expiry.log_facts import LogFacts
@@ -115,7 +115,7 @@ class HistoryReplay:
             if start.rules is not None:
                 # Learnt since: so far, both rules came to the same.
                 coordinator.rules, coordinator.auto = start.rules, False
-        self._replay = HistoryRowsReplay(coordinator, history, removals, transactions)
+        self._replay = GenerationsReplay(coordinator, history, removals, transactions)
 
     def replay(self, rows: pa.RecordBatch) -> HistoryRows:
         """Replay rows; return the rows that ended with these records, and anomalies."""
@@ -126,8 +126,15 @@ class HistoryReplay:
         for event, changes in by_rows.replay(rows):
             self._facts.observe(event)
             by_rows.observe(event, changes)
+        for event in by_rows.events:
+            self._facts.observe(event)
         observe_rows(self._facts, rows, by_rows.kinds)
-        return _columns(by_rows.take_rows(), by_rows.take_columns(), by_rows.take_transactions())
+        columns = {
+            "offsets": by_rows.take_columns(),
+            "members": by_rows.take_members(),
+            "transactions": by_rows.take_transactions(),
+        }
+        return _columns(by_rows.take_rows(), columns)
 
     def _observe_run(self, offsets: Array) -> None:
         self._position = int(offsets[-1]) + 1
@@ -223,18 +230,13 @@ class _Names:
         return name
 
 
-def _columns(
-    rows: Sequence[_Row],
-    offsets: Sequence[pa.RecordBatch] = (),
-    transactions: Sequence[pa.RecordBatch] = (),
-) -> HistoryRows:
+def _columns(rows: Sequence[_Row], more: Mapping[str, Sequence[pa.RecordBatch]] = {}) -> HistoryRows:
+    """Return rows as columns, with `more` by field of HistoryRows, which are columns already."""
     by_kind: dict[type, list[_Row]] = {kind: [] for kind in ROWS}
     for row in rows:
         by_kind[type(row)].append(row)
     made = HistoryRows(*(shown_batch(kind, of_kind) for kind, of_kind in by_kind.items()))
-    return made._replace(
-        offsets=_joined([*offsets, made.offsets]), transactions=_joined([*transactions, made.transactions])
-    )
+    return made._replace(**{name: _joined([*some, getattr(made, name)]) for name, some in more.items()})
 
 
 def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

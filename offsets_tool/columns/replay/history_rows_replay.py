@@ -81,7 +81,7 @@ class HistoryRowsReplay(WritesReplay):
                 break
             row += 1
         if row < end and table[_KIND, row] != _ALONE:
-            self._end_write()
+            self.end_write()
         return row
 
     def _kind(self, table: Array, row: int) -> int:
@@ -152,7 +152,7 @@ class HistoryRowsReplay(WritesReplay):
             self.keep_changes(self.history.row_changes(change))
         subjects = (change.subject for change in made)
         for group in {each.group for each in subjects if isinstance(each, GroupOf | MemberOf)}:
-            self._raise_stamp(group)
+            self.raise_stamp(group)
 
     def keep_changes(self, row_changes: Sequence[RowChange]) -> None:
         """Keep what the changes of one batch, which were replayed alone, ended: by default rows of history, and anomalies."""
@@ -184,14 +184,17 @@ class HistoryRowsReplay(WritesReplay):
         columns, self._closed = self._closed, []
         return columns
 
-    def _end_write(self) -> None:
+    def end_write(self) -> None:
         """Complete the write of the events that were replayed alone: the next row was not written together with them."""
+        if self._has_write_ended:
+            return
         self._has_write_ended = True
         self.keep_changes(self.history.flush_row_changes())
         self.store.materialize_lifetimes(self.removals.tracker.may_close(None))
         self.removals.close()
 
-    def _raise_stamp(self, name: str) -> None:
+    def raise_stamp(self, name: str) -> None:
+        """Note that a group changed: owners of its partitions are asked for again."""
         group = self.store.subjects.groups.number(name)
         if group is not None:
             self.store.tables.groups[group, GroupCell.STAMP] += 1

@@ -110,7 +110,7 @@ class HistoryStore(LifetimeStore):
         for number, topic_id, owner in asks[:, [AskCell.SUBJECT, AskCell.TOPIC_ID, AskCell.OWNER]].tolist():
             offset = self.subjects.offsets[number]
             at = TopicPartition(offset.topic, offset.partition)
-            self.owners.answer(owner, self.history.owner(offset.group, at, self.topic_ids.ids[topic_id]))
+            self.owners.answer(owner, self.history.owners.of(offset.group, at, self.topic_ids.ids[topic_id]))
         run[RunCell.ASK_COUNT] = 0
 
     def prune_owners(self) -> None:

@@ -177,7 +177,7 @@ class LifetimeStore(ReplayStore):
     def materialize_pending_commit(self, producer_id: int, offset: OffsetOf, slot: int) -> None:
         """Put one pending commit, the one in line `slot`, into State and the tracker."""
         super().materialize_pending_commit(producer_id, offset, slot)
-        self._removals.put_pending(PendingOf(producer_id, *offset), self.state.pending[producer_id][offset])
+        self._removals.state.put(PendingOf(producer_id, *offset), self.state.pending[producer_id][offset])
 
     def take(self, number: int, line: Array) -> bool:
         """Move a committed offset and its lifetime from State and Lifetimes to its `line`; return whether State had the offset."""

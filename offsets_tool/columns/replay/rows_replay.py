@@ -258,13 +258,12 @@ class WritesReplay(RowsReplay):
         """Observe a write of tombstones, which ended commits and did nothing else; `left` is by group. By default do nothing."""
 
     def goes_on(self, table: Array, row: int, tracker: RemovalTracker) -> bool:
-        """Return whether a row removes offsets together with records that were replayed alone."""
-        if table[_KIND, row] != _TOMBSTONE:
+        """Return whether a row was written with removals of offsets by records that were replayed alone."""
+        if not tracker.may_close(None):
             return False
         at, when = table[[RowCell.LOG_OFFSET, RowCell.TIMESTAMP], row].tolist()
-        return bool(tracker.may_close(None)) and tracker.belongs(
-            int(self.writes[row]), at, when, ChangeKind.DELETED
-        )
+        kind = ChangeKind.DELETED if table[_KIND, row] == _TOMBSTONE else ChangeKind.SET
+        return tracker.belongs(int(self.writes[row]), at, when, kind)
 
     def _end_of_write(self, row: int) -> int:
         return int(self._ends[np.searchsorted(self._ends, row, side="right")])
