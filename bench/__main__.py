@@ -12,6 +12,7 @@ from bench.inputs import megabytes
 from bench.lake.lakes import lakes_table
 from bench.lake.memory import memory_table
 from bench.lake.nights import nights_table
+from bench.lake.questions import questions_table
 from bench.lake.runs import little_table, runs_table
 from bench.lake.scale import scale_table
 from bench.machine import described
@@ -67,6 +68,7 @@ def _tables() -> Iterator[Table]:
         yield runs_table(Path(folder))
         yield nights_table(Path(folder))
         yield scale_table(Path(folder))
+        yield questions_table(Path(folder))
         yield memory_table(Path(folder))
 
 

@@ -75,7 +75,7 @@ def _row(name: str, cost: Cost, one: Cost) -> tuple[str, ...]:
 def nights(path: Path, folder: Path) -> list[Path]:
     """Make copies of a partition: the segment, and behind it an active one that grows from night to night."""
     first, second = repeated(path.read_bytes(), 2)
-    ends = _ends(second, [_GROWTH * night * len(second) for night in range(NIGHTS)])
+    ends = ends_of(second, [_GROWTH * night * len(second) for night in range(NIGHTS)])
     copies = []
     for number_, end in enumerate(ends, 1):
         place = folder / f"night-{number_:02d}" / path.parent.name
@@ -86,7 +86,7 @@ def nights(path: Path, folder: Path) -> list[Path]:
     return copies
 
 
-def _ends(log: bytes, wanted: Sequence[float]) -> list[int]:
+def ends_of(log: bytes, wanted: Sequence[float]) -> list[int]:
     """Return for each of some ascending positions where the batch ends that reaches it."""
     ends, position = list[int](), 0
     for least in wanted:

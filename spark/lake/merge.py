@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from offsets_tool.columns.sorting import places_in_order
 from offsets_tool.lake.tables import Table
-from spark.lake.parquet import NewFile, TableWriter
+from spark.lake.parquet import SORTED_GROUP_ROWS, NewFile, TableWriter
 from spark.lake.replaced import Replacing
 from spark.lake.scan import FileFacts, file_rows
 
@@ -57,7 +57,7 @@ def _sorted(root: Path, table: Table, files: Sequence[FileFacts]) -> Iterator[Ne
     number = max(1, sum(file["size_bytes"] for file in files) // FILE_BYTES)
     of_each = -(-rows.num_rows // number)
     for first in range(0, rows.num_rows, of_each):
-        with TableWriter(root, table) as writer:
-            for batch in rows.take(places.slice(first, of_each)).to_batches():
+        with TableWriter(root, table, is_sorted=True) as writer:
+            for batch in rows.take(places.slice(first, of_each)).to_batches(SORTED_GROUP_ROWS):
                 writer.write(batch)
             yield from writer.close()

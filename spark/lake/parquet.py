@@ -5,6 +5,7 @@ dictionaries and statistics to pay. Knows nothing about commits.
 """
 
 import json
+from collections.abc import Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
@@ -24,6 +25,8 @@ from offsets_tool.rows import Row
 GROUP_ROWS: Final = 131_072
 GROUP_BYTES: Final = 16 << 20
 """The bytes of a row group in columns without a dictionary: where values are large, a row group has fewer rows."""
+SORTED_GROUP_ROWS: Final = GROUP_ROWS // 4
+"""The rows of a row group where rows are sorted by what questions name: a question about a group needs one of them or two."""
 STATISTIC_LENGTH: Final = 32
 """Characters of a text kept as a minimum or maximum, as Spark keeps them."""
 _HARDLY_REPEATS: Final = ("metadata", "value", "value_json", "problem", "sha256", "file_sha256")
@@ -52,8 +55,12 @@ class TableWriter:
     Row groups are written one at a time in a thread of their own, while the caller makes the rows of the next.
     """
 
-    def __init__(self, lake: Path, table: Table) -> None:
+    def __init__(self, lake: Path, table: Table, *, is_sorted: bool = False) -> None:
+        """Write to the folder of the table in a lake; `is_sorted` says that rows come sorted by cluster and the table's order."""
         self._table = table
+        self._group_rows = SORTED_GROUP_ROWS if is_sorted else GROUP_ROWS
+        # Where rows come in the order of the log, a text other than the cluster tells no row group from the next.
+        self._told_apart = ("cluster", *(table.order if is_sorted else ()))
         self._path = lake / table.name / f"part-{uuid4()}.parquet"
         self._writer: pq.ParquetWriter | None = None
         self._waiting: list[pa.RecordBatch] = []
@@ -84,7 +91,7 @@ class TableWriter:
             self.rows += rows.num_rows
             self._rows_waiting += rows.num_rows
             self._bytes_waiting += sum(c.nbytes for c in rows.columns if not pa.types.is_dictionary(c.type))
-        if self._rows_waiting >= GROUP_ROWS or self._bytes_waiting >= GROUP_BYTES:
+        if self._rows_waiting >= self._group_rows or self._bytes_waiting >= GROUP_BYTES:
             self._send()
 
     def close(self) -> list[NewFile]:
@@ -114,7 +121,7 @@ class TableWriter:
         group = pa.Table.from_batches(map(self._encoded, waiting), self._schema).unify_dictionaries()
         if self._writer is None:
             with refusals_of(self._path):
-                self._writer = _open(self._path, self._schema)
+                self._writer = _open(self._path, self._schema, self._told_apart)
         with refusals_of(self._path):
             self._writer.write_table(group, row_group_size=group.num_rows)
         self._statistics.add(group)
@@ -148,13 +155,13 @@ def parquet_sink(path: Path) -> tuple[str, FileSystem | None]:
     return bucket.name(path), bucket.system
 
 
-def _open(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+def _open(path: Path, schema: pa.Schema, told_apart: Collection[str]) -> pq.ParquetWriter:
     """Return a writer that has for each column the encoding that takes the least time and still keeps files small.
 
-    Small numbers stay the same for long, and plain ones are compressed at once; those of _VARIES are packed.
+    Small numbers stay the same for long, and plain ones are compressed at once; those of _VARIES are packed. Of the columns
+    `told_apart`, and of numbers that may grow with the log, each row group says the least and the greatest value.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Rows come in the order of the log: only by numbers that grow with it can a reader pass over a row group.
     growing = [f.name for f in schema if pa.types.is_int64(f.type)]
     packed = [f.name for f in schema if f.name in growing or f.name in _VARIES]
     where, system = parquet_sink(path)
@@ -166,7 +173,7 @@ def _open(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
         compression_level=1,
         use_dictionary=[f.name for f in schema if pa.types.is_dictionary(f.type) or f.name == "metadata"],
         column_encoding=dict.fromkeys(packed, "DELTA_BINARY_PACKED"),
-        write_statistics=growing,
+        write_statistics=[f.name for f in schema if f.name in growing or f.name in told_apart],
         # A page ends by its bytes, not by its rows: most columns need one for a whole row group.
         write_batch_size=_ROWS_AT_ONCE,
         max_rows_per_page=2 * GROUP_ROWS,

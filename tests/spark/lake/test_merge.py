@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
 from offsets_tool.log.archive.delta import delta_rows
 from spark.check.check import check
+from spark.lake.compact import compact
 from spark.replay.replay import replay
 from tests.evidence.copies import copy
 from tests.replay.story import commit
@@ -79,3 +81,29 @@ def test_a_run_that_is_killed_while_files_are_merged_counts(
     assert ingest_here(lake, dumps[at], cluster=at).run is None
     run(lake, dumps, CLUSTERS[3:])
     assert rows(lake) == rows(plain)
+
+
+def test_row_groups_of_sorted_rows_are_told_apart(
+    tmp_path: Path, dumps: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A question about one cluster, or one of its groups, needs few row groups of a file that `compact` has written."""
+    for module in ("merge", "parquet"):
+        monkeypatch.setattr(f"spark.lake.{module}.SORTED_GROUP_ROWS", 2)
+    for cluster in CLUSTERS:
+        ingest_here(tmp_path / "lake", dumps[cluster], cluster=cluster)
+    compact(str(tmp_path / "lake"), no_session)
+    [path] = DeltaTable(tmp_path / "lake" / "events").file_uris()
+    said = [
+        (said_of(path, number, "cluster"), said_of(path, number, "group"))
+        for number in range(3 * len(CLUSTERS))
+    ]
+    assert said == [
+        ((cluster, cluster), (group, group)) for cluster in CLUSTERS for group in ("g0", "g1", "g2")
+    ]
+
+
+def said_of(path: str, number: int, column: str) -> tuple[str, str]:
+    """Return the least and the greatest value of a column that a row group's statistics say."""
+    metadata = pq.read_metadata(path)
+    statistics = metadata.row_group(number).column(metadata.schema.names.index(column)).statistics
+    return statistics.min, statistics.max
