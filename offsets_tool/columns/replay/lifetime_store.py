@@ -43,11 +43,11 @@ class LifetimeStore(ReplayStore):
         super().__init__(state, has_history=True)
         self._removals = removals
 
-    def materialize(self) -> None:
-        """Move everything that the tables hold to State, Lifetimes and the tracker."""
+    def materialize_others(self) -> None:
+        """Move everything but committed offsets and their lifetimes to State and the tracker."""
         for group in np.flatnonzero(self.tables.groups[:, GroupCell.CHANGED] != NONE).tolist():
             self.materialize_change_time(group)
-        super().materialize()
+        super().materialize_others()
 
     def materialize_change_time(self, group: int) -> None:
         """Move the time of a group's last change, if the tables have one, to the tracker."""

@@ -184,7 +184,7 @@ class RowsReplay:
         if reach.asks_for_any or reach.asks_for_all:
             store.materialize_pending(group)
         if reach.asks_for_all or reach.group not in store.state.groups:
-            store.materialize_offsets(group)
+            store.materialize_some(store.subjects.of_group(group).tolist())
         elif reach.reads_offsets:
             self.materialize_reached(group, {OffsetOf(reach.group, *at) for at in reach.offsets}, reach)
 

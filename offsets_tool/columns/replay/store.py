@@ -68,7 +68,7 @@ class ReplayStore:
     def begin(self, rows: pa.RecordBatch, kinds: Array) -> Array:
         """Begin to replay rows of some `kinds`; return their table, to which compiled code now points."""
         table = row_table(rows, kinds, self.subjects, self.topic_ids)
-        self._add_lines(rows.num_rows)
+        self.add_lines(rows.num_rows)
         run = self.tables.run
         run[RunCell.BASE] += run[RunCell.COUNT]
         run[RunCell.ROWS], run[RunCell.COUNT], run[RunCell.END] = address(table), rows.num_rows, rows.num_rows
@@ -85,22 +85,28 @@ class ReplayStore:
         used = self.tables.offsets[:, FactCell.TEXT], self.tables.slots[:, FactCell.TEXT]
         self.texts.prune(np.concatenate(used))
 
-    def _add_lines(self, rows: int) -> None:
+    def add_lines(self, rows: int) -> None:
+        """Add lines of all that has a number by now, and room for what `rows` can add."""
         subjects = self.subjects
-        groups, offsets = len(subjects.groups.texts), len(subjects.offsets)
+        groups, offsets = len(subjects.groups.texts), subjects.count
         self.tables.make_room(offsets, groups, subjects.producers, rows)
         for group in range(self._groups, groups):
             self.look_up_group(group)
-        for number in range(self._offsets, offsets):
-            group = subjects.group_of[number]
-            self.tables.offsets[number, OffsetCell.GROUP] = group
-            if _topic_partition(subjects.offsets[number]) in self.state.offsets.get(
-                subjects.groups.texts[group], ()
-            ):
-                self._leave_outside(number)
+        self.tables.offsets[self._offsets : offsets, OffsetCell.GROUP] = subjects.group_of[self._offsets :]
+        if self._offsets < offsets and self.state.offsets:
+            self._find_outside(self._offsets)
         for producer in range(self._producers, subjects.producers):
             self.look_up_producer(producer)
         self._groups, self._offsets, self._producers = groups, offsets, subjects.producers
+
+    def _find_outside(self, first: int) -> None:
+        """Note which of the committed offsets from number `first` on are in State."""
+        subjects, there = self.subjects, self.state.offsets
+        known = np.array([name in there for name in subjects.groups.texts], bool)
+        for number in (first + np.flatnonzero(known[subjects.group_of[first:]])).tolist():
+            group, topic, partition = subjects.offsets[number]
+            if TopicPartition(topic, partition) in there[group]:
+                self._leave_outside(number)
 
     def look_up_group(self, group: int) -> None:
         """Write to a group's line whether State has the group."""
@@ -124,14 +130,21 @@ class ReplayStore:
 
     def materialize(self) -> None:
         """Move everything from the tables to State."""
+        self.materialize_others()
+        self._materialize(self.in_tables())
+
+    def in_tables(self) -> Array:
+        """Return the numbers of the committed offsets that the tables have."""
+        stored_in = self.tables.offsets[: self._offsets, OffsetCell.STORED_IN]
+        return np.flatnonzero(stored_in == StoredIn.HERE)
+
+    def materialize_others(self) -> None:
+        """Move everything but committed offsets from the tables to State."""
         for group in np.flatnonzero(self.tables.groups[:, GroupCell.IS_NEW]).tolist():
             self.materialize_simple_group(group)
         open_ = self.tables.producers[: self._producers, ProducerCell.OPEN] == StoredIn.HERE
         for producer in np.flatnonzero(open_).tolist():
             self.materialize_transaction(producer)
-        self._materialize(
-            np.flatnonzero(self.tables.offsets[: self._offsets, OffsetCell.STORED_IN] == StoredIn.HERE)
-        )
 
     def materialize_simple_group(self, group: int) -> None:
         """Make a Group in State of the simple group that a commit made, if the tables have it."""
@@ -140,10 +153,6 @@ class ReplayStore:
             line[GroupCell.IS_NEW] = 0
             name = self.subjects.groups.texts[group]
             self.state.groups[name] = simple_group(name, int(line[GroupCell.FIRST]))
-
-    def materialize_offsets(self, group: int) -> None:
-        """Move all committed offsets of a group, given by its number, to State."""
-        self.materialize_some(self.offsets_of(group))
 
     def materialize_some(self, numbers: Sequence[int]) -> None:
         """Move committed offsets of one group, given by their numbers, to State, where they stay until they are loaded."""
@@ -163,15 +172,15 @@ class ReplayStore:
 
     def offsets_in_tables(self, group: int) -> Array:
         """Return the numbers of a group's committed offsets that are in the tables."""
-        numbers: Array = np.array(self.offsets_of(group), np.int64)
-        held: Array = numbers[self.tables.offsets[numbers, OffsetCell.STORED_IN] == StoredIn.HERE]
-        return held
+        numbers = self.subjects.of_group(group)
+        is_here: Array = self.tables.offsets[numbers, OffsetCell.STORED_IN] == StoredIn.HERE
+        return numbers[is_here]
 
     def materialize_pending(self, group: int) -> None:
         """Move the transactions that have pending commits of a group to State."""
         if not self.tables.groups[group, GroupCell.PENDING]:
             return
-        numbers = np.array(self.offsets_of(group), np.int64)
+        numbers = self.subjects.of_group(group)
         slots = self.tables.slots
         producers: set[int] = set()
         for slot in self.tables.offsets[numbers, OffsetCell.PENDING].tolist():
@@ -217,18 +226,13 @@ class ReplayStore:
         commit = self._commit(self.tables.slots[slot, _COMMIT_FACTS].tolist())
         self.state.pending.setdefault(producer_id, {})[offset] = PendingCommit(commit)
 
-    def offsets_of(self, group: int) -> Sequence[int]:
-        """Return the numbers of a group's committed offsets."""
-        of_group = self.subjects.of_group
-        return of_group[group] if group < len(of_group) else ()
-
     def groups_of(self, producer: int) -> set[int]:
         """Return the groups that a producer's pending commits are of."""
         return {self.subjects.group_of[number] for _, number in self._slots_of(producer)}
 
     def load_group(self, group: int) -> None:
         """Move the committed offsets of a group from State to the tables."""
-        numbers = np.array(self.offsets_of(group), np.int64)
+        numbers = self.subjects.of_group(group)
         outside = numbers[self.tables.offsets[numbers, OffsetCell.STORED_IN] == StoredIn.OUTSIDE]
         for number in outside.tolist():
             line = self.tables.offsets[number]

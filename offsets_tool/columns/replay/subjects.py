@@ -3,6 +3,7 @@
 Numbers are given in the order of being seen, and stay. Knows nothing of what is committed.
 """
 
+from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
@@ -106,25 +107,57 @@ class Subjects:
 
     def __init__(self) -> None:
         """Start without any."""
-        self.offsets: list[OffsetOf] = []
-        self.group_of: list[int] = []
-        """By committed offset: its group."""
-        self.of_group: list[list[int]] = []
-        """By group: its committed offsets."""
         self.groups = Names()
         self.topics = Names()
-        self._pairs = Numbers()
-        """Groups with topics, where their numbers are too large for one key with the partition."""
-        self._offsets = Numbers()
-        self._by_offset: dict[OffsetOf, int] = {}
+        self.group_of: Array = np.zeros(0, np.int64)
+        """By committed offset: the number of its group."""
         self._topics_of: Array = np.zeros(0, np.int64)
         self._partitions_of: Array = np.zeros(0, np.int32)
         """By committed offset: the number of its topic, and its partition."""
+        self._pairs = Numbers()
+        """Groups with topics, where their numbers are too large for one key with the partition."""
+        self._offsets = Numbers()
+        self._named_offsets: list[OffsetOf] = []
+        self._by_offset: dict[OffsetOf, int] = {}
+        """Made when they are asked for: most replays name few committed offsets."""
+        self._by_group: Array = np.zeros(0, np.int64)
+        self._bounds: Array = np.zeros(1, np.int64)
+        """Committed offsets by group, and where each group's begin and end."""
         self._producers = Numbers()
+
+    @property
+    def count(self) -> int:
+        """How many committed offsets have a number."""
+        return len(self.group_of)
+
+    @property
+    def offsets(self) -> Sequence[OffsetOf]:
+        """The committed offsets by their numbers."""
+        known = len(self._named_offsets)
+        if known < len(self.group_of):
+            groups, topics = self.groups.texts, self.topics.texts
+            numbers = self.group_of[known:], self._topics_of[known:], self._partitions_of[known:]
+            self._named_offsets += (
+                OffsetOf(groups[group], topics[topic], partition)
+                for group, topic, partition in zip(*map(np.ndarray.tolist, numbers), strict=True)
+            )
+        return self._named_offsets
 
     def number(self, offset: OffsetOf) -> int | None:
         """Return the number of a committed offset, if it was seen."""
+        known = len(self._by_offset)
+        if known < len(self.group_of):
+            self._by_offset.update(zip(self.offsets[known:], range(known, len(self.group_of)), strict=True))
         return self._by_offset.get(offset)
+
+    def of_group(self, group: int) -> Array:
+        """Return the numbers of a group's committed offsets."""
+        if len(self._by_group) < len(self.group_of):
+            self._by_group = np.argsort(self.group_of, kind="stable")
+            self._bounds = np.append(0, np.cumsum(np.bincount(self.group_of)))
+        if group + 1 >= len(self._bounds):
+            return self._by_group[:0]
+        return self._by_group[self._bounds[group] : self._bounds[group + 1]]
 
     def producer(self, number: int) -> int:
         """Return the producer id with this number."""
@@ -132,7 +165,11 @@ class Subjects:
 
     def producer_number(self, producer_id: int) -> int:
         """Return the number of a producer id."""
-        return int(self._producers.of(np.array([producer_id], np.int64))[0])
+        return int(self.producer_numbers(np.array([producer_id], np.int64))[0])
+
+    def producer_numbers(self, producer_ids: Array) -> Array:
+        """Return the number of each producer id."""
+        return self._producers.of(producer_ids)
 
     def producers_of(self, rows: pa.RecordBatch) -> Array:
         """Return the number of each row's producer; that of NO_PRODUCER_ID where there is none."""
@@ -148,8 +185,12 @@ class Subjects:
         groups = self.groups.of(rows.column("group"))[places]
         topics = self.topics.of(rows.column("topic"))[places]
         partitions = numbers(rows.column("partition"), 0)[places].astype(np.int64) & _PARTITION
+        return self.numbers_of(groups, topics, partitions)
+
+    def numbers_of(self, groups: Array, topics: Array, partitions: Array) -> Array:
+        """Return the number of each committed offset, given the numbers of its group and topic, and its partition, not negative."""
         found = self._offsets.of(self._keys(groups, topics, partitions))
-        self._add_all(self._offsets.keys[len(self.offsets) :])
+        self._add_all(self._offsets.keys[self.count :])
         return found
 
     def _keys(self, groups: Array, topics: Array, partitions: Array) -> Array:
@@ -173,7 +214,7 @@ class Subjects:
 
     def names_of(self, offsets: Array) -> tuple[pa.Array, pa.Array]:
         """Return the topic, as rows show it, and the partition of each committed offset, given its number."""
-        return self.topics.column(self.topics_of(offsets)), pa.array(self._partitions_of[offsets])
+        return self.topics.column(self.topics_of(offsets)), pa.array(self.partitions_of(offsets))
 
     def topics_of(self, offsets: Array) -> Array:
         """Return the number of each committed offset's topic, given the offset's own."""
@@ -183,16 +224,10 @@ class Subjects:
         if not len(keys):
             return
         groups, topics, partitions = self._named(keys)
+        self.group_of = np.concatenate((self.group_of, groups))
         self._topics_of = np.concatenate((self._topics_of, topics))
-        signed = partitions.astype(np.int32)
-        self._partitions_of = np.concatenate((self._partitions_of, signed))
-        for each in zip(groups.tolist(), topics.tolist(), signed.tolist(), strict=True):
-            self._add(*each)
+        self._partitions_of = np.concatenate((self._partitions_of, partitions.astype(np.int32)))
 
-    def _add(self, group: int, topic: int, partition: int) -> None:
-        offset = OffsetOf(self.groups.texts[group], self.topics.texts[topic], partition)
-        number = self._by_offset[offset] = len(self.offsets)
-        self.offsets.append(offset)
-        self.group_of.append(group)
-        self.of_group += ([] for _ in range(group + 1 - len(self.of_group)))
-        self.of_group[group].append(number)
+    def partitions_of(self, offsets: Array) -> Array:
+        """Return each committed offset's partition (int32), given the offset's number."""
+        return self._partitions_of[offsets]
