@@ -1,8 +1,8 @@
 """A checkpoint: a coordinator at a position of its log as bytes and back; replay from there equals replay from the start.
 
-Saved with it, if given, are the observers of the same records. The bytes are two lines of JSON in ASCII, compressed by gzip, whose
-checksum reveals damage; reading them runs nothing, wherever they lay. The first line is short and can be read alone. Knows nothing
-about files.
+Saved with it, if given, are the observers of the same records. The bytes are two lines of JSON in ASCII, and behind them what a
+replay by column gave of its committed offsets, which is read there. They are compressed by gzip, whose checksum reveals damage;
+reading them runs nothing, wherever they lay. The first line is short and can be read alone. Knows nothing about files.
 """
 
 import gzip
@@ -38,7 +38,7 @@ from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.state import State
 from offsets_tool.wire.json import uuid_text
 
-VERSION: Final = 8
+VERSION: Final = 9
 
 _FORMAT: Final = "offsets-tool checkpoint"
 _LEVEL: Final = 1
@@ -62,10 +62,17 @@ class Checkpoint(NamedTuple):
     position: int
     observers: Observers | None = None
     """None if they were not saved."""
+    offsets: bytes = b""
+    """Committed offsets that a replay by column has, and neither the coordinator nor an observer (columns.replay.saved)."""
 
 
-def save(coordinator: Coordinator, position: int, observers: Observers | None = None) -> bytes:
-    """Return the coordinator, the position at which it goes on, and the observers as the bytes of a checkpoint."""
+def save(
+    coordinator: Coordinator, position: int, observers: Observers | None = None, offsets: bytes = b""
+) -> bytes:
+    """Return the coordinator, the position at which it goes on, and the observers as the bytes of a checkpoint.
+
+    `offsets` are committed offsets besides those of the coordinator, as Checkpoint has them.
+    """
     head = {
         "format": _FORMAT,
         "version": VERSION,
@@ -83,8 +90,8 @@ def save(coordinator: Coordinator, position: int, observers: Observers | None = 
         "removals": observers and _packed_removal_log(observers.removals.saved_state(), coordinator.state),
         "ended_transactions": observers and observers.transactions.saved_state(),
     }
-    text = "\n".join(json.dumps(part, separators=(",", ":")) for part in (head, body))
-    return gzip.compress(text.encode("ascii"), _LEVEL, mtime=0)
+    lines = "".join(json.dumps(part, separators=(",", ":")) + "\n" for part in (head, body))
+    return gzip.compress(lines.encode("ascii") + offsets, _LEVEL, mtime=0)
 
 
 def restore(data: bytes, source: str = "checkpoint", name_of: NameOf = uuid_text) -> Checkpoint:
@@ -95,11 +102,11 @@ def restore(data: bytes, source: str = "checkpoint", name_of: NameOf = uuid_text
     with _reading(source):
         lines = io.BytesIO(gzip.decompress(data))
         head = _head(lines.readline(), source)
-        body = json.loads(lines.read())
-    with _understanding(source):
+        body = json.loads(lines.readline())
+    with understanding(source):
         coordinator = _coordinator(body)
         observers = _observers(head, body, coordinator, name_of) if head["log_facts"] is not None else None
-        return Checkpoint(coordinator, int(head["position"]), observers)
+        return Checkpoint(coordinator, int(head["position"]), observers, lines.read())
 
 
 def read_log_facts(data: IO[bytes], source: str) -> LogFacts | None:
@@ -109,7 +116,7 @@ def read_log_facts(data: IO[bytes], source: str) -> LogFacts | None:
     """
     with _reading(source), gzip.GzipFile(fileobj=data) as lines:
         head = _head(lines.readline(), source)
-    with _understanding(source):
+    with understanding(source):
         return None if head["log_facts"] is None else LogFacts.unpack(head["log_facts"])
 
 
@@ -124,10 +131,11 @@ def _reading(source: str) -> Iterator[None]:
 
 
 @contextmanager
-def _understanding(source: str) -> Iterator[None]:
+def understanding(source: str) -> Iterator[None]:
+    """Within this, a content of another shape than a checkpoint of this version has is a SourceError; `source` is the path."""
     try:
         yield
-    except (DecodeError, LookupError, AttributeError, TypeError, ValueError) as error:
+    except (DecodeError, LookupError, AttributeError, OverflowError, TypeError, ValueError) as error:
         reason = f"a checkpoint whose content is not what its version says ({error}); {_REMEDY}"
         raise SourceError(source, reason) from error
 

@@ -28,7 +28,7 @@ def checkpoint_path(root: Path, name: str) -> Path:
 
 def keep_checkpoint(root: Path, checkpoint: bytes) -> str:
     """Write a checkpoint and return its name; the file is complete or does not exist. OSError where it cannot be written."""
-    name = f"{uuid4()}.json.gz"
+    name = f"{uuid4()}.gz"
     write_whole(checkpoint_path(root, name), checkpoint)
     return name
 

@@ -1,6 +1,9 @@
-"""Rows of offset_history and transactions that ended, in columns, from what compiled code wrote of them. Knows no past."""
+"""Rows of offset_history, ended or not, and of transactions that ended, in columns, from what compiled code wrote of them.
 
-from collections.abc import Iterator
+Knows no past.
+"""
+
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -31,6 +34,8 @@ _COPIED: Final = {
     "commit_log_offset": FactCell.COMMIT_LOG_OFFSET,
     "from_log_offset": FactCell.FROM_LOG_OFFSET,
     "from_timestamp": FactCell.FROM_TIMESTAMP,
+}
+_OF_ENDED: Final = {
     "to_log_offset": EndedCell.TO_LOG_OFFSET,
     "to_timestamp": EndedCell.TO_TIMESTAMP,
 }
@@ -52,26 +57,40 @@ _OF_CLOSED: Final = {
 
 def ended_rows(ended: Array, store: HistoryStore) -> pa.RecordBatch:
     """Return the rows whose facts are the lines of `ended` (EndedCell)."""
-    types = {field.name: field.type for field in _SCHEMA}
+    ends = {name: _copied(name, ended, cell) for name, cell in _OF_ENDED.items()}
+    ends["end_cause"] = _causes(ENDS, ended[:, EndedCell.END_CAUSE])
+    return _rows(ended, ended[:, EndedCell.SUBJECT], ends, store)
+
+
+def open_rows(numbers: Array, store: HistoryStore) -> pa.RecordBatch:
+    """Return the rows of the commits that hold, given the numbers of committed offsets that the tables have."""
+    names = (*_OF_ENDED, "end_cause")
+    ends = {name: pa.nulls(len(numbers), _SCHEMA.field(name).type) for name in names}
+    return _rows(store.tables.offsets[numbers], numbers, ends, store)
+
+
+def _rows(lines: Array, subjects: Array, ends: Mapping[str, pa.Array], store: HistoryStore) -> pa.RecordBatch:
+    """Return the rows of commits, given their lines, which begin with FactCell, and how they ended."""
+    deltas = differences(lines[:, FactCell.COMMITTED_OFFSET], lines[:, FactCell.BEFORE])
     columns: dict[str, Any] = {
-        name: pa.array(np.ascontiguousarray(ended[:, field])).cast(types[name])
-        for name, field in _COPIED.items()
-    }
-    deltas = differences(ended[:, FactCell.COMMITTED_OFFSET], ended[:, FactCell.BEFORE])
-    columns |= {
-        **_subject_columns(ended[:, EndedCell.SUBJECT], store),
-        **_owner_columns(ended, store),
-        "is_effective": pa.array(ended[:, FactCell.IS_EFFECTIVE] != 0),
-        "delta": pa.array(deltas, mask=ended[:, FactCell.HAS_BEFORE] == 0),
-        "metadata": store.texts.column(np.ascontiguousarray(ended[:, FactCell.TEXT])),
-        "topic_id": _topic_ids(ended[:, FactCell.TOPIC_ID], store),
-        "log_partition": pa.repeat(pa.scalar(store.log_partition, pa.int32()), len(ended)),
-        "begin_cause": _causes(BEGAN, ended[:, FactCell.BEGIN_CAUSE]),
-        "end_cause": _causes(ENDS, ended[:, EndedCell.END_CAUSE]),
-        "producer_id": _producers(ended[:, FactCell.PRODUCER], store),
-        "noop_tombstone_log_offset": _or_null(ended[:, FactCell.NOOP_TOMBSTONE]),
+        **ends,
+        **{name: _copied(name, lines, cell) for name, cell in _COPIED.items()},
+        **_subject_columns(subjects, store),
+        **_owner_columns(lines, store),
+        "is_effective": pa.array(lines[:, FactCell.IS_EFFECTIVE] != 0),
+        "delta": pa.array(deltas, mask=lines[:, FactCell.HAS_BEFORE] == 0),
+        "metadata": store.texts.column(np.ascontiguousarray(lines[:, FactCell.TEXT])),
+        "topic_id": _topic_ids(lines[:, FactCell.TOPIC_ID], store),
+        "log_partition": pa.repeat(pa.scalar(store.log_partition, pa.int32()), len(lines)),
+        "begin_cause": _causes(BEGAN, lines[:, FactCell.BEGIN_CAUSE]),
+        "producer_id": _producers(lines[:, FactCell.PRODUCER], store),
+        "noop_tombstone_log_offset": _or_null(lines[:, FactCell.NOOP_TOMBSTONE]),
     }
     return pa.record_batch([columns[field.name] for field in _SCHEMA], schema=_SCHEMA)
+
+
+def _copied(name: str, lines: Array, cell: int) -> pa.Array:
+    return pa.array(np.ascontiguousarray(lines[:, cell])).cast(_SCHEMA.field(name).type)
 
 
 def _subject_columns(numbers: Array, store: HistoryStore) -> dict[str, pa.Array]:
@@ -81,16 +100,16 @@ def _subject_columns(numbers: Array, store: HistoryStore) -> dict[str, pa.Array]
     return {"group": groups, "topic": topics, "partition": partitions}
 
 
-def _owner_columns(ended: Array, store: HistoryStore) -> dict[str, pa.Array]:
+def _owner_columns(lines: Array, store: HistoryStore) -> dict[str, pa.Array]:
     """Return the facts of each row's owner, looked up once for each owner."""
-    distinct, which = _distinct(store.owners.of(ended[:, FactCell.OWNER]))
-    owners = [store.owners.owners[place] for place in distinct]
+    places, which = distinct(store.owners.of(lines[:, FactCell.OWNER]))
+    owners = [store.owners.owners[place] for place in places]
     known = np.array([owner.is_known for owner in owners], bool)[which]
     after_gap = store.history.after_gap
     if after_gap is not None:
         # As History.as_known has it, of all rows.
         nobody = np.array([owner.member_id is None for owner in owners], bool)[which]
-        known &= ~(nobody & (ended[:, FactCell.COMMIT_LOG_OFFSET] >= after_gap))
+        known &= ~(nobody & (lines[:, FactCell.COMMIT_LOG_OFFSET] >= after_gap))
     values = {
         "group_kind": [owner.kind for owner in owners],
         "generation": [owner.generation for owner in owners],
@@ -106,7 +125,7 @@ def _owner_columns(ended: Array, store: HistoryStore) -> dict[str, pa.Array]:
     return {**made, "is_owner_known": pa.array(known)}
 
 
-def _distinct(numbers: Array) -> tuple[list[int], Array]:
+def distinct(numbers: Array) -> tuple[list[int], Array]:
     """Return the distinct numbers, and by row the place of its number among them."""
     coded = pa.array(np.ascontiguousarray(numbers)).dictionary_encode()
     return coded.dictionary.to_pylist(), coded.indices.to_numpy()
@@ -163,7 +182,7 @@ def transaction_rows(closed: Array, ended: Array, store: HistoryStore) -> pa.Rec
 def _groups(closed: Array, ended: Array, store: HistoryStore) -> tuple[Array, Array]:
     """Return the places of transactions in `closed`, one for each of their groups, and the groups' numbers."""
     by_marker = ended[np.isin(ended[:, EndedCell.END_CAUSE], (COMMITTED, ABORTED))]
-    of_group = np.array(store.subjects.group_of, np.int64)
+    of_group = store.subjects.group_of
     places = np.searchsorted(closed[:, ClosedCell.MARKER_LOG_OFFSET], by_marker[:, EndedCell.TO_LOG_OFFSET])
     both = np.stack((places, of_group[by_marker[:, EndedCell.SUBJECT]]), axis=1)
     _, first = np.unique(both, axis=0, return_index=True)

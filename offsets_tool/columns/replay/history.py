@@ -11,10 +11,12 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 
-from offsets_tool.checkpoint import Observers, restore, save
+from offsets_tool.checkpoint import Observers, restore, save, understanding
 from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.replay.ended_rows import open_rows
 from offsets_tool.columns.replay.generations.generations_replay import GenerationsReplay
 from offsets_tool.columns.replay.row_facts import observe_rows
+from offsets_tool.columns.replay.saved.saved_offsets import pack_offsets, unpack_offsets
 from offsets_tool.events import Event
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.removal_log import RemovalLog
@@ -107,15 +109,18 @@ class HistoryReplay:
         self._position = 0
         coordinator, history = Coordinator(start.log_partition, start.rules), History(self._names.name)
         removals, transactions = RemovalLog(start.log_partition), TransactionLog()
-        self._facts = LogFacts()
+        self._facts, offsets = LogFacts(), b""
         if start.checkpoint is not None:
-            coordinator, self._position, observers = restore(start.checkpoint, start.source, self._names.name)
+            checkpoint = restore(start.checkpoint, start.source, self._names.name)
+            coordinator, self._position, observers, offsets = checkpoint
             assert observers is not None
             history, removals, self._facts, transactions = observers
             if start.rules is not None:
                 # Learnt since: so far, both rules came to the same.
                 coordinator.rules, coordinator.auto = start.rules, False
         self._replay = GenerationsReplay(coordinator, history, removals, transactions)
+        with understanding(start.source):
+            unpack_offsets(offsets, self._replay.store)
 
     def replay(self, rows: pa.RecordBatch) -> HistoryRows:
         """Replay rows; return the rows that ended with these records, and anomalies."""
@@ -146,9 +151,12 @@ class HistoryReplay:
 
     def leave(self, end: int = 0) -> ReplayEnd:
         """Return the end of the replay; call it once, after all rows. Records up to `end` count as read, even if none came."""
-        replay, coordinator = self._replay, self._replay.materialize()
+        replay, coordinator = self._replay, self._replay.materialize_others()
         observers = Observers(replay.history, replay.removals, self._facts, replay.transactions)
-        return _replay_end(coordinator, observers, max(end, self._position), self._names)
+        position, store = max(end, self._position), replay.store
+        left = _replay_end(coordinator, observers, position, self._names, pack_offsets(store))
+        offsets = [open_rows(store.in_tables(), store), left.rows.offsets]
+        return left._replace(rows=left.rows._replace(offsets=_joined(offsets)))
 
 
 class EventHistoryReplay:
@@ -185,11 +193,14 @@ class EventHistoryReplay:
         return _replay_end(self._coordinator, self._observers, max(end, self._position), self._names)
 
 
-def _replay_end(coordinator: Coordinator, observers: Observers, position: int, names: "_Names") -> ReplayEnd:
+def _replay_end(
+    coordinator: Coordinator, observers: Observers, position: int, names: "_Names", offsets: bytes = b""
+) -> ReplayEnd:
+    """Return the end of a replay, without rows of the committed offsets that are packed in `offsets`."""
     history, removals, facts, transactions = observers
     settled = history.settled
     facts.observe_end(position)
-    checkpoint = save(coordinator, position, observers)
+    checkpoint = save(coordinator, position, observers, offsets)
     open_ = open_transactions(coordinator.state.transactions.values(), coordinator.log_partition)
     held = [
         *history.flush(),

@@ -193,6 +193,12 @@ class HistoryRowsReplay(WritesReplay):
         self.store.materialize_lifetimes(self.removals.tracker.may_close(None))
         self.removals.close()
 
+    def materialize_others(self) -> Coordinator:
+        """Return the coordinator; all but the committed offsets in the tables is in its state and with the observers."""
+        self.store.materialize_others()
+        self.store.materialize_lifetimes(self.removals.tracker.may_close(None))
+        return self.coordinator
+
     def raise_stamp(self, name: str) -> None:
         """Note that a group changed: owners of its partitions are asked for again."""
         group = self.store.subjects.groups.number(name)

@@ -3,7 +3,7 @@
 History is asked for an owner once for each committed offset and change of its group. Decides nothing.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -15,8 +15,10 @@ from offsets_tool.columns.replay.compiled.tables import (
     NONE,
     AskCell,
     FactCell,
+    GroupCell,
     OffsetCell,
     RunCell,
+    StoredIn,
 )
 from offsets_tool.columns.replay.lifetime_store import LifetimeStore
 from offsets_tool.expiry.removal_tracker import RemovalTracker
@@ -112,6 +114,21 @@ class HistoryStore(LifetimeStore):
             at = TopicPartition(offset.topic, offset.partition)
             self.owners.answer(owner, self.history.owners.of(offset.group, at, self.topic_ids.ids[topic_id]))
         run[RunCell.ASK_COUNT] = 0
+
+    def hold(self, count: int, cells: Mapping[int, Array]) -> None:
+        """Take the first so many committed offsets, which have numbers but no lines yet, into the tables, given these cells.
+
+        ValueError if State has one of them.
+        """
+        self.add_lines(0)
+        lines = self.tables.offsets[:count]
+        if (lines[:, OffsetCell.STORED_IN] != StoredIn.NOWHERE).any():
+            raise ValueError("a committed offset comes twice")
+        for cell, column in cells.items():
+            lines[:, cell] = column
+        lines[:, OffsetCell.STORED_IN] = StoredIn.HERE
+        np.add.at(self.tables.groups[:, GroupCell.IN_TABLES], lines[:, OffsetCell.GROUP], 1)
+        self.tables.run[RunCell.NEXT_OWNER] = self.owners.count
 
     def prune_owners(self) -> None:
         """Forget owners of commits that hold no more, if they are many."""

@@ -98,10 +98,10 @@ class GenerationsReplay(HistoryRowsReplay):
                 self._members.give_back(change.subject.group)
         super().observe(event, made)
 
-    def materialize(self) -> Coordinator:
-        """Return the coordinator; History has all open rows then."""
+    def materialize_others(self) -> Coordinator:
+        """Return the coordinator; History has all open rows then, but those of the committed offsets in the tables."""
         self._members.give_all_back()
-        return super().materialize()
+        return super().materialize_others()
 
     def take_members(self) -> list[pa.RecordBatch]:
         """Return, once, the rows of member_history that ended by column."""

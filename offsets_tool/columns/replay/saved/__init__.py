@@ -1,0 +1,1 @@
+"""What a replay by column saves of its tables in a checkpoint."""
