@@ -75,24 +75,38 @@ class Owners:
 
     def of(self, group: str, at: TopicPartition, topic_id: UUID | None) -> Owner:
         """Return the owner of a partition now; `topic_id` is that of the commit, if it has one."""
-        known = self.state.groups.get(group)
-        if known is None:
-            return Owner()
-        holders = self._holders.get(group)
-        if holders is None:
-            holders = self._holders[group] = self._find_holders(known)
+        known, holders = self.state.groups.get(group), self._holders_in(group)
+        if known is None or not holders:
+            return self.nobody(group)
         # Where both say the id, the name does not count: a topic that was made anew has its old one.
         by_id = topic_id if known.kind is GroupKind.CONSUMER else None
         member_id = holders.get(at if by_id is None else (by_id, at.partition))
-        owner = Owner(known.kind, known.generation, known.epoch)
+        owner = self.nobody(group)
         if member_id is not None:
             return self._with_member(owner, group, member_id)
         return owner._replace(is_known=by_id is not None or (_UNNAMED, at.partition) not in holders)
+
+    def has_any(self, group: str) -> bool:
+        """Return whether any partition of a group may have an owner; all others belong to `nobody`."""
+        return bool(self._holders_in(group))
+
+    def nobody(self, group: str) -> Owner:
+        """Return the owner of a group's partition that surely is assigned to no member."""
+        known = self.state.groups.get(group)
+        return Owner() if known is None else Owner(known.kind, known.generation, known.epoch)
 
     def _with_member(self, owner: Owner, group: str, member_id: str) -> Owner:
         member = self.state.members[group][member_id]
         epoch = None if owner.kind is GroupKind.CLASSIC else member_epoch(member)
         return owner._replace(member_id=member_id, member_epoch=epoch, client=client_of(member))
+
+    def _holders_in(self, group: str) -> dict[Owned, str]:
+        """Return the member that holds each partition of a group, by all keys that the partition is looked up by."""
+        holders = self._holders.get(group)
+        if holders is None:
+            known = self.state.groups.get(group)
+            holders = self._holders[group] = {} if known is None else self._find_holders(known)
+        return holders
 
     def _find_holders(self, group: Group) -> dict[Owned, str]:
         """Return the member that holds each partition; of two that hold it, the one that has been there longer."""

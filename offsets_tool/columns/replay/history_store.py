@@ -53,18 +53,24 @@ class OwnerNumbers:
 
     def add(self, owner: Owner) -> int:
         """Return the number of an owner that was not asked for."""
-        self.answer(self._count, owner)
+        self.answer(np.array([self._count]), [self.place(owner)])
         return self._count - 1
 
-    def answer(self, number: int, owner: Owner) -> None:
-        """Give an owner the number with which compiled code asked for it."""
+    def place(self, owner: Owner) -> int:
+        """Return the index of an owner in `owners`, where it is put if it is new."""
         place = self._places.setdefault(owner, len(self.owners))
         if place == len(self.owners):
             self.owners.append(owner)
-        if number == len(self._by_number):
-            self._by_number = np.concatenate((self._by_number, np.zeros_like(self._by_number)))
-        self._by_number[number] = place
-        self._count = number + 1
+        return place
+
+    def answer(self, numbers: Array, places: Sequence[int]) -> None:
+        """Give the owners at these places the numbers, the next ones, with which compiled code asked for them."""
+        end = self._count + len(numbers)
+        if end > len(self._by_number):
+            more = np.zeros(max(end, len(self._by_number)), np.int64)
+            self._by_number = np.concatenate((self._by_number, more))
+        self._by_number[numbers] = places
+        self._count = end
 
     @property
     def count(self) -> int:
@@ -109,11 +115,27 @@ class HistoryStore(LifetimeStore):
         """Find the owners that compiled code has asked for, by the present state of the groups."""
         run = self.tables.run
         asks = self.tables.asks[: run[RunCell.ASK_COUNT]]
-        for number, topic_id, owner in asks[:, [AskCell.SUBJECT, AskCell.TOPIC_ID, AskCell.OWNER]].tolist():
-            offset = self.subjects.offsets[number]
-            at = TopicPartition(offset.topic, offset.partition)
-            self.owners.answer(owner, self.history.owners.of(offset.group, at, self.topic_ids.ids[topic_id]))
+        if not len(asks):
+            return
+        groups = self.subjects.group_of[asks[:, AskCell.SUBJECT]].tolist()
+        nobody = {group: self._nobody(group) for group in set(groups)}
+        facts = asks[:, [AskCell.SUBJECT, AskCell.TOPIC_ID]].tolist()
+        places = list[int]()
+        for group, fact in zip(groups, facts, strict=True):
+            of_all = nobody[group]
+            places.append(self._owner_of(*fact) if of_all is None else of_all)
+        self.owners.answer(asks[:, AskCell.OWNER], places)
         run[RunCell.ASK_COUNT] = 0
+
+    def _nobody(self, group: int) -> int | None:
+        """Return the place of the owner of all of a group's partitions; None where they may have several."""
+        owners, name = self.history.owners, self.subjects.groups.texts[group]
+        return None if owners.has_any(name) else self.owners.place(owners.nobody(name))
+
+    def _owner_of(self, number: int, topic_id: int) -> int:
+        offset = self.subjects.offsets[number]
+        at = TopicPartition(offset.topic, offset.partition)
+        return self.owners.place(self.history.owners.of(offset.group, at, self.topic_ids.ids[topic_id]))
 
     def hold(self, count: int, cells: Mapping[int, Array]) -> None:
         """Take the first so many committed offsets, which have numbers but no lines yet, into the tables, given these cells.
