@@ -13,13 +13,11 @@ import pyarrow as pa
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot
-from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.offset_columns import IN_ORDER, OffsetColumns, rows_of
+from offsets_tool.columns.offset_columns import OffsetColumns, SortedOffsets, rows_of
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.record_sums import observe_batch
 from offsets_tool.columns.replay.history_rows_replay import HistoryRowsReplay
 from offsets_tool.columns.replay.row_events import rows_below
-from offsets_tool.columns.sorting import places_in_order
 from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
 from offsets_tool.findings.group_rows import ALL, GroupRow, GroupRows, LogStretch, gather
@@ -33,7 +31,8 @@ from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.wire.arrow import arrow_schema, shown_batch
 from offsets_tool.wire.text import from_shown
 
-_NONE: Final = np.array([], np.int64)
+COMMITS: Final = ("group", "topic", "partition", "is_effective", "committed_offset")
+"""The columns from which `highest_commits` is made."""
 
 
 class PartitionColumns:
@@ -48,15 +47,15 @@ class PartitionColumns:
         # Rows of offsets that were replayed one at a time join the others.
         more = [row for each in rows.values() for row in each.offsets]
         batches = [*offsets.to_batches(), shown_batch(OffsetHistoryRow, more)]
-        self._offsets = pa.Table.from_batches(batches).combine_chunks()
-        self._places = dict(_places_by_group(self._offsets))
+        self._offsets = SortedOffsets(pa.Table.from_batches(batches))
+        self._places = self._offsets.groups()
         for group, places in self._places.items():
             of = rows.setdefault(group, GroupRows(group, *stretch))
-            of.offsets = OffsetColumns(self._offsets, places, of.proven_from)
+            of.offsets = OffsetColumns(self._offsets, *places, of.proven_from)
 
     def highest(self) -> Iterator[tuple[GroupRows, dict[TopicPartition, int], int]]:
         """Yield each group with the rows that are no columns, the highest commit of each partition, and how many it made."""
-        found = highest_commits(self._offsets)
+        found = highest_commits(self._offsets.table(COMMITS))
         for group, rows in self._rows.items():
             yield rows, found.get(group, {}), len(rows.offsets)
 
@@ -64,8 +63,8 @@ class PartitionColumns:
         """Yield the rows of each wanted group, by name; what was made of columns is forgotten with the group."""
         for group, rows in sorted(self._rows.items()):
             if wanted.has_group(group):
-                places = self._places.get(group, _NONE)
-                yield replace(rows, offsets=OffsetColumns(self._offsets, places, rows.proven_from))
+                places = self._places.get(group, (0, 0))
+                yield replace(rows, offsets=OffsetColumns(self._offsets, *places, rows.proven_from))
 
 
 def partition_columns(
@@ -108,21 +107,8 @@ def _observe_run(history: History, rows: pa.RecordBatch) -> None:
     history.observe_run(int(offsets[0]), int(offsets[-1]) + 1, after_gap)
 
 
-def _places_by_group(offsets: pa.Table) -> Iterator[tuple[str, Array]]:
-    """Yield the groups of rows, with the places of each group's rows in the order of the log."""
-    if not offsets.num_rows:
-        return
-    groups = offsets.column("group").combine_chunks().dictionary_encode()
-    order = places_in_order(offsets, ("group", *IN_ORDER))
-    codes = groups.indices.to_numpy()[order]
-    begins = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
-    names = groups.dictionary.to_pylist()
-    for begin, places in zip(begins, np.split(order, begins[1:]), strict=True):
-        yield from_shown(names[codes[begin]]), places
-
-
 def highest_commits(offsets: pa.Table) -> dict[str, dict[TopicPartition, int]]:
-    """Return, by group and partition, the highest commit that was effective."""
+    """Return, by group and partition, the highest commit that was effective, given the columns COMMITS."""
     effective = offsets.filter(offsets.column("is_effective"))
     summed = effective.group_by(["group", "topic", "partition"]).aggregate([("committed_offset", "max")])
     found: dict[str, dict[TopicPartition, int]] = defaultdict(dict)

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.offset_sums import COLUMNS, OffsetSums, offset_sums
+from offsets_tool.columns.offset_numbers import CodedTexts, OffsetNumbers
+from offsets_tool.columns.offset_sums import OffsetSums, offset_sums
 from offsets_tool.columns.sorting import places_in_order
 from offsets_tool.findings.commit_sums import UNKNOWN, CommitSums, PartitionSums, SummedOffsets
 from offsets_tool.findings.group_rows import GroupRows
@@ -34,20 +35,76 @@ _SCHEMA: Final = arrow_schema(OffsetHistoryRow)
 _HOME: Final = ("log_partition", "group")
 MANY: Final = 64
 """From how many rows of a group on columns of them cost less than the rows."""
-_SIGNS: Final = ("member_id", "from_log_offset", "commit_log_offset", "from_timestamp")
+_CODED: Final = frozenset({"group", "topic", "topic_id", "begin_cause", "end_cause"})
+_SIGNS: Final = ("member_id", "from_log_offset", "from_timestamp")
+
+
+class SortedOffsets:
+    """Rows of the committed offsets of some groups of a log partition, in columns; those of a group in the order of the log."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        """Hold rows of OffsetHistoryRow in any order; a column of texts may be dictionary-encoded, by one dictionary."""
+        self._rows = rows
+        self._combined: dict[str, pa.Array] = {}
+        sorted_by = ("group", *IN_ORDER)
+        self.order: Array = places_in_order(self.table(sorted_by), sorted_by)
+
+    def column(self, name: str) -> pa.Array:
+        """Return a column as one array, put together when it is asked for first: most are not.
+
+        Texts of names and causes, of which there are few, are dictionary-encoded.
+        """
+        if name not in self._combined:
+            column = self._rows.column(name).combine_chunks()
+            is_coded = name in _CODED and not pa.types.is_dictionary(column.type)
+            self._combined[name] = column.dictionary_encode() if is_coded else column
+        return self._combined[name]
+
+    def table(self, names: Sequence[str]) -> pa.Table:
+        """Return some columns of all rows."""
+        return pa.table([self.column(name) for name in names], names=list(names))
+
+    @cached_property
+    def numbers(self) -> OffsetNumbers:
+        """The columns that are summed up, in the order of `order`."""
+        return OffsetNumbers.of(self.column, self.order)
+
+    def groups(self) -> dict[str, tuple[int, int]]:
+        """Return for each group where in `order` its rows begin and end."""
+        groups = CodedTexts.of(self.column("group"), self.order)
+        begins = np.flatnonzero(np.append(True, np.diff(groups.codes) != 0)[: len(self.order)])
+        ends = np.append(begins, len(self.order))[1:]
+        places = zip(begins.tolist(), ends.tolist(), strict=True)
+        return {
+            groups.texts[code]: at for code, at in zip(groups.codes[begins].tolist(), places, strict=True)
+        }
+
+    def taken(self, places: Array, names: Sequence[str] = OffsetHistoryRow._fields) -> pa.Table:
+        """Return some columns of the rows at these places, with texts as texts."""
+        at = pa.array(places)
+        columns = [self.column(name).take(at) for name in names]
+        return pa.table(columns, names=list(names)).cast(pa.schema([_SCHEMA.field(name) for name in names]))
+
+    def row(self, place: int) -> OffsetHistoryRow:
+        """Return the row at a place."""
+        values = (self.column(name)[place].as_py() for name in OffsetHistoryRow._fields)
+        return OffsetHistoryRow._make(
+            from_shown(value) if isinstance(value, str) else value for value in values
+        )
 
 
 class OffsetColumns(SummedOffsets):
-    """The rows of a group's committed offsets at some places of columns."""
+    """The rows of a group's committed offsets: some of those of SortedOffsets."""
 
-    def __init__(self, columns: pa.Table, places: Array, proven_from: int) -> None:
-        """Hold columns of OffsetHistoryRow, and the places of the group's rows in the order of the log."""
-        self._columns, self._places, self._proven_from = columns, places, proven_from
+    def __init__(self, columns: SortedOffsets, begin: int, end: int, proven_from: int) -> None:
+        """Hold the rows whose places stand in the order of `columns` from `begin` to `end`."""
+        self._columns, self._begin, self._end, self._proven_from = columns, begin, end, proven_from
+        self._places = columns.order[begin:end]
 
     @classmethod
     def of(cls, columns: pa.Table, proven_from: int) -> "OffsetColumns":
         """Return all rows of columns that are of one group, in any order."""
-        return cls(columns, places_in_order(columns, IN_ORDER), proven_from)
+        return cls(SortedOffsets(columns), 0, columns.num_rows, proven_from)
 
     def __len__(self) -> int:
         return len(self._places)
@@ -80,55 +137,49 @@ class OffsetColumns(SummedOffsets):
     def effective_of(self, of: TopicPartition) -> list[OffsetHistoryRow]:
         """Return the effective rows of one partition, where `partitions` has it."""
         assert self._summed is not None
-        return list(rows_of(OffsetHistoryRow, self._taken(self._places[self._summed.places[of]])))
+        return list(rows_of(OffsetHistoryRow, self._columns.taken(self._places[self._summed.places[of]])))
 
     def next_effective(self, of: TopicPartition, log_offset: int) -> OffsetHistoryRow | None:
         """Return the first effective row of a partition behind a place in the log, where `partitions` has it."""
         assert self._summed is not None
-        places = self._places[self._summed.places[of]]
-        at = int(np.searchsorted(self._began[places], log_offset, "right"))
-        if at == len(places):
-            return None
-        (row,) = rows_of(OffsetHistoryRow, self._columns.slice(int(places[at]), 1))
-        return row
-
-    @cached_property
-    def _began(self) -> Array:
-        began: Array = self._columns.column("from_log_offset").to_numpy()
-        return began
+        rows = self._summed.places[of]
+        began = self._numbers.numbers["from_log_offset"][rows]
+        at = int(np.searchsorted(began, log_offset, "right"))
+        return None if at == len(rows) else self._columns.row(int(self._places[rows[at]]))
 
     def commit_fields(self, *names: str) -> list[tuple[Any, ...]]:
         """Return some fields of each commit, as GroupHistories.commits has them."""
-        rows = self._taken(self._places, (*IN_ORDER, *names))
-        commits = rows.filter(pc.equal(*(rows.column(at) for at in range(len(IN_ORDER)))))
-        return list(
-            zip(
-                *(_values(commits.column(at)) for at in range(len(IN_ORDER), commits.num_columns)),
-                strict=True,
-            )
-        )
+        rows = self._columns.taken(self._commits, names)
+        return list(zip(*(_values(column) for column in rows.columns), strict=True))
 
     def commits_of(self) -> dict[str, list[tuple[int, int]]]:
         """Return log offset and record time of each commit, by the member that owned the partition."""
-        rows = self._taken(self._places, _SIGNS)
-        is_commit = pc.equal(rows.column("from_log_offset"), rows.column("commit_log_offset"))
-        owned = rows.filter(pc.and_(is_commit, pc.is_valid(rows.column("member_id"))))
-        members, log_offsets, _, times = (_values(owned.column(name)) for name in _SIGNS)
+        rows = self._columns.taken(self._commits, _SIGNS)
+        owned = rows.filter(pc.is_valid(rows.column("member_id")))
         found = defaultdict[str, list[tuple[int, int]]](list)
+        members, log_offsets, times = (_values(column) for column in owned.columns)
         for member, log_offset, at in zip(members, log_offsets, times, strict=True):
             found[member].append((log_offset, at))
         return found
 
+    @property
+    def _commits(self) -> Array:
+        """The places of the rows that commits began."""
+        numbers = self._numbers.numbers
+        places: Array = self._places[numbers["from_log_offset"] == numbers["commit_log_offset"]]
+        return places
+
+    @cached_property
+    def _numbers(self) -> OffsetNumbers:
+        return self._columns.numbers.slice(self._begin, self._end)
+
     @cached_property
     def _summed(self) -> OffsetSums | None:
-        return offset_sums(self._taken(self._places, COLUMNS), self._proven_from)
+        return offset_sums(self._numbers, self._proven_from)
 
     @cached_property
     def _rows(self) -> list[OffsetHistoryRow]:
-        return sorted(rows_of(OffsetHistoryRow, self._taken(self._places)), key=offset_order)
-
-    def _taken(self, places: Array, names: Sequence[str] = OffsetHistoryRow._fields) -> pa.Table:
-        return self._columns.select(list(names)).take(pa.array(places))
+        return sorted(rows_of(OffsetHistoryRow, self._columns.taken(self._places)), key=offset_order)
 
 
 def in_columns(rows: GroupRows, packed: Iterable[PackedRows]) -> GroupRows:
@@ -138,7 +189,7 @@ def in_columns(rows: GroupRows, packed: Iterable[PackedRows]) -> GroupRows:
     if rows.offsets:
         batches.append(shown_batch(OffsetHistoryRow, rows.offsets))
     columns = pa.Table.from_batches(batches, _SCHEMA)
-    return replace(rows, offsets=OffsetColumns.of(columns.combine_chunks(), rows.proven_from))
+    return replace(rows, offsets=OffsetColumns.of(columns, rows.proven_from))
 
 
 def _unpacked(packed: PackedRows, home: dict[str, pa.Scalar]) -> pa.RecordBatch:

@@ -4,34 +4,13 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.offset_numbers import OffsetNumbers
 from offsets_tool.findings.commit_sums import CommitSums, PartitionSums
 from offsets_tool.history.rows import OffsetBeginCause
 from offsets_tool.replay.changes import TopicPartition
-from offsets_tool.wire.text import from_shown
 
-NUMBERS: Final = (
-    "from_log_offset",
-    "commit_log_offset",
-    "from_timestamp",
-    "commit_timestamp",
-    "committed_offset",
-)
-COLUMNS: Final = (
-    *NUMBERS,
-    "delta",
-    "topic",
-    "partition",
-    "is_effective",
-    "metadata",
-    "topic_id",
-    "begin_cause",
-    "end_cause",
-)
-"""The columns that are summed up."""
 _LIMIT: Final = 1 << 61
 """Beyond this a difference of two numbers may not fit."""
 _COMMITTED: Final = {OffsetBeginCause.COMMIT.value, OffsetBeginCause.TRANSACTION.value}
@@ -45,28 +24,27 @@ class OffsetSums(NamedTuple):
     places: dict[TopicPartition, Array]
 
 
-def offset_sums(rows: pa.Table, proven_from: int) -> OffsetSums | None:
+def offset_sums(rows: OffsetNumbers, proven_from: int) -> OffsetSums | None:
     """Return what the rows of a group come to, which are in the order of the log; None for those that need a look at each."""
-    numbers = {name: rows.column(name).to_numpy() for name in NUMBERS}
-    numbers["delta"] = pc.fill_null(rows.column("delta"), 0).to_numpy()
-    if not rows.num_rows or not all(_is_within(each) for each in numbers.values()):
+    numbers = rows.numbers
+    if not len(rows.partitions) or not all(_is_within(each) for each in numbers.values()):
         return None
-    begun, ended = (set(pc.unique(rows.column(name)).to_pylist()) for name in ("begin_cause", "end_cause"))
+    begun, ended = rows.begin_causes.distinct(), rows.end_causes.distinct()
     in_order = _in_order(numbers["from_log_offset"], numbers["commit_log_offset"])
     if not in_order or not begun <= {*_COMMITTED, OffsetBeginCause.HIDDEN.value}:
         return None
-    effective = _Effective(rows, numbers, proven_from)
+    effective = _Effective(rows, proven_from)
     is_commit = numbers["from_log_offset"] == numbers["commit_log_offset"]
     at, said = numbers["from_timestamp"][is_commit], numbers["commit_timestamp"][is_commit]
     sums = CommitSums(
         commits=len(at),
         most_skew=_most(np.abs(said - at)[(said >= 0) & (at >= 0)]),
         most_back=_most((at[:-1] - at[1:])[(at[:-1] >= 0) & (at[1:] >= 0)]),
-        metadata_bytes=_most(pc.binary_length(rows.column("metadata")).to_numpy()),
+        metadata_bytes=_most(rows.metadata_bytes),
         usual_pause=effective.usual_pause(),
         is_recreated=_is_recreated(rows),
         has_hidden=OffsetBeginCause.HIDDEN.value in begun,
-        end_causes=frozenset(ended - {None}),
+        end_causes=frozenset(ended),
     )
     return OffsetSums(sums, dict(effective.partitions()), effective.places)
 
@@ -85,44 +63,35 @@ def _most(numbers: Array) -> int:
     return int(numbers.max()) if len(numbers) else 0
 
 
-def _is_recreated(rows: pa.Table) -> bool:
+def _is_recreated(rows: OffsetNumbers) -> bool:
     """Return whether there are more pairs of a topic and its id than topics that have an id."""
-    ids = rows.column("topic_id").combine_chunks().dictionary_encode()
-    if ids.null_count == len(ids):
+    ids = rows.topic_ids.codes
+    has_id = ids >= 0
+    if not has_id.any():
         return False
-    has_id = ids.is_valid().to_numpy(zero_copy_only=False)
-    topics = (
-        rows.column("topic").combine_chunks().dictionary_encode().indices.to_numpy()[has_id].astype(np.int64)
-    )
-    pairs = topics * len(ids.dictionary) + ids.indices.drop_null().to_numpy()
+    topics = rows.topics.codes[has_id].astype(np.int64)
+    pairs = topics * len(rows.topic_ids.texts) + ids[has_id]
     return len(np.unique(pairs)) > len(np.unique(topics))
 
 
 class _Effective:
     """The effective rows of a group, those of each partition together and in the order of the log."""
 
-    def __init__(self, rows: pa.Table, numbers: dict[str, Array], proven_from: int) -> None:
-        topics = rows.column("topic").combine_chunks().dictionary_encode()
-        effective = np.flatnonzero(rows.column("is_effective").to_numpy())
-        keys = (topics.indices.to_numpy().astype(np.int64) << 32) + rows.column("partition").to_numpy()
+    def __init__(self, rows: OffsetNumbers, proven_from: int) -> None:
+        topics, texts = rows.topics
+        effective = np.flatnonzero(rows.is_effective)
+        keys = (topics.astype(np.int64) << 32) + rows.partitions
         order = effective[np.argsort(keys[effective], kind="stable")]
         keys = keys[order]
         self._begins = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
         self._ends = np.append(self._begins, len(order))[1:]
         self._order, self._proven_from = order, proven_from
-        self._numbers = {name: each[order] for name, each in numbers.items()}
+        self._numbers = {name: each[order] for name, each in rows.numbers.items()}
         # How a partition is named, and what its last row says, is looked up once for each.
         firsts = order[self._begins]
-        self._names = [from_shown(text) for text in topics.dictionary.to_pylist()]
-        self._of = [
-            TopicPartition(self._names[topic], partition)
-            for topic, partition in zip(
-                topics.indices.to_numpy()[firsts].tolist(),
-                rows.column("partition").to_numpy()[firsts].tolist(),
-                strict=True,
-            )
-        ]
-        self._end_causes = rows.column("end_cause").take(pa.array(order[self._ends - 1])).to_pylist()
+        named = zip(topics[firsts].tolist(), rows.partitions[firsts].tolist(), strict=True)
+        self._of = [TopicPartition(texts[topic], partition) for topic, partition in named]
+        self._end_causes = rows.end_causes.texts_at(order[self._ends - 1])
         self._by_first = np.argsort(firsts, kind="stable").tolist()
 
     @property

@@ -1,5 +1,6 @@
 """Does a group fill the topic: by the number of its commits, by keys that it left, or by the text that it commits with them?"""
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from statistics import median
@@ -82,7 +83,7 @@ def _usual_pause(rows: GroupRows) -> float:
     return median(pauses) if pauses else float(PAUSE_MS)
 
 
-def _metadata_bytes(row: OffsetHistoryRow | _Commit) -> int:
+def _metadata_bytes(row: OffsetHistoryRow) -> int:
     return len(encode_text(row.metadata))
 
 
@@ -93,7 +94,11 @@ def _keys(keys: int, dead: int) -> str:
 def _flood(rows: GroupRows, context: LogContext, commits: list[_Commit], pause: float, keys: str) -> Finding:
     first, last = commits[0], commits[-1]
     took = max(difference(last.from_timestamp, first.from_timestamp), 1)
-    size = sum(_RECORD_BYTES + len(rows.group) + len(row.topic) + _metadata_bytes(row) for row in commits)
+    # Few texts are in many commits.
+    texts = Counter((row.topic, row.metadata) for row in commits)
+    size = len(commits) * (_RECORD_BYTES + len(rows.group)) + sum(
+        times * (len(topic) + len(encode_text(metadata))) for (topic, metadata), times in texts.items()
+    )
     share = len(rows.offsets) / max(context.commits, 1)
     return found(
         FLOOD,
