@@ -6,7 +6,7 @@ Decides nothing: rows are those of history.history, and findings are made of the
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +16,14 @@ from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.columns.offset_columns import OffsetColumns, SortedOffsets, rows_of
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.record_sums import observe_batch
+from offsets_tool.columns.replay.compiled.tables import Kind
 from offsets_tool.columns.replay.history_rows_replay import HistoryRowsReplay
 from offsets_tool.columns.replay.row_events import rows_below
+from offsets_tool.columns.replay.row_facts import observe_rows
+from offsets_tool.expiry.forecast import PartitionRemovals, partition_removals
+from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.removal_log import RemovalLog
+from offsets_tool.expiry.removals import DroppedCommit, Removal
 from offsets_tool.expiry.rows import RemovalRow
 from offsets_tool.findings.group_rows import ALL, GroupRow, GroupRows, LogStretch, gather
 from offsets_tool.findings.record_sums import RecordSums
@@ -39,18 +44,18 @@ class PartitionColumns:
     """The rows of one log partition by group; most of those of offsets in columns, ordered by group and place."""
 
     def __init__(
-        self, rows: dict[str, GroupRows], offsets: pa.Table, stretch: LogStretch, sums: RecordSums
+        self, rows: Iterable[GroupRow], offsets: pa.Table, stretch: LogStretch, sums: RecordSums
     ) -> None:
-        """Hold rows that `gather` returned, columns as `ended_rows` makes them, and what the records come to."""
-        self._rows = rows
+        """Hold rows of any kind, columns of OffsetHistoryRow, and what the records come to."""
+        self._rows = gather(rows, stretch)
         self.sums = sums
         # Rows of offsets that were replayed one at a time join the others.
-        more = [row for each in rows.values() for row in each.offsets]
+        more = [row for each in self._rows.values() for row in each.offsets]
         batches = [*offsets.to_batches(), shown_batch(OffsetHistoryRow, more)]
         self._offsets = SortedOffsets(pa.Table.from_batches(batches))
         self._places = self._offsets.groups()
         for group, places in self._places.items():
-            of = rows.setdefault(group, GroupRows(group, *stretch))
+            of = self._rows.setdefault(group, GroupRows(group, *stretch))
             of.offsets = OffsetColumns(self._offsets, *places, of.proven_from)
 
     def highest(self) -> Iterator[tuple[GroupRows, dict[TopicPartition, int], int]]:
@@ -67,16 +72,38 @@ class PartitionColumns:
                 yield replace(rows, offsets=OffsetColumns(self._offsets, *places, rows.proven_from))
 
 
-def partition_columns(
-    partition: PartitionSnapshot,
-    coordinator: Coordinator,
-    reads: Iterable[RowsRead],
-    name_of: NameOf,
-    more: Iterable[GroupRow],
-) -> PartitionColumns:
-    """Return the rows of a partition, replayed by rows up to its moment; `more` are rows that no history has."""
-    history = History(name_of)
-    replay = HistoryRowsReplay(coordinator, history, RemovalLog(partition.log_partition), TransactionLog())
+class ReplayedColumns(NamedTuple):
+    """What a replay of one log partition by rows comes to: rows of histories and transactions, and those of offsets in columns."""
+
+    rows: list[GroupRow]
+    offsets: pa.Table
+    stretch: LogStretch
+    sums: RecordSums
+    removals: PartitionRemovals
+
+    def with_rows(self, more: Iterable[GroupRow]) -> PartitionColumns:
+        """Return all these rows by group, with others that no history has."""
+        return PartitionColumns([*self.rows, *more], self.offsets, self.stretch, self.sums)
+
+
+class _Removals(RemovalLog):
+    """A RemovalLog that keeps removals as they are, rather than as rows."""
+
+    def __init__(self, log_partition: int | None) -> None:
+        super().__init__(log_partition)
+        self.found: list[Removal | DroppedCommit] = []
+
+    def add(self, removals: Iterable[Removal | DroppedCommit]) -> None:
+        """Keep removals and dropped commits."""
+        self.found += removals
+
+
+def replayed_columns(
+    partition: PartitionSnapshot, coordinator: Coordinator, reads: Iterable[RowsRead], name_of: NameOf
+) -> ReplayedColumns:
+    """Return what a partition that is replayed by rows up to its moment comes to."""
+    history, removals, facts = History(name_of), _Removals(partition.log_partition), LogFacts()
+    replay = HistoryRowsReplay(coordinator, history, removals, TransactionLog())
     rows: list[GroupRow] = []
     offsets: list[pa.RecordBatch] = []
     ended: list[pa.RecordBatch] = []
@@ -84,19 +111,33 @@ def partition_columns(
     for page in rows_below(reads, partition.end):
         _observe_run(history, page)
         observe_batch(sums, page)
-        for event, changes in replay.replay(page):
-            replay.observe(event, changes)
+        _replay(replay, page, facts)
+        # Removals are kept as they are: there are no rows of them.
         rows += (row for row in replay.take_rows() if not isinstance(row, RemovalRow))
         offsets += replay.take_columns()
         ended += replay.take_transactions()
     replay.materialize()
+    removals.close()
     rows += rows_of(TransactionRow, pa.Table.from_batches(ended, arrow_schema(TransactionRow)))
-    rows += (*history.flush(), *history.open_rows(), *replay.transactions.unsettled(), *more)
+    rows += (*history.flush(), *history.open_rows(), *replay.transactions.unsettled())
     stretch = LogStretch(
         partition.log_partition, partition.coverage.proven_from, partition.end, partition.cut.newest_timestamp
     )
     columns = pa.Table.from_batches(offsets, arrow_schema(OffsetHistoryRow))
-    return PartitionColumns(gather(rows, stretch), columns, stretch, sums)
+    found = partition_removals(partition, removals.tracker, removals.found, facts)
+    return ReplayedColumns(rows, columns, stretch, sums, found)
+
+
+def _replay(replay: HistoryRowsReplay, page: pa.RecordBatch, facts: LogFacts) -> None:
+    """Replay a page of rows; `facts` observes each record once, as an event or as a row."""
+    alone: list[int] = []
+    for event, changes in replay.replay(page):
+        alone.append(event.record.log_offset)
+        facts.observe(event)
+        replay.observe(event, changes)
+    kinds = replay.kinds.copy()
+    kinds[np.searchsorted(page.column("log_offset").to_numpy(), alone)] = Kind.ALONE
+    observe_rows(facts, page, kinds)
 
 
 def _observe_run(history: History, rows: pa.RecordBatch) -> None:

@@ -78,8 +78,17 @@ def find_expiry(replay: EvidenceReplay, given: PolicyOverrides, wanted: Wanted) 
 
     Notes what of the policy is supposed, and what the log cannot tell.
     """
-    snapshot, cluster_facts = replay.run(), ClusterFacts()
-    removals = _removals(replay, cluster_facts)
+    replay.run()
+    return expiry_of(replay, given, wanted, _removals(replay))
+
+
+def expiry_of(
+    replay: EvidenceReplay, given: PolicyOverrides, wanted: Wanted, removals: list[PartitionRemovals]
+) -> FoundExpiry:
+    """Return the expiry of a replay that has run as `find_expiry` does, given the removals of all its partitions."""
+    snapshot, cluster_facts = replay.snapshot, ClusterFacts()
+    for each in removals:
+        cluster_facts.add(each.facts)
     bases = [
         _searched(
             cluster_facts.basis(given.release, each, given.check_interval_ms), removals, snapshot, given
@@ -99,18 +108,16 @@ def find_expiry(replay: EvidenceReplay, given: PolicyOverrides, wanted: Wanted) 
     )
 
 
-def _removals(replay: EvidenceReplay, cluster_facts: ClusterFacts) -> list[PartitionRemovals]:
+def _removals(replay: EvidenceReplay) -> list[PartitionRemovals]:
     """Return the removals of every partition, which is replayed once more: by rows where that pays."""
     if not replay.rows_pay:
-        return all_removals(replay.once_more(), cluster_facts)
+        return all_removals(replay.once_more())
     from offsets_tool.columns.replay.removals_replay import removals_by_rows  # noqa: PLC0415 - with Arrow, where it pays
 
-    found = []
-    for partition, (coordinator, reads) in replay.rows_once_more():
-        facts = LogFacts()
-        found.append(removals_by_rows(partition, coordinator, reads, facts))
-        cluster_facts.add(facts)
-    return found
+    return [
+        removals_by_rows(partition, coordinator, reads, LogFacts())
+        for partition, (coordinator, reads) in replay.rows_once_more()
+    ]
 
 
 def _searched(

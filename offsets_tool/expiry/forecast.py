@@ -14,7 +14,6 @@ from offsets_tool.as_of.views_offsets import NO_COMMIT, commit_fields
 from offsets_tool.events import Event
 from offsets_tool.expiry.causes import Deletion, PolicyConfidence
 from offsets_tool.expiry.log_facts import LogFacts
-from offsets_tool.expiry.policy import ClusterFacts
 from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.expiry.removal_causes import explain_dropped, explained_topic
 from offsets_tool.expiry.removal_tracker import RemovalTracker
@@ -97,13 +96,12 @@ def partition_removals(
     )
 
 
-def all_removals(replayed: ReplayedPartitions, facts: ClusterFacts) -> list[PartitionRemovals]:
-    """Return the removals of every partition, given its events and changes, replayed once more; `facts` observes the events too."""
+def all_removals(replayed: ReplayedPartitions) -> list[PartitionRemovals]:
+    """Return the removals of every partition, given its events and changes, replayed once more."""
     found = []
     for partition, happened in replayed:
         log, tracker = LogFacts(), RemovalTracker(partition.log_partition)
         found.append(partition_removals(partition, tracker, _folded(tracker, _observed(happened, log)), log))
-        facts.add(log)
     return found
 
 

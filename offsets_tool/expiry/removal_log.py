@@ -39,7 +39,7 @@ class RemovalLog:
 
         For groups that `may_close` names, `tracker.lifetimes` must have all offsets.
         """
-        self._add(self.tracker.take_event(event, changes))
+        self.add(self.tracker.take_event(event, changes))
 
     def observe_write(
         self,
@@ -49,11 +49,11 @@ class RemovalLog:
         is_by_new_coordinator: bool | None,
     ) -> None:
         """Observe a whole write of tombstones, as RemovalTracker.take_write has it; keep the rows of removals."""
-        self._add(self.tracker.take_write(changes, left, is_by_new_coordinator=is_by_new_coordinator))
+        self.add(self.tracker.take_write(changes, left, is_by_new_coordinator=is_by_new_coordinator))
 
     def observe_dropped(self, dropped: Iterable[DroppedCommit]) -> None:
         """Observe pending commits that one marker dropped, without its event; keep their rows."""
-        self._add(dropped)
+        self.add(dropped)
 
     def may_close(self, event: Event) -> Iterable[str]:
         """Return the groups whose removals may be complete when this event comes."""
@@ -62,7 +62,7 @@ class RemovalLog:
 
     def close(self) -> None:
         """Complete the open removals: what comes next belongs to none of them."""
-        self._add(self.tracker.close())
+        self.add(self.tracker.close())
 
     def take_settled(self, before: int) -> list[RemovalRow]:
         """Return, once, the complete rows that ended below this offset of the log."""
@@ -76,8 +76,8 @@ class RemovalLog:
         for removal in self.tracker.open_removals():
             yield removal_row(removal, is_open=True)
 
-    def _add(self, removals: Iterable[Removal | DroppedCommit]) -> None:
-        """Add the rows of one event's removals; commits that one marker dropped are one row."""
+    def add(self, removals: Iterable[Removal | DroppedCommit]) -> None:
+        """Keep the rows of one event's removals; commits that one marker dropped are one row."""
         by_marker: dict[tuple[str, str], list[DroppedCommit]] = {}
         for removal in removals:
             if isinstance(removal, Removal):

@@ -23,7 +23,6 @@ from offsets_tool.errors import SourceError
 from offsets_tool.events import decode
 from offsets_tool.expiry.causes import PolicyConfidence
 from offsets_tool.expiry.forecast import all_removals, explained, live_rows, removed_rows
-from offsets_tool.expiry.policy import ClusterFacts
 from offsets_tool.expiry.rows import ExpiryRow, expiry_row
 from offsets_tool.expiry.rules import Policy
 from offsets_tool.expiry.topic_removals import LogEnd
@@ -98,7 +97,7 @@ def by_column(moment: Snapshot, logs: Records, asked: ExpiryAsked) -> list[Any]:
 
 def one_at_a_time(moment: Snapshot, logs: Records, asked: ExpiryAsked) -> list[Any]:
     events: Logs = {number: list(map(decode, records)) for number, records in logs.items()}
-    removals = all_removals(once_more(moment, events), ClusterFacts())
+    removals = all_removals(once_more(moment, events))
     told = explained(removals, asked.newest, asked.policies[0], asked.known)
     rows = [row for policy in asked.policies for row in live_rows(moment, policy, asked.newest)]
     rows += removed_rows(told, asked.policies[0])

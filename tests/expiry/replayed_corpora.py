@@ -11,7 +11,6 @@ from offsets_tool.events import Event, decode
 from offsets_tool.expiry.causes import Cause, Confidence, Deletion, PolicyConfidence
 from offsets_tool.expiry.forecast import all_removals
 from offsets_tool.expiry.forecast import explained as why
-from offsets_tool.expiry.policy import ClusterFacts
 from offsets_tool.expiry.rules import Policy
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
@@ -73,7 +72,7 @@ def _happened(
 def explained(logs: Logs, policy: Policy, known: PolicyConfidence | None = None) -> list[Deletion]:
     """Return the explanations of all removals in some logs, under a policy."""
     moment = moment_of(logs)
-    lost = all_removals(once_more(moment, logs), ClusterFacts())
+    lost = all_removals(once_more(moment, logs))
     return why(lost, moment.newest_timestamp, policy, known or PolicyConfidence())
 
 

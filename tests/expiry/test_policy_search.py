@@ -35,7 +35,9 @@ Row = dict[str, Any]
 def unnamed(logs: Logs) -> tuple[Basis, list[Deletion]]:
     """Return the policy that the command line infers for a log, and the explanations under it."""
     moment, facts = moment_of(logs), ClusterFacts()
-    lost = all_removals(once_more(moment, logs), facts)
+    lost = all_removals(once_more(moment, logs))
+    for each in lost:
+        facts.add(each.facts)
     basis = facts.basis(None, None, None)
     newest = moment.newest_timestamp
     found = by_removals(

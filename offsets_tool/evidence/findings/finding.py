@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.events import Event
-from offsets_tool.evidence.expiring import PolicyOverrides, find_expiry
+from offsets_tool.evidence.expiring import FoundExpiry, PolicyOverrides, expiry_of, find_expiry
 from offsets_tool.evidence.moments.moment_notes import gaps
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.rows import expiry_row
@@ -32,7 +32,7 @@ from offsets_tool.server_log.notes import notes_on
 from offsets_tool.server_log.parse import ServerLogFile
 
 if TYPE_CHECKING:
-    from offsets_tool.columns.findings import PartitionColumns
+    from offsets_tool.columns.findings import PartitionColumns, ReplayedColumns
 
     AnyPartition = PartitionRows | PartitionColumns
 
@@ -127,17 +127,32 @@ def partition_rows(
     replay: EvidenceReplay, given: PolicyOverrides, *, is_by_columns: bool | None = None
 ) -> "list[AnyPartition]":
     """Run the replay and return the rows of every log partition by group: by columns where that pays, unless the caller says."""
+    one_each = given._replace(retentions=given.retentions[:1])
+    if replay.rows_pay if is_by_columns is None else is_by_columns:
+        replay.run()
+        replayed = list(_by_columns(replay))
+        expiry = expiry_of(replay, one_each, ALL, [each.removals for each in replayed])
+        more = _more_rows(replay, expiry)
+        partitions: list[AnyPartition] = [
+            each.with_rows(more[each.stretch.log_partition]) for each in replayed
+        ]
+    else:
+        expiry = find_expiry(replay, one_each, ALL)
+        partitions = [*_one_by_one(replay, _more_rows(replay, expiry))]
+    for partition in partitions:
+        partition.sums.versions = expiry.facts[partition.sums.log_partition].seen
+    return partitions
+
+
+def _more_rows(replay: EvidenceReplay, expiry: FoundExpiry) -> _ByPartition:
+    """Return by log partition the rows that no history has: expiry, and open transactions."""
     more: _ByPartition = defaultdict(list)
-    expiry = find_expiry(replay, given._replace(retentions=given.retentions[:1]), ALL)
     for row in expiry.rows:
         more[row["log_partition"]].append(expiry_row(row))
     for partition in replay.snapshot:
         number = partition.log_partition
         more[number] += open_transactions(partition.state.transactions.values(), number)
-    partitions = _with_histories(replay, more, is_by_columns=is_by_columns)
-    for each in partitions:
-        each.sums.versions = expiry.facts[each.sums.log_partition].seen
-    return partitions
+    return more
 
 
 def history_rows(replay: EvidenceReplay) -> "list[AnyPartition]":
@@ -147,14 +162,9 @@ def history_rows(replay: EvidenceReplay) -> "list[AnyPartition]":
     """
     for text in gaps(replay.run()):
         replay.evidence.note(text)
-    return _with_histories(replay, defaultdict(list))
-
-
-def _with_histories(
-    replay: EvidenceReplay, more: _ByPartition, *, is_by_columns: bool | None = None
-) -> "list[AnyPartition]":
-    by_columns = replay.rows_pay if is_by_columns is None else is_by_columns
-    return list(_by_columns(replay, more) if by_columns else _one_by_one(replay, more))
+    if replay.rows_pay:
+        return [each.with_rows(()) for each in _by_columns(replay)]
+    return [*_one_by_one(replay, defaultdict(list))]
 
 
 def log_context(
@@ -198,9 +208,8 @@ def _observed(
         yield event, changes
 
 
-def _by_columns(replay: EvidenceReplay, more: _ByPartition) -> "Iterator[PartitionColumns]":
-    from offsets_tool.columns.findings import partition_columns  # noqa: PLC0415 - with Arrow, where it pays
+def _by_columns(replay: EvidenceReplay) -> "Iterator[ReplayedColumns]":
+    from offsets_tool.columns.findings import replayed_columns  # noqa: PLC0415 - with Arrow, where it pays
 
     for partition, (coordinator, reads) in replay.rows_once_more():
-        rows = more.pop(partition.log_partition, [])
-        yield partition_columns(partition, coordinator, reads, replay.snapshot.names.name, rows)
+        yield replayed_columns(partition, coordinator, reads, replay.snapshot.names.name)

@@ -1,5 +1,6 @@
 """Removals by rows are those that events give, one at a time: wherever the moment lies and however the rows are cut."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from hypothesis import given
@@ -7,12 +8,12 @@ from hypothesis import strategies as st
 
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import Snapshot
+from offsets_tool.columns.findings import replayed_columns
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.removals_replay import removals_by_rows
 from offsets_tool.events import decode
 from offsets_tool.expiry.forecast import PartitionRemovals, all_removals
 from offsets_tool.expiry.log_facts import LogFacts
-from offsets_tool.expiry.policy import ClusterFacts
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topic_names import TopicNames
@@ -23,37 +24,28 @@ from tests.replay.hostile_sequences import logs
 from tests.test_checkpoint import RULES
 
 
-class KeptFacts(ClusterFacts):
-    """Cluster facts that keep the log facts that were added."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.logs: list[LogFacts] = []
-
-    def add(self, log: LogFacts) -> None:
-        self.logs.append(log)
-
-
-def comparable(found: PartitionRemovals, facts: LogFacts) -> list[Any]:
-    return [*found[1:4], sorted(found.longest, key=repr), found.log_end, facts]
+def comparable(found: PartitionRemovals) -> list[Any]:
+    return [*found[1:4], sorted(found.longest, key=repr), found.log_end, found.facts]
 
 
 @given(logs(), MOMENTS, st.sampled_from(RULES), st.lists(st.integers(1, 20), min_size=1, max_size=4))
 def test_any_log_at_any_moment(
     log: list[LogRecord], as_of: AsOf, rules: Rules | None, sizes: list[int]
 ) -> None:
-    moment, facts = Snapshot(as_of, TopicNames(), rules), KeptFacts()
+    moment = Snapshot(as_of, TopicNames(), rules)
     moment.replay(0, map(decode, log))
     [partition] = moment
     again = [
-        Coordinator(0, None if partition.coordinator.auto else partition.coordinator.rules) for _ in "ab"
+        Coordinator(0, None if partition.coordinator.auto else partition.coordinator.rules) for _ in "abc"
     ]
     events = [event for event in map(decode, log) if event.record.log_offset < partition.end]
-    [by_events] = all_removals([(partition, ((each, again[0].replay(each)) for each in events))], facts)
-    reads = (
-        RowsRead(0, 0, rows, rows.drop_columns(["magic", "key", "value"]))
-        for rows in cut(rows_of(log), sizes)
-    )
-    by_rows = LogFacts()
-    found = removals_by_rows(partition, again[1], reads, by_rows)
-    assert comparable(found, by_rows) == comparable(by_events, facts.logs[0])
+    [by_events] = all_removals([(partition, ((each, again[0].replay(each)) for each in events))])
+
+    def reads() -> Iterator[RowsRead]:
+        for rows in cut(rows_of(log), sizes):
+            yield RowsRead(0, 0, rows, rows.drop_columns(["magic", "key", "value"]))
+
+    found = removals_by_rows(partition, again[1], reads(), LogFacts())
+    assert comparable(found) == comparable(by_events)
+    with_rows = replayed_columns(partition, again[2], reads(), TopicNames().name)
+    assert comparable(with_rows.removals) == comparable(by_events)
