@@ -6,7 +6,7 @@ Decides nothing: rows are those of history.history, and findings are made of the
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -46,13 +46,18 @@ class PartitionColumns:
     def __init__(
         self, rows: Iterable[GroupRow], offsets: pa.Table, stretch: LogStretch, sums: RecordSums
     ) -> None:
-        """Hold rows of any kind, columns of OffsetHistoryRow, and what the records come to."""
+        """Hold rows of any kind, columns of OffsetHistoryRow, and what the records come to.
+
+        Texts of the columns may be dictionary-encoded if no row is an OffsetHistoryRow.
+        """
         self._rows = gather(rows, stretch)
         self.sums = sums
         # Rows of offsets that were replayed one at a time join the others.
         more = [row for each in self._rows.values() for row in each.offsets]
-        batches = [*offsets.to_batches(), shown_batch(OffsetHistoryRow, more)]
-        self._offsets = SortedOffsets(pa.Table.from_batches(batches))
+        if more:
+            batches = [*offsets.to_batches(), shown_batch(OffsetHistoryRow, more)]
+            offsets = pa.Table.from_batches(batches)
+        self._offsets = SortedOffsets(offsets)
         self._places = self._offsets.groups()
         for group, places in self._places.items():
             of = self._rows.setdefault(group, GroupRows(group, *stretch))
@@ -149,13 +154,20 @@ def _observe_run(history: History, rows: pa.RecordBatch) -> None:
 
 
 def highest_commits(offsets: pa.Table) -> dict[str, dict[TopicPartition, int]]:
-    """Return, by group and partition, the highest commit that was effective, given the columns COMMITS."""
+    """Return, by group and partition, the highest commit that was effective, given the columns COMMITS with names encoded."""
     effective = offsets.filter(offsets.column("is_effective"))
-    summed = effective.group_by(["group", "topic", "partition"]).aggregate([("committed_offset", "max")])
+    names = ("group", "topic", "partition")
+    summed = effective.group_by(names).aggregate([("committed_offset", "max")])
     found: dict[str, dict[TopicPartition, int]] = defaultdict(dict)
-    columns = (
-        summed.column(name).to_pylist() for name in ("group", "topic", "partition", "committed_offset_max")
-    )
+    columns = (_values(summed.column(name)) for name in (*names, "committed_offset_max"))
     for group, topic, partition, highest in zip(*columns, strict=True):
-        found[from_shown(group)][TopicPartition(from_shown(topic), partition)] = highest
+        found[group][TopicPartition(topic, partition)] = highest
     return found
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    if not pa.types.is_dictionary(column.type):
+        return list(column.to_pylist())
+    coded = column.combine_chunks()
+    texts = [from_shown(text) for text in coded.dictionary.to_pylist()]
+    return [texts[code] for code in coded.indices.to_pylist()]

@@ -6,19 +6,21 @@ offsets travel, and stay, in columns. A task holds the rows of one group at a ti
 
 import pickle
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offsets_tool.columns.findings import highest_commits
+from offsets_tool.columns.findings import COMMITS, PartitionColumns, highest_commits
 from offsets_tool.columns.offset_columns import apart, in_columns
 from offsets_tool.expiry.rows import ExpiryRow
 from offsets_tool.findings.group_rows import GroupRow, GroupRows, LogStretch, gather
+from offsets_tool.findings.record_sums import RecordSums
 from offsets_tool.history.rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
 from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.lake.tables import (
@@ -35,6 +37,7 @@ from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.schema import Bytes, Int32, String
 from offsets_tool.wire.text import from_shown, shown
 from spark.derived.derive import Derivation
+from spark.lake.parquet import encoded_schema
 from spark.lake.scan import FileFacts, facts_of, file_rows, is_within
 from spark.runtime.rows import Batches, Progress, Rows, StartSpark, is_little, numbers_of, of_units
 
@@ -49,12 +52,23 @@ KINDS: Final[tuple[type[GroupRow], ...]] = (
 TABLES: Final = (OFFSET_HISTORY, GROUP_HISTORY, MEMBER_HISTORY, ANOMALIES, EXPIRY, TRANSACTIONS)
 """The tables with rows of these kinds, in the same order."""
 _GROUP: Final = ("log_partition", "group")
-_COMMITS: Final = ("cluster", "group", "topic", "partition", "is_effective", "committed_offset")
 _MICROSECONDS: Final = 1_000
 _PACKED: Final = -1
 """In the place of a number of a kind: committed offsets as `apart` packs them."""
+READ_BY_ALL: Final = 2_000_000
+"""So many rows are read by each task from all files, which keeps its groups of them in columns."""
+AT_ONCE: Final = 1_000_000
+"""The rows, about, of which a task keeps those of its groups."""
+_LEAST_TASKS: Final = 2
+_OFFSETS: Final = pa.schema(
+    [encoded_schema(OFFSET_HISTORY.schema).field(name) for name in OffsetHistoryRow._fields]
+)
 _BATCHES: Final = 16
 """How many batches of a file are taken together: a quarter of a million rows."""
+_FEW_COLUMNS: Final = 128
+"""How many batches are taken together of few columns, which take little memory: two million rows."""
+GroupsTask = Callable[[Iterator[GroupRows]], Batches]
+"""From groups, each with all of its rows, to other rows."""
 
 
 class _Packed(NamedTuple):
@@ -107,14 +121,27 @@ class FindingInput(NamedTuple):
         records = sum(file.facts["num_records"] for file in its)
         return cls(cluster, [(file.kind, file.path) for file in its], records, stretches, retention_ms)
 
-    def grouped(self, start: StartSpark, progress: Progress) -> Rows:
-        """Return the cluster's rows, those of a group together, for tasks that take them by `groups_of`."""
-        return self.units(start, progress).through(self._read, arrow_schema(_Packed)).grouped(_GROUP, _GROUP)
+    def through(self, start: StartSpark, progress: Progress, task: GroupsTask, schema: pa.Schema) -> Rows:
+        """Return the rows that `task` makes of the cluster's groups, each with all of its rows.
+
+        Where the rows are not too many, each task reads its groups from all files, and nothing is shuffled.
+        """
+        if self.records > READ_BY_ALL:
+            packed = self.units(start, progress).through(self._read, arrow_schema(_Packed))
+            return packed.grouped(_GROUP, _GROUP).through(lambda rows: task(self._unpacked(rows)), schema)
+        is_here = self.is_little
+        buckets = 1 if is_here else max(_LEAST_TASKS, -(-self.records // AT_ONCE))
+        units = of_units(start, buckets, is_here=is_here, progress=progress)
+        return units.through(lambda numbers: task(self._of_buckets(buckets, numbers)), schema)
+
+    @property
+    def is_little(self) -> bool:
+        """Whether this process does all that there is to do."""
+        return not self.files or is_little(self.records)
 
     def units(self, start: StartSpark, progress: Progress) -> Rows:
-        """Return the numbers of the files as units of work, one file for each task."""
-        is_here = not self.files or is_little(self.records)
-        return of_units(start, len(self.files), is_here=is_here, progress=progress)
+        """Return the numbers of the files as units of work, one file for each task; here where all tasks would read all files."""
+        return of_units(start, len(self.files), is_here=self.records <= READ_BY_ALL, progress=progress)
 
     def of_offsets(self) -> "FindingInput":
         """Return this input restricted to the files of `offset_history`."""
@@ -130,15 +157,36 @@ class FindingInput(NamedTuple):
         Call it on `of_offsets()`, in a task; the groups carry no rows.
         """
         for number in numbers_of(numbers):
-            for rows in self._rows_together(number, _COMMITS):
-                plain = rows.cast(pa.schema([OFFSET_HISTORY.schema.field(name) for name in _COMMITS]))
-                highest = highest_commits(plain)
-                for counted in plain.column("group").combine_chunks().value_counts().to_pylist():
+            for rows in self._rows_together(number, ("cluster", *COMMITS), _FEW_COLUMNS):
+                highest = highest_commits(rows.combine_chunks())
+                for counted in rows.column("group").combine_chunks().value_counts().to_pylist():
                     group = from_shown(counted["values"])
                     yield GroupRows(group, None), highest.get(group, {}), counted["counts"]
 
-    def groups_of(self, batches: Batches) -> Iterator[GroupRows]:
-        """Yield the rows of each group, given those that `grouped` has brought together. Runs in a task."""
+    def _of_buckets(self, buckets: int, numbers: Batches) -> Iterator[GroupRows]:
+        for number in numbers_of(numbers):
+            yield from self._of_bucket(number, buckets)
+
+    def _of_bucket(self, bucket: int, buckets: int) -> Iterator[GroupRows]:
+        """Yield the rows of the groups in a bucket, by log partition, read from all files."""
+        rows: dict[int | None, list[GroupRow]] = defaultdict(list)
+        offsets: dict[int | None, list[pa.RecordBatch]] = defaultdict(list)
+        for number, (kind, _) in enumerate(self.files):
+            for some in self._rows_in(number, TABLES[kind].schema.names):
+                wanted = some if buckets == 1 else some.filter(_are_in(some.column("group"), bucket, buckets))
+                if TABLES[kind] is not OFFSET_HISTORY:
+                    for row in self._rows(kind, wanted):
+                        rows[row.log_partition].append(row)
+                    continue
+                for log_partition, its in _by_log_partition(wanted):
+                    offsets[log_partition].append(its.select(OffsetHistoryRow._fields))
+        for log_partition in offsets.keys() | rows.keys():
+            columns = pa.Table.from_batches(offsets.pop(log_partition, ()), _OFFSETS).unify_dictionaries()
+            stretch, sums = self.stretches[log_partition], RecordSums(log_partition)
+            yield from PartitionColumns(rows.pop(log_partition, ()), columns, stretch, sums).groups()
+
+    def _unpacked(self, batches: Batches) -> Iterator[GroupRows]:
+        """Yield the rows of each group, given what `_read` has made of them, those of a group together. Runs in a task."""
         packed = chain.from_iterable(
             zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in batches
         )
@@ -170,24 +218,29 @@ class FindingInput(NamedTuple):
             if wanted.num_rows:
                 yield wanted
 
-    def _rows_together(self, number: int, columns: Sequence[str]) -> Iterator[pa.Table]:
+    def _rows_together(
+        self, number: int, columns: Sequence[str], at_once: int = _BATCHES
+    ) -> Iterator[pa.Table]:
         """Yield rows as `_rows_in` does, many at a time: what is done for each group is done less often."""
         batches = self._rows_in(number, columns)
-        while some := list(islice(batches, _BATCHES)):
+        while some := list(islice(batches, at_once)):
             yield pa.Table.from_batches(some).unify_dictionaries()
 
     def _packed(self, kind: int, rows: pa.RecordBatch | pa.Table) -> Iterator[_Packed]:
-        fields = KINDS[kind]._fields
-        place, name = fields.index("log_partition"), fields.index("group")
-        by_group: dict[tuple[int | None, str], list[tuple[Any, ...]]] = defaultdict(list)
-        for row in zip(*(column_values(rows.column(field)) for field in fields), strict=True):
-            if row[name] is not None and self._counts(kind, row):
-                by_group[row[place], row[name]].append(row)
+        by_group: dict[tuple[int | None, str], list[GroupRow]] = defaultdict(list)
+        for row in self._rows(kind, rows):
+            assert row.group is not None
+            by_group[row.log_partition, row.group].append(row)
         for (log_partition, group), some in by_group.items():
-            yield _Packed(log_partition, shown(group), pickle.dumps((kind, some)))
+            yield _Packed(log_partition, shown(group), pickle.dumps((kind, list(map(tuple, some)))))
 
-    def _counts(self, kind: int, row: tuple[Any, ...]) -> bool:
-        return self.retention_ms is None or is_counted(KINDS[kind]._make(row), self.retention_ms)
+    def _rows(self, kind: int, rows: pa.RecordBatch | pa.Table) -> Iterator[GroupRow]:
+        """Yield the rows of a kind that are of a group, and that count."""
+        columns = (column_values(rows.column(field)) for field in KINDS[kind]._fields)
+        for fields in zip(*columns, strict=True):
+            row: GroupRow = KINDS[kind](*fields)
+            if row.group is not None and is_counted(row, self.retention_ms):
+                yield row
 
 
 def retention_of(expiry: Derivation) -> int | None:
@@ -201,6 +254,23 @@ def is_counted(row: GroupRow, retention_ms: int | None) -> bool:
     if retention_ms is None or not isinstance(row, ExpiryRow):
         return True
     return row.status != "live" or row.retention_ms == retention_ms
+
+
+def _are_in(groups: pa.DictionaryArray, bucket: int, buckets: int) -> pa.Array:
+    """Return for each row whether its group belongs to a bucket; null without a group."""
+    texts = groups.dictionary.to_pylist()
+    return pa.array([crc32(text.encode()) % buckets == bucket for text in texts], pa.bool_()).take(
+        groups.indices
+    )
+
+
+def _by_log_partition(rows: pa.RecordBatch) -> Iterator[tuple[int | None, pa.RecordBatch]]:
+    """Yield the log partitions that rows are of, each with its rows: nearly always one."""
+    numbers = rows.column("log_partition")
+    distinct = pc.unique(numbers)
+    for number in distinct:
+        is_its = numbers.is_null() if number.as_py() is None else pc.equal(numbers, number)
+        yield number.as_py(), rows if len(distinct) == 1 else rows.filter(is_its)
 
 
 def column_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:

@@ -43,7 +43,7 @@ from spark.derived.derive import (
     write_together,
 )
 from spark.derived.expiry import facts_of_logs
-from spark.derived.finding_rows import FindingInput, history_files, retention_of
+from spark.derived.finding_rows import FindingInput, GroupsTask, history_files, retention_of
 from spark.derived.log_findings import partition_facts
 from spark.ingest.plan import SourceFields
 from spark.lake.commit import ArrowLake, Chain
@@ -158,9 +158,9 @@ class _Findings:
             newest_at=max((at for at in newest.values() if at is not None), default=None),
             is_new=any(row["rules"] == Rules.NEW for row in replays.values()),
         )
-        task = _finding_task(self._root, run, given, context)
+        task = _finding_task(self._root, run, cluster, context)
         partitions = partition_facts(cluster, self._sources[cluster], replays, facts)
-        of_groups = given.grouped(self._start, self._progress).through(task, arrow_schema(FilesMade))
+        of_groups = given.through(self._start, self._progress, task, arrow_schema(FilesMade))
         return [*of_groups.collect(), *self._of_log(run, cluster, context, partitions)]
 
     def _of_log(
@@ -186,20 +186,17 @@ class _Findings:
         total, offsets, others = ContextParts(), given.of_offsets(), given.of_others()
         schema, asked = arrow_schema(_Part), (self._start, self._progress)
         by_column = offsets.units(*asked).through(_commits_task(offsets), schema)
-        by_group = others.grouped(*asked).through(_context_task(others), schema)
+        by_group = others.through(*asked, _context_of, schema)
         for (part,) in (*by_column.collect(), *by_group.collect()):
             total.merge(pickle.loads(part))
         return total
 
 
-def _context_task(given: FindingInput) -> Task:
-    def task(batches: Batches) -> Batches:
-        parts = ContextParts()
-        for rows in given.groups_of(batches):
-            parts.observe(rows, {}, 0)
-        yield record_batch(_Part, [_Part(pickle.dumps(parts))])
-
-    return task
+def _context_of(groups: Iterator[GroupRows]) -> Batches:
+    parts = ContextParts()
+    for rows in groups:
+        parts.observe(rows, {}, 0)
+    yield record_batch(_Part, [_Part(pickle.dumps(parts))])
 
 
 def _commits_task(given: FindingInput) -> Task:
@@ -212,10 +209,9 @@ def _commits_task(given: FindingInput) -> Task:
     return task
 
 
-def _finding_task(root: Path, run: int, given: FindingInput, context: LogContext) -> Task:
-    def task(batches: Batches) -> Batches:
-        rows = _rows_of(given.groups_of(batches), context)
-        yield from write_together(root, given.cluster, run, rows)
+def _finding_task(root: Path, run: int, cluster: str, context: LogContext) -> GroupsTask:
+    def task(groups: Iterator[GroupRows]) -> Batches:
+        yield from write_together(root, cluster, run, _rows_of(groups, context))
 
     return task
 

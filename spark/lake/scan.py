@@ -69,7 +69,10 @@ def _with_added(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Return rows with the columns of `schema`; a column that was added after the file was written is null."""
     there = set(rows.schema.names)
     if there.issuperset(schema.names):
-        return rows.select(schema.names).cast(schema)
+        some = rows.select(schema.names)
+        # Casting each of many columns to the type that it has takes longer than reading it.
+        is_as_declared = some.schema.types == schema.types
+        return pa.record_batch(some.columns, schema=schema) if is_as_declared else some.cast(schema)
     if len(there) == 0:
         raise KeyError(schema.names[0])
     columns = [

@@ -17,6 +17,7 @@ from offsets_tool.findings.rows import Finding
 from offsets_tool.lake.tables import FINDINGS, LOG, OFFSET_HISTORY, REBALANCES
 from offsets_tool.rebalances.rows import RebalanceRow
 from spark.cli import main as lake_main
+from spark.derived import finding_rows
 from spark.derived import findings as job
 from spark.derived.derive import Derived
 from spark.derived.findings import findings
@@ -125,10 +126,12 @@ def test_rebalances_are_those_of_the_command_line(lake: Path, evidence: dict[str
 
 
 @pytest.mark.engine
+@pytest.mark.parametrize("read_by_all", [finding_rows.READ_BY_ALL, -1], ids=["each reads all", "shuffled"])
 def test_spark_finds_what_this_process_finds(
-    session: SparkSession, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: SparkSession, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_by_all: int
 ) -> None:
     """Of few clusters in `make test`; another version of this program finds anew."""
+    monkeypatch.setattr(finding_rows, "READ_BY_ALL", read_by_all)
     again = Path(shutil.copytree(lake, tmp_path / "lake"))
     before = found(lake)
     monkeypatch.setattr(runtime, "LITTLE", -1)
