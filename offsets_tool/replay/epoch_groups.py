@@ -7,7 +7,7 @@ taken what came before; what Kafka's replay checks besides becomes an anomaly. S
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from offsets_tool.events import Event
+from offsets_tool.events import Event, Value
 from offsets_tool.records.kinds import Role
 from offsets_tool.replay.changes import (
     LEFT_EPOCH,
@@ -19,26 +19,35 @@ from offsets_tool.replay.changes import (
     MemberOf,
 )
 from offsets_tool.replay.classic import drop_members
-from offsets_tool.replay.handling import Handling, Reach, Replaces, ReplayRecord, reach_of_group
-from offsets_tool.replay.member_state import member_epoch
+from offsets_tool.replay.handling import (
+    Handling,
+    Reach,
+    Replaces,
+    StateOf,
+    ValueRules,
+    reach_of_group,
+)
+from offsets_tool.replay.member_state import is_any_behind, member_epoch
 from offsets_tool.replay.step import Step
 from offsets_tool.wire.schema import Message
 
 Members = Mapping[str, Member]
 
 _NO_MEMBERS: Final[Members] = {}
+NO_RECORDS: Final = Member()
+"""A member of whom there is no record."""
 _DELETED_EPOCH: Final = -1
 
 
 class FamilyRules(NamedTuple):
     """How a kind of group differs from the others.
 
-    `state_of` computes the state of a group from its epochs and members; `replaces_simple` tells whether such a group may take the
-    place of a group that only has offsets.
+    `state_of` computes the state of a group; `replaces_simple` tells whether such a group may take the place of a group that only
+    has offsets.
     """
 
     kind: GroupKind
-    state_of: Callable[[Group, Members], GroupState]
+    state_of: StateOf
     replaces_simple: bool
 
 
@@ -86,13 +95,51 @@ def update_group(step: Step, family: FamilyRules, group: Group) -> None:
     members = step.state.members.get(group.group, _NO_MEMBERS)
     count = sum([member.is_member for member in members.values()])
     counted = group if count == group.members else group._replace(members=count)
-    state = family.state_of(counted, members)
+    state = family.state_of(counted, lambda: is_any_behind(members.values(), counted.assignment_epoch or 0))
+    after = changed_group(step.state.groups.get(group.group), counted, state, step.record.log_offset)
+    if after is not None:
+        step.set(GroupOf(group.group), after)
+
+
+def changed_group(before: Group | None, counted: Group, state: GroupState, log_offset: int) -> Group | None:
+    """Return a group in its new state, as a record at `log_offset` leaves it; None if only its log offset would change."""
     after = counted if state == counted.state else counted._replace(state=state)
-    before = step.state.groups.get(group.group)
-    if after is before:
-        return
-    if before is None or after._replace(log_offset=before.log_offset) != before:
-        step.set(GroupOf(group.group), after._replace(log_offset=step.record.log_offset))
+    if after is before or (before is not None and after._replace(log_offset=before.log_offset) == before):
+        return None
+    return after._replace(log_offset=log_offset)
+
+
+def _with_epoch(group: Group, _key: Message, value: Value) -> Group:
+    return group._replace(epoch=value.data.epoch, metadata=value)
+
+
+def _with_target_epoch(group: Group, _key: Message, value: Value) -> Group:
+    return group._replace(assignment_epoch=value.data.assignment_epoch, target_metadata=value)
+
+
+def _with_expression(group: Group, key: Message, value: Value | None) -> Group:
+    expressions = dict(group.expressions)
+    expressions.pop(key.regular_expression, None)
+    if value is not None:
+        expressions[key.regular_expression] = value
+    return group._replace(expressions=tuple(sorted(expressions.items())))
+
+
+_OF_GROUP: Final[Mapping[Role, Callable[[Group, Message, Value], Group]]] = {
+    Role.GROUP: _with_epoch,
+    Role.TOPICS: lambda group, _, value: group._replace(topics=value),
+    Role.TARGET_METADATA: _with_target_epoch,
+    Role.EXPRESSION: _with_expression,
+    Role.SHARE_PARTITIONS: lambda group, _, value: group._replace(share_partitions=value),
+    Role.TOPOLOGY: lambda group, _, value: group._replace(topology=value),
+}
+"""What a value makes of its group, by role."""
+_OF_MEMBER: Final[Mapping[Role, Callable[[Member, Value], Member]]] = {
+    Role.MEMBER: lambda member, value: member._replace(metadata=value),
+    Role.TARGET: lambda member, value: member._replace(target=value),
+    Role.CURRENT: lambda member, value: member._replace(current=value, has_left=False),
+}
+"""What a value makes of its member, by role."""
 
 
 class Replays:
@@ -101,30 +148,51 @@ class Replays:
     def __init__(self, family: FamilyRules) -> None:
         self._family = family
         self.by_role: Final[Mapping[Role, Handling]] = {
-            Role.GROUP: Handling(self.group, _reach_of_group_record, Replaces.FACT),
-            Role.TOPICS: self._handling(self.part("topics")),
-            Role.MEMBER: self._handling(self.member, Replaces.PART),
-            Role.TARGET_METADATA: self._handling(self.target_metadata),
-            Role.TARGET: self._handling(self.target, Replaces.PART),
-            Role.CURRENT: self._handling(self.current, Replaces.PART),
-            Role.EXPRESSION: self._handling(self.expression),
-            Role.SHARE_PARTITIONS: self._handling(self.part("share_partitions")),
-            Role.TOPOLOGY: self._handling(self.part("topology")),
+            Role.GROUP: self._handling(Role.GROUP, self._delete_group, _reach_of_group_record),
+            Role.TOPICS: self._handling(Role.TOPICS, self._without("topics")),
+            Role.MEMBER: self._handling(Role.MEMBER, self._delete_member),
+            Role.TARGET_METADATA: self._handling(Role.TARGET_METADATA, self._delete_target_epoch),
+            Role.TARGET: self._handling(Role.TARGET, self._delete_target),
+            Role.CURRENT: self._handling(Role.CURRENT, self._delete_current),
+            Role.EXPRESSION: self._handling(Role.EXPRESSION, self._delete_expression),
+            Role.SHARE_PARTITIONS: self._handling(Role.SHARE_PARTITIONS, self._without("share_partitions")),
+            Role.TOPOLOGY: self._handling(Role.TOPOLOGY, self._without("topology")),
         }
 
-    @staticmethod
-    def _handling(replay: ReplayRecord, replaces: Replaces = Replaces.FACT) -> Handling:
-        return Handling(replay, reach_of_group, replaces)
+    def _handling(
+        self,
+        role: Role,
+        delete: Callable[[Step, Message], None],
+        reach: Callable[[Event], Reach] = reach_of_group,
+    ) -> Handling:
+        """Return the handler of records of a role, of which `delete` replays the tombstones."""
+        family = self._family
+        rules = ValueRules(family.kind, family.state_of, _OF_GROUP.get(role), _OF_MEMBER.get(role))
 
-    def group(self, step: Step, key: Message, event: Event) -> None:
-        """Replay the group's own record: set the group epoch, or delete the group."""
-        if event.value is None:
-            self._delete_group(step, key.group_id)
-            return
+        def replay(step: Step, key: Message, event: Event) -> None:
+            if event.value is None:
+                delete(step, key)
+            else:
+                self._put(step, key, event.value, rules)
+
+        return Handling(replay, reach, Replaces.PART if rules.of_member else Replaces.FACT, rules)
+
+    def _put(self, step: Step, key: Message, value: Value, rules: ValueRules) -> None:
+        """Replay a value: it creates its group if that is not there."""
         group = open_group(step, self._family, key.group_id)
-        update_group(step, self._family, group._replace(epoch=event.value.data.epoch, metadata=event.value))
+        if rules.of_group is not None:
+            update_group(step, self._family, rules.of_group(group, key, value))
+        elif rules.of_member is not None:
+            before = _member(step, key) or NO_RECORDS
+            self._set_member(step, key, group, before, rules.of_member(before, value))
 
-    def _delete_group(self, step: Step, group_id: str) -> None:
+    def _set_member(self, step: Step, key: Message, group: Group, before: Member, after: Member) -> None:
+        if after != before:
+            step.set(MemberOf(key.group_id, key.member_id), after)
+            update_group(step, self._family, group)
+
+    def _delete_group(self, step: Step, key: Message) -> None:
+        group_id = key.group_id
         group = existing_group(step, self._family, group_id)
         if group is None:
             return
@@ -138,18 +206,15 @@ class Replays:
         drop_members(step, group_id)
         step.delete(GroupOf(group_id))
 
-    def target_metadata(self, step: Step, key: Message, event: Event) -> None:
-        """Replay the record of the target assignment's epoch."""
-        if event.value is not None:
-            group = open_group(step, self._family, key.group_id)
-            epoch = event.value.data.assignment_epoch
-        else:
-            known = existing_group(step, self._family, key.group_id)
-            if known is None:
-                return
-            group, epoch = known, _DELETED_EPOCH
+    def _delete_target_epoch(self, step: Step, key: Message) -> None:
+        group = existing_group(step, self._family, key.group_id)
+        if group is not None:
             self._check_no_targets(step, key.group_id)
-        update_group(step, self._family, group._replace(assignment_epoch=epoch, target_metadata=event.value))
+            update_group(
+                step,
+                self._family,
+                group._replace(assignment_epoch=_DELETED_EPOCH, target_metadata=None),
+            )
 
     def _check_no_targets(self, step: Step, group_id: str) -> None:
         members = step.state.members.get(group_id, _NO_MEMBERS)
@@ -158,13 +223,6 @@ class Replays:
                 GroupOf(group_id),
                 "the target assignment is deleted while members have targets: Kafka refuses to load it",
             )
-
-    def member(self, step: Step, key: Message, event: Event) -> None:
-        """Replay the record of a member's identity and subscription; a tombstone removes the member."""
-        if event.value is None:
-            self._delete_member(step, key)
-        else:
-            self._set_member(step, key, metadata=event.value)
 
     def _delete_member(self, step: Step, key: Message) -> None:
         subject = MemberOf(key.group_id, key.member_id)
@@ -186,60 +244,36 @@ class Replays:
         unassigned_share = self._family.kind is GroupKind.SHARE and member.current is None
         return unassigned_share or member_epoch(member) == LEFT_EPOCH
 
-    def current(self, step: Step, key: Message, event: Event) -> None:
-        """Replay the record of what a member owns; after a tombstone the member is leaving."""
-        if event.value is not None:
-            self._set_member(step, key, current=event.value, has_left=False)
-            return
+    def _delete_current(self, step: Step, key: Message) -> None:
+        """Replay the tombstone of what a member owns: it is leaving."""
         group, known = existing_group(step, self._family, key.group_id), _member(step, key)
         if group is not None and known is not None and known.is_member:
-            self._set_member(step, key, current=None, has_left=True)
+            self._set_member(step, key, group, known, known._replace(current=None, has_left=True))
 
-    def target(self, step: Step, key: Message, event: Event) -> None:
-        """Replay the record of what the assignor wants a member to own."""
-        if event.value is not None:
-            self._set_member(step, key, target=event.value)
-            return
+    def _delete_target(self, step: Step, key: Message) -> None:
         group, known = existing_group(step, self._family, key.group_id), _member(step, key)
         if group is None or known is None:
             return
         if known.is_member:
-            self._set_member(step, key, target=None)
+            self._set_member(step, key, group, known, known._replace(target=None))
         else:
             step.delete(MemberOf(key.group_id, key.member_id))
 
-    def _set_member(self, step: Step, key: Message, **parts: Any) -> None:
-        group = open_group(step, self._family, key.group_id)
-        before = _member(step, key) or Member()
-        after = before._replace(**parts)
-        if after == before:
-            return
-        step.set(MemberOf(key.group_id, key.member_id), after)
-        update_group(step, self._family, group)
+    def _delete_expression(self, step: Step, key: Message) -> None:
+        group = existing_group(step, self._family, key.group_id)
+        if group is not None:
+            update_group(step, self._family, _with_expression(group, key, None))
 
-    def expression(self, step: Step, key: Message, event: Event) -> None:
-        """Replay the record of the topics that a regular expression stands for."""
-        known = existing_group(step, self._family, key.group_id)
-        group = known if event.value is None else open_group(step, self._family, key.group_id)
-        if group is None:
-            return
-        expressions = dict(group.expressions)
-        expressions.pop(key.regular_expression, None)
-        if event.value is not None:
-            expressions[key.regular_expression] = event.value
-        update_group(step, self._family, group._replace(expressions=tuple(sorted(expressions.items()))))
+    def _without(self, field: str) -> Callable[[Step, Message], None]:
+        """Return what replays the tombstone of a record about the whole group, whose value this field of Group has."""
 
-    def part(self, field: str) -> ReplayRecord:
-        """Return the handler of a record about the whole group, which keeps the record's value in this field of Group."""
-
-        def replay(step: Step, key: Message, event: Event) -> None:
-            known = existing_group(step, self._family, key.group_id)
-            group = known if event.value is None else open_group(step, self._family, key.group_id)
+        def delete(step: Step, key: Message) -> None:
+            group = existing_group(step, self._family, key.group_id)
             if group is not None:
-                changed: dict[str, Any] = {field: event.value}
-                update_group(step, self._family, group._replace(**changed))
+                nothing: dict[str, Any] = {field: None}
+                update_group(step, self._family, group._replace(**nothing))
 
-        return replay
+        return delete
 
 
 def _reach_of_group_record(event: Event) -> Reach:

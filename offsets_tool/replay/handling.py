@@ -8,8 +8,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, NamedTuple
 
-from offsets_tool.events import Event
-from offsets_tool.replay.changes import TopicPartition
+from offsets_tool.events import Event, Value
+from offsets_tool.replay.changes import Group, GroupKind, GroupState, Member, TopicPartition
 from offsets_tool.replay.step import Step
 
 
@@ -49,12 +49,32 @@ ReplayRecord = Callable[[Step, Any, Event], None]
 """What replays a record: given the step, the data of its key and the event."""
 
 
+StateOf = Callable[[Group, Callable[[], bool]], GroupState]
+"""Return the state of a group; the second argument tells whether a member is behind the target assignment, if that is asked."""
+
+
+class ValueRules(NamedTuple):
+    """How a value is replayed for a group that is of its kind already: what it makes of the group, or of the key's member.
+
+    One of `of_group` and `of_member` is there. After that the group's members and state are found anew by `state_of`.
+    """
+
+    kind: GroupKind
+    state_of: StateOf
+    of_group: Callable[[Group, Any, Value], Group] | None = None
+    of_member: Callable[[Member, Value], Member] | None = None
+
+
 class Handling(NamedTuple):
-    """The handler of records of one role: how it replays them, what state it reads, and which earlier values a value replaces."""
+    """The handler of records of one role: how it replays them, what state it reads, and which earlier values a value replaces.
+
+    `value` says how values are replayed, where that is all that they do to a group of their kind.
+    """
 
     replay: ReplayRecord
     reach: Callable[[Event], Reach]
     replaces: Replaces = Replaces.NOTHING
+    value: ValueRules | None = None
 
 
 def reach_of_group(event: Event) -> Reach:

@@ -3,6 +3,7 @@
 Source: MemberState of consumer, share and streams groups; CurrentAssignmentBuilder for the early-access layouts of 3.5 to 3.7.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from offsets_tool.events import Value
@@ -65,6 +66,17 @@ def is_reconciled(member: Member, assignment_epoch: int) -> bool:
     early = isinstance(data, ConsumerGroupCurrentMemberAssignmentValueV36)
     epoch = data.target_member_epoch if early else data.member_epoch
     return bool(epoch == assignment_epoch) and member_state(member) == STABLE
+
+
+def is_behind(member: Member, assignment_epoch: int) -> bool:
+    """Return whether a member of the group is not yet reconciled to the target assignment of this epoch."""
+    return not is_reconciled(member, assignment_epoch) and member.is_member
+
+
+def is_any_behind(members: Iterable[Member], assignment_epoch: int) -> bool:
+    """Return whether `is_behind` holds for one of a group's members."""
+    # Members mostly follow in the order in which they came: who is behind is found sooner from the end.
+    return any(is_behind(member, assignment_epoch) for member in reversed(tuple(members)))
 
 
 def _is_uninitialized(member: Member) -> bool:

@@ -3,13 +3,14 @@
 Source: ShareGroup and GroupMetadataManager.replay of 4.x.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from offsets_tool.replay.changes import Group, GroupKind, GroupState
-from offsets_tool.replay.epoch_groups import FamilyRules, Members, Replays
+from offsets_tool.replay.epoch_groups import FamilyRules, Replays
 
 
-def state_of(group: Group, members: Members) -> GroupState:
+def state_of(group: Group, _is_any_behind: Callable[[], bool]) -> GroupState:
     """Return the state of a share group: Stable with members, Empty without."""
     return GroupState.STABLE if group.members else GroupState.EMPTY
 

@@ -3,18 +3,19 @@
 Source: StreamsGroup and GroupMetadataManager.replay of 4.x.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from offsets_tool.replay import consumer
 from offsets_tool.replay.changes import Group, GroupKind, GroupState
-from offsets_tool.replay.epoch_groups import FamilyRules, Members, Replays
+from offsets_tool.replay.epoch_groups import FamilyRules, Replays
 
 _NOT_VALIDATED: Final = -1
 _AT_FIRST: Final = 0
 """The topology epoch that StreamsGroup takes as validated before a record says one."""
 
 
-def state_of(group: Group, members: Members) -> GroupState:
+def state_of(group: Group, is_any_behind: Callable[[], bool]) -> GroupState:
     """Return the state of a streams group, as StreamsGroup.maybeUpdateGroupState computes it.
 
     It is that of a consumer group, but NotReady as long as no topology was validated.
@@ -23,7 +24,7 @@ def state_of(group: Group, members: Members) -> GroupState:
         return GroupState.EMPTY
     if not _is_ready(group):
         return GroupState.NOT_READY
-    return consumer.state_of(group, members)
+    return consumer.state_of(group, is_any_behind)
 
 
 def _is_ready(group: Group) -> bool:
