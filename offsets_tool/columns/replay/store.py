@@ -50,6 +50,8 @@ _COMMIT_FACTS: Final = [
     FactCell.COMMIT_LOG_OFFSET,
 ]
 """The facts of a CommittedOffset, in its order."""
+_TEXT: Final = _COMMIT_FACTS.index(FactCell.TEXT)
+_TOPIC_ID: Final = _COMMIT_FACTS.index(FactCell.TOPIC_ID)
 
 
 class ReplayStore:
@@ -223,7 +225,7 @@ class ReplayStore:
 
     def materialize_pending_commit(self, producer_id: int, offset: OffsetOf, slot: int) -> None:
         """Put one pending commit of a producer, the one in line `slot`, into State."""
-        commit = self._commit(self.tables.slots[slot, _COMMIT_FACTS].tolist())
+        [commit] = self.commits_of(self.tables.slots[slot : slot + 1])
         self.state.pending.setdefault(producer_id, {})[offset] = PendingCommit(commit)
 
     def groups_of(self, producer: int) -> set[int]:
@@ -245,7 +247,7 @@ class ReplayStore:
         """Move a committed offset from State to its `line`; return whether State had it."""
         offset = self.subjects.offsets[number]
         there = self.state.offsets.get(offset.group, {})
-        commit = there.pop(_topic_partition(offset), None)
+        commit = there.pop(TopicPartition(offset.topic, offset.partition), None)
         if not there:
             self.state.offsets.pop(offset.group, None)
         if commit is None:
@@ -263,9 +265,10 @@ class ReplayStore:
 
     def put(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
         """Put the commits of offsets, given by their numbers, into State."""
+        offsets, there = self.subjects.offsets, self.state.offsets
         for number, commit in zip(numbers, commits, strict=True):
-            offset = self.subjects.offsets[number]
-            self.state.offsets.setdefault(offset.group, {})[_topic_partition(offset)] = commit
+            group, topic, partition = offsets[number]
+            there.setdefault(group, {})[TopicPartition(topic, partition)] = commit
 
     def _leave_outside(self, number: int) -> None:
         self.tables.offsets[number, OffsetCell.STORED_IN] = StoredIn.OUTSIDE
@@ -286,15 +289,8 @@ class ReplayStore:
 
     def commits_of(self, lines: Array) -> Iterator[CommittedOffset]:
         """Yield the commits in lines of a table that begin with FactCell."""
-        return map(self._commit, lines[:, _COMMIT_FACTS].tolist())
-
-    def _commit(self, facts: list[int]) -> CommittedOffset:
-        committed, leader_epoch, text, at, expires, topic_id, log_offset = facts
-        metadata = from_shown(self.texts.text(text))
-        return CommittedOffset(
-            committed, leader_epoch, metadata, at, expires, self.topic_ids.ids[topic_id], log_offset
-        )
-
-
-def _topic_partition(offset: OffsetOf) -> TopicPartition:
-    return TopicPartition(offset.topic, offset.partition)
+        columns = lines[:, _COMMIT_FACTS].T.tolist()
+        texts, ids = map(self.texts.text, columns[_TEXT]), self.topic_ids.ids
+        columns[_TEXT] = map(from_shown, texts)
+        columns[_TOPIC_ID] = map(ids.__getitem__, columns[_TOPIC_ID])
+        return map(CommittedOffset._make, zip(*columns, strict=True))
