@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import PartitionSnapshot
-from offsets_tool.columns.replay.saved.saved_offsets import restore_whole
+from offsets_tool.columns.replay.saved.saved_offsets import restore_live
 from offsets_tool.errors import SourceError
 from offsets_tool.expiry.causes import PolicyConfidence
 from offsets_tool.expiry.forecast import forecast_rows, observe_live, removed_rows
@@ -70,7 +70,7 @@ def checkpoint_ages(checkpoint: bytes, source: str, asked: ExpiryAsked) -> Ages:
 
 
 def _restored(checkpoint: bytes, source: str) -> tuple[PartitionSnapshot, RemovalTracker]:
-    coordinator, _, observers, _ = restore_whole(checkpoint, source)
+    coordinator, _, observers, _ = restore_live(checkpoint, source)
     if observers is None:
         raise SourceError(source, "a checkpoint of the coordinator alone; replay the log from its start")
     partition = PartitionSnapshot(coordinator.log_partition, AsOf(), None, 0)

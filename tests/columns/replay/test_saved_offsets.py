@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.history import HistoryReplay, ReplayEnd, Start
 from offsets_tool.columns.replay.saved.byte_planes import Plane, pack_planes, unpack_planes
-from offsets_tool.columns.replay.saved.saved_offsets import restore_whole
+from offsets_tool.columns.replay.saved.saved_offsets import restore_live
 from offsets_tool.errors import SourceError
 from offsets_tool.events import decode
 from offsets_tool.expiry.removal_log import RemovalLog
@@ -68,10 +68,10 @@ def left_after(rows: pa.RecordBatch) -> ReplayEnd:
 
 
 @pytest.mark.parametrize("release", sample(list(READERS), 4))
-def test_restored_whole_it_is_what_replays_one_at_a_time(release: str, tmp_path: Path) -> None:
+def test_live_offsets_are_restored_as_of_a_replay_one_at_a_time(release: str, tmp_path: Path) -> None:
     records = random_log(tmp_path, release, 4)
     left = left_after(rows_of(records))
-    coordinator, _, told, rest = restore_whole(left.checkpoint, "c")
+    coordinator, _, told, rest = restore_live(left.checkpoint, "c")
     assert rest and told is not None
     alone, removals = Coordinator(3), RemovalLog(3)
     for event in map(decode, records):
@@ -86,7 +86,7 @@ def test_left_at_once_it_is_as_it_was(tmp_path: Path) -> None:
     again = HistoryReplay(Start(3, checkpoint=left.checkpoint)).leave()
     assert sorted_rows([again.rows]) == sorted_rows([left.rows])
     assert (
-        restore_whole(again.checkpoint, "c").coordinator.state == restore_whole(left.checkpoint, "c")[0].state
+        restore_live(again.checkpoint, "c").coordinator.state == restore_live(left.checkpoint, "c")[0].state
     )
 
 

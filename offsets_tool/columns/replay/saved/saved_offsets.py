@@ -6,7 +6,7 @@ explains.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -19,10 +19,11 @@ from offsets_tool.columns.replay.compiled.cells import BEGAN
 from offsets_tool.columns.replay.compiled.tables import NONE, FactCell, LifetimeStatus, OffsetCell
 from offsets_tool.columns.replay.ended_rows import distinct
 from offsets_tool.columns.replay.history_store import HistoryStore
+from offsets_tool.columns.replay.lifetime_store import LifetimeStore
 from offsets_tool.columns.replay.saved.byte_planes import Plane, pack_planes, unpack_planes
 from offsets_tool.columns.replay.subjects import Names
 from offsets_tool.history.owners import Owner
-from offsets_tool.replay.changes import GroupKind
+from offsets_tool.replay.changes import CommittedOffset, GroupKind
 from offsets_tool.replay.member_records import Client
 from offsets_tool.wire.text import from_shown, shown
 
@@ -205,16 +206,24 @@ _LISTED: Final = (
 """The cells that have the numbers of all lists but those of groups and topics."""
 
 
-def restore_whole(checkpoint: bytes, source: str) -> Checkpoint:
-    """Return the checkpoint with all committed offsets in the coordinator's state and with its observers, as objects.
+class _LiveStore(HistoryStore):
+    """A HistoryStore that gives History no rows of committed offsets, which cost as much as all else of them."""
+
+    def put(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
+        """Put commits of offsets, given by number, into State, and their lifetimes into Lifetimes."""
+        LifetimeStore.put(self, numbers, commits)
+
+
+def restore_live(checkpoint: bytes, source: str) -> Checkpoint:
+    """Return a checkpoint with all live offsets in the coordinator's state and in Lifetimes, as objects; History is without them.
 
     SourceError if it is damaged, or of another release's version; `source` names it.
     """
     found = restore(checkpoint, source)
     coordinator, observers = found.coordinator, found.observers
-    if observers is not None and found.offsets:
+    if observers is not None:
         tracker = observers.removals.tracker
-        store = HistoryStore(coordinator.log_partition, coordinator.state, observers.history, tracker)
+        store = _LiveStore(coordinator.log_partition, coordinator.state, observers.history, tracker)
         with understanding(source):
             unpack_offsets(found.offsets, store)
         store.materialize()
