@@ -4,9 +4,11 @@ Knows of a URI only its scheme, its bucket and its key.
 """
 
 import os
+from datetime import timedelta
 from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import urlsplit
 
 from offsets_tool.log.refusals import refusals_of
 
@@ -15,6 +17,14 @@ if TYPE_CHECKING:
 
 _ATTEMPTS: Final = 8
 """How often S3 is asked before a request counts as failed: half a minute of throttling is nothing unusual."""
+_PATIENCE: Final = timedelta(minutes=1)
+"""How long Google's storage is asked before a request counts as failed; unasked, its client would try for 15 minutes."""
+_ENDPOINTS: Final = {
+    "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
+    "gs": ("STORAGE_EMULATOR_HOST",),
+    "abfs": ("AZURE_STORAGE_ENDPOINT",),
+}
+"""Variables that name other storage than the provider's own, by scheme."""
 
 
 class Bucket(NamedTuple):
@@ -43,18 +53,21 @@ def bucket_of(path: PurePath) -> Bucket:
         return _bucket(path.parts[0].removesuffix(":"), path.parts[1])
 
 
-def s3_endpoint() -> str | None:
-    """Return the address of S3-compatible storage that the environment names; None if it names none."""
-    return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+def endpoint_of(scheme: str) -> str | None:
+    """Return the address that the environment names for storage of a scheme (s3, gs, abfs); None for the provider's own."""
+    named = (os.environ.get(name) for name in _ENDPOINTS[scheme])
+    return next(filter(None, named), None)
 
 
 @lru_cache(maxsize=16)
 def _bucket(scheme: str, authority: str) -> Bucket:
+    return {"s3": _of_s3, "gs": _of_google, "abfs": _of_azure}[scheme](authority)
+
+
+def _of_s3(authority: str) -> Bucket:
     from pyarrow import fs  # noqa: PLC0415 - for object storage alone
 
-    if scheme != "s3":
-        return Bucket(*fs.FileSystem.from_uri(f"{scheme}://{authority}"))
-    endpoint = s3_endpoint()
+    endpoint = endpoint_of("s3")
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     if not endpoint and not region:
         region = fs.resolve_s3_region(authority)
@@ -62,3 +75,33 @@ def _bucket(scheme: str, authority: str) -> Bucket:
     return Bucket(
         fs.S3FileSystem(endpoint_override=endpoint, region=region, retry_strategy=retries), authority
     )
+
+
+def _of_google(authority: str) -> Bucket:
+    from pyarrow import fs  # noqa: PLC0415
+
+    endpoint = endpoint_of("gs")
+    if endpoint is None:
+        return Bucket(fs.GcsFileSystem(retry_time_limit=_PATIENCE), authority)
+    # Whoever stands in for Google knows none of its accounts.
+    scheme, _, host = endpoint.rpartition("://")
+    system = fs.GcsFileSystem(
+        anonymous=True, scheme=scheme or "http", endpoint_override=host, retry_time_limit=_PATIENCE
+    )
+    return Bucket(system, authority)
+
+
+def _of_azure(authority: str) -> Bucket:
+    """Open a container, which a URI has before the @; its account is the first word of the host."""
+    from pyarrow import fs  # noqa: PLC0415
+
+    container, _, host = authority.rpartition("@")
+    account, _, domain = host.partition(".")
+    hosts = {"blob_storage_authority": ".blob." + domain.removeprefix("dfs.").removeprefix("blob.")}
+    hosts["dfs_storage_authority"] = hosts["blob_storage_authority"].replace(".blob.", ".dfs.", 1)
+    if endpoint := endpoint_of("abfs"):
+        there = urlsplit(endpoint)
+        hosts = {f"{kind}_storage_authority": there.netloc for kind in ("blob", "dfs")}
+        hosts |= {f"{kind}_storage_scheme": there.scheme for kind in ("blob", "dfs")}
+    key, token = (os.environ.get(name) for name in ("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN"))
+    return Bucket(fs.AzureFileSystem(account, account_key=key, sas_token=token, **hosts), container)

@@ -4,6 +4,7 @@ It goes by the words of Arrow's file systems for S3, Google's and Azure's storag
 """
 
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import PurePath
@@ -14,10 +15,14 @@ from offsets_tool.errors import OffsetsToolError, SetupError, SourceError
 CREDENTIALS: Final = {
     "s3": "AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     "gs": "GOOGLE_APPLICATION_CREDENTIALS, or gcloud auth application-default login",
-    "abfs": "AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or az login",
+    "abfs": "AZURE_STORAGE_ACCOUNT_KEY, or AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or az login",
 }
 """How each kind of storage is given credentials, by its scheme."""
-_ENDPOINTS: Final = {"s3": " and AWS_ENDPOINT_URL", "gs": "", "abfs": ""}
+_ENDPOINTS: Final = {
+    "s3": " and AWS_ENDPOINT_URL",
+    "gs": " and STORAGE_EMULATOR_HOST",
+    "abfs": " and AZURE_STORAGE_ENDPOINT",
+}
 
 
 class _Refusal(NamedTuple):
@@ -55,7 +60,7 @@ _REFUSALS: Final = (
     ),
     _refusal(
         r"INVALID_ACCESS_KEY|INVALID_CLIENT_TOKEN|SIGNATURE_DOES_NOT_MATCH|UNRECOGNIZED_CLIENT|MISSING_AUTHENTICATION"
-        r"|AuthenticationFailed|HTTP status 401|\b401 Unauthorized",
+        r"|AuthenticationFailed|failed to authenticate|Base64|HTTP status 401|\b401 Unauthorized",
         "the credentials are not accepted; check {credentials}",
     ),
     _refusal(
@@ -109,6 +114,12 @@ def meant_refusal(path: str, words: str) -> OffsetsToolError | None:
     return None
 
 
+def _raised_by_storage() -> tuple[type[Exception], ...]:
+    """Return the classes of errors of storage; Arrow has one of its own, which nothing raises before Arrow is loaded."""
+    arrow = sys.modules.get("pyarrow")
+    return (OSError, ValueError, NotImplementedError, *([arrow.ArrowException] if arrow else []))
+
+
 @contextmanager
 def refusals_of(path: PurePath) -> Iterator[None]:
     """Turn errors of storage inside of a `with` block into SourceErrors and SetupErrors, but for a FileNotFoundError.
@@ -119,7 +130,7 @@ def refusals_of(path: PurePath) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, NotImplementedError) as error:
+    except _raised_by_storage() as error:
         if "://" not in str(path):
             raise
         raise refusal(str(path), error) from None

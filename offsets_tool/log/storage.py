@@ -33,6 +33,11 @@ _SCHEMES: Final = {
     "abfs": "abfs",
     "abfss": "abfs",
 }
+_FORMS: Final = {
+    "s3": "s3://BUCKET/KEY",
+    "gs": "gs://BUCKET/KEY",
+    "abfs": "abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY",
+}
 _UNSAYABLE: Final = (
     "its key has an empty part, a dot or a question mark, which no path can say; copy it to another name"
 )
@@ -132,10 +137,10 @@ def as_path(path: str | os.PathLike[str]) -> Path:
         raise SourceError(
             shown, "is of a scheme that is not read; s3://, gs://, abfs:// and file:// are, and plain paths"
         )
-    if not authority:
-        raise SourceError(f"{scheme}://", f"names no bucket; give {scheme}://BUCKET/KEY")
     # Of abfs://CONTAINER@ACCOUNT, what stands before the @ is no user.
     container, _, _ = authority.rpartition("@")
+    if not authority or (known == "abfs" and not container):
+        raise SourceError(shown, f"names no bucket; give {_FORMS[known]}")
     if "?" in rest or (container and (known != "abfs" or ":" in container)):
         raise SourceError(
             shown,

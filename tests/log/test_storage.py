@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from offsets_tool.errors import OffsetsToolError, SetupError, SourceError
+from offsets_tool.log.buckets import bucket_of
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.refusals import refusal
 from offsets_tool.log.storage import StoredEntry, StoredPath, as_path, folder_around, is_stored, real_path
@@ -63,6 +64,7 @@ REFUSED = {
     f"hdfs://user:{SECRET}@host/a": "s3://, gs://, abfs:// and file://",
     f"https://{SECRET}@host/a?sig={SECRET}": "s3://, gs://, abfs:// and file://",
     "s3://": "s3://BUCKET/KEY",
+    "abfs://dumps/a": "abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY",
 }
 
 
@@ -117,3 +119,21 @@ def test_what_is_stored_has_the_form_of_what_is_on_disk() -> None:
     found = StoredEntry(there, False, 5, 1_700_000_000_123_456_789).stat()
     assert (found.st_size, found.st_mtime_ns) == (5, 1_700_000_000_123_456_789)
     assert int(found.st_mtime) == 1_700_000_000
+
+
+def test_a_container_is_found_by_its_account_and_cloud(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AZURE_STORAGE_ENDPOINT", raising=False)
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "a2V5")
+    bucket = bucket_of(as_path("abfs://dumps@account.dfs.core.chinacloudapi.cn/a"))
+    made = bucket.system.__reduce__()[1][0]
+    assert (bucket.base, bucket.name(as_path("abfs://dumps@account.dfs.core.chinacloudapi.cn/a"))) == (
+        "dumps",
+        "dumps/a",
+    )
+    assert {
+        name: made[name] for name in ("account_name", "blob_storage_authority", "dfs_storage_authority")
+    } == {
+        "account_name": "account",
+        "blob_storage_authority": ".blob.core.chinacloudapi.cn",
+        "dfs_storage_authority": ".dfs.core.chinacloudapi.cn",
+    }

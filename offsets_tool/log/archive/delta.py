@@ -5,6 +5,7 @@ of Arrow's that still holds a file of it when the interpreter ends aborts the pr
 (delta_log). Knows no table's meaning, and writes nothing.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,7 +26,7 @@ from offsets_tool.log.archive.delta_log import (
     lost_commit,
     why_no_parquet,
 )
-from offsets_tool.log.buckets import bucket_of, s3_endpoint
+from offsets_tool.log.buckets import bucket_of, endpoint_of
 from offsets_tool.log.refusals import meant_refusal
 from offsets_tool.log.storage import StoredPath, as_path, is_stored
 
@@ -58,15 +59,26 @@ def open_delta(table: str | Path, version: int | None = None) -> OpenDelta:
 
 
 def delta_options(table: str | Path) -> dict[str, str] | None:
-    """Return the options of storage, such as credentials, that deltalake does not find by itself; None for a table on disk."""
+    """Return the options of storage, such as endpoints, that deltalake does not find by itself; None for a table on disk."""
     there = as_path(table)
-    if not isinstance(there, StoredPath) or not isinstance(
-        system := bucket_of(there).system, fs.S3FileSystem
-    ):
+    if not isinstance(there, StoredPath):
         return None
-    endpoint = s3_endpoint()
-    of_endpoint = {"aws_endpoint": endpoint, "aws_allow_http": "true"} if endpoint else {}
-    return {"aws_region": system.region, **of_endpoint}
+    system, scheme = bucket_of(there).system, there.parts[0].removesuffix(":")
+    options = {"aws_region": system.region} if isinstance(system, fs.S3FileSystem) else {}
+    if endpoint := endpoint_of(scheme):
+        options |= {**_to_endpoint(scheme, endpoint), "allow_http": "true"}
+    return options
+
+
+def _to_endpoint(scheme: str, endpoint: str) -> dict[str, str]:
+    if scheme != "gs":
+        return {{"s3": "aws_endpoint", "abfs": "azure_storage_endpoint"}[scheme]: endpoint}
+    # deltalake takes Google's address, and that nobody is to be asked for a token, from an account alone.
+    url = endpoint if "://" in endpoint else f"http://{endpoint}"
+    account = {"gcs_base_url": url, "disable_oauth": True} | dict.fromkeys(
+        ("client_email", "private_key", "private_key_id"), ""
+    )
+    return {"google_service_account_key": json.dumps(account)}
 
 
 def parquet_files(opened: OpenDelta) -> list[str] | None:

@@ -1,0 +1,138 @@
+"""Azure's storage and Google's are as good as S3: logs and lakes there are those on disk, and one job at a time writes.
+
+Their servers are stand-ins on 127.0.0.1, which refuse a put that must not replace anything, as the real ones do.
+"""
+
+import base64
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+from click.testing import CliRunner
+from deltalake.exceptions import CommitFailedError
+
+from offsets_tool.cli import main as offsets_tool
+from offsets_tool.errors import OffsetsToolError, SetupError, SourceError
+from offsets_tool.log.archive.delta import open_delta
+from offsets_tool.log.files.mapping import map_file
+from offsets_tool.log.storage import as_path
+from spark.check.check import check
+from spark.cli import main as offsets_spark
+from spark.lake import lease
+from spark.lake.compact import compact
+from spark.lake.lease import leased
+from tests.log import azure_store, google_store
+from tests.log.environment import environment
+from tests.spark.lake.test_stored_lake import SEGMENTS, assert_same, bring
+from tests.spark.lakes import no_session
+
+pytestmark = pytest.mark.server
+_QUESTION: Final = "SELECT `group`, topic, lag, worst_topic FROM group_lag JOIN current_offsets USING (`group`) ORDER BY 1, 2, 3"
+
+
+class Store(NamedTuple):
+    """A store: how it is started, and the URI of what is in it."""
+
+    start: Callable[[], AbstractContextManager[str]]
+    root: str
+
+
+STORES: Final = {
+    "abfs": Store(azure_store.azure_store, azure_store.ROOT),
+    "gs": Store(google_store.google_store, google_store.ROOT),
+}
+
+
+@pytest.fixture(scope="module", params=STORES)
+def root(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The URI of a store with a log in it."""
+    store = STORES[request.param]
+    with store.start():
+        for path in sorted(path for path in SEGMENTS.rglob("*") if path.is_file()):
+            as_path(f"{store.root}/dump/{path.relative_to(SEGMENTS).as_posix()}").write_bytes(
+                path.read_bytes()
+            )
+        yield store.root
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake on disk after all jobs."""
+    lake = tmp_path_factory.mktemp("lake")
+    run(lake, SEGMENTS)
+    return lake
+
+
+def run(lake: str | Path, source: str | Path) -> None:
+    done = CliRunner().invoke(offsets_spark, ["run", str(source), "--lake", str(lake), "--format", "jsonl"])
+    assert done.exit_code == 0, done.stderr
+
+
+def asked(lake: str) -> str:
+    done = CliRunner().invoke(offsets_tool, ["sql", "--lake", lake, _QUESTION, "--format", "jsonl"])
+    assert done.exit_code == 0, done.stderr
+    return done.stdout
+
+
+def test_a_command_answers_as_on_disk(root: str) -> None:
+    here, there = (
+        CliRunner().invoke(offsets_tool, ["inspect", place, "--format", "jsonl"])
+        for place in (str(SEGMENTS), f"{root}/dump")
+    )
+    assert (there.exit_code, there.stdout) == (0, here.stdout.replace(str(SEGMENTS), f"{root}/dump"))
+
+
+def test_a_log_is_read_by_range(root: str) -> None:
+    content = bytes(range(256)) * 40_000
+    there = as_path(f"{root}/large/00000000000000000000.log")
+    there.write_bytes(content)
+    log = map_file(there)
+    log.fetch(9_000_000, 9_000_061)
+    assert bytes(log.data[9_000_000:9_000_061]) == content[9_000_000:9_000_061]
+    there.unlink()
+    assert not there.exists()
+
+
+def test_all_jobs_and_answers_are_those_of_a_lake_on_disk(root: str, local: Path) -> None:
+    lake = f"{root}/whole"
+    for _ in range(2):
+        run(lake, f"{root}/dump")
+        assert_same(lake, local)
+    assert asked(lake) == asked(str(local))
+    assert [each for each in check(lake, reads_rows=True, reads_sources=True) if not each.is_ok] == []
+    assert all(each.files_after == 1 for each in compact(lake, no_session, days_kept=0) if each.files_before)
+    assert_same(lake, local)
+
+
+def test_a_second_writer_is_refused(root: str) -> None:
+    lake = as_path(f"{root}/held")
+    with leased(lake), pytest.raises(OffsetsToolError, match=f"is writing to {lake} since 20"):
+        bring(str(lake), SEGMENTS)
+
+
+def test_of_two_commits_of_a_version_one_is_refused(root: str) -> None:
+    """The lease rests on it: whoever opened the table before another took the lease cannot take it too."""
+    table = as_path(f"{root}/two") / lease.LEASE
+    lease._create(table)
+    first, second = open_delta(table), open_delta(table)
+    lease._put(first, lease.Holding("first", "job", "2026", "2026"))
+    with pytest.raises(CommitFailedError):
+        lease._put(second, lease.Holding("second", "job", "2026", "2026"))
+
+
+def test_a_bucket_that_is_not_there_is_said(root: str) -> None:
+    with pytest.raises(SourceError, match="there is no such bucket; check the name"):
+        bring(f"{root}/none", root.replace("evidence", "nowhere") + "/dump")
+
+
+def test_a_key_that_is_not_accepted_is_said() -> None:
+    with azure_store.azure_store() as key:
+        for other in (base64.b64encode(key.encode()).decode(), "!"):
+            with (
+                environment({"AZURE_STORAGE_ACCOUNT_KEY": other}),
+                pytest.raises(SetupError, match="not accepted; check AZURE_STORAGE_ACCOUNT_KEY") as error,
+            ):
+                bring(f"{azure_store.ROOT}/none", f"{azure_store.ROOT}/dump")
+            assert other not in str(error.value)
