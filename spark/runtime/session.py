@@ -67,6 +67,7 @@ STDERR: Final = 2
 _JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 _PYTHON: Final = "spark.pyspark.python"
 _CONNECT: Final = "sc://"
+_OF_SESSION: Final = "spark.sql."
 
 
 def session(app: str = "offsets-tool", *, master: str | None = None, **conf: str) -> SparkSession:
@@ -118,8 +119,10 @@ def _server(master: str | None) -> str | None:
 
 
 def _remote(app: str, url: str, conf: Mapping[str, str]) -> SparkSession:
+    # A server that runs has its JVM and its executors already: what is for these, it refuses.
+    settings = SESSION | {name: value for name, value in conf.items() if name.startswith(_OF_SESSION)}
     try:
-        made = SparkSession.builder.appName(app).remote(url).config(map={**SESSION, **conf}).getOrCreate()
+        made = SparkSession.builder.appName(app).remote(url).config(map=settings).getOrCreate()
     except (ImportError, PySparkException) as error:
         raise SetupError(
             f"{url} is named as a Spark Connect server, but its session cannot be had "

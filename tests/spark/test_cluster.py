@@ -146,6 +146,17 @@ def test_executors_are_killed(
     assert len(written) > len(parquet_files(open_delta(lake / "log")))
 
 
+def test_a_stream_of_folders(
+    cluster: Standalone, broker: Path, of_one_machine: dict[str, list[Row]], tmp_path: Path
+) -> None:
+    """The rows of its data source come from executors, as all work of its micro-batch."""
+    arguments = ["stream", str(broker), "--lake", str(tmp_path), "--cluster", "c", "--master", cluster.master]
+    done = cluster.run(sys.executable, "-c", BY_TASKS + ENTRY, *arguments, "--once")
+    assert done.returncode == 0, done.stderr
+    assert [json.loads(line)["batch"] for line in done.stdout.splitlines()] == [0]
+    assert content(tmp_path) == of_one_machine
+
+
 def test_what_executors_lack_is_said(cluster: Standalone, broker: Path, tmp_path: Path) -> None:
     arguments = ["ingest", str(broker), "--lake", str(tmp_path / "lake"), "--master", cluster.master]
     done = cluster.run(
