@@ -120,7 +120,7 @@ def _server(master: str | None) -> str | None:
 
 def _remote(app: str, url: str, conf: Mapping[str, str]) -> SparkSession:
     # A server that runs has its JVM and its executors already: what is for these, it refuses.
-    settings = SESSION | {name: value for name, value in conf.items() if name.startswith(_OF_SESSION)}
+    settings = {**SESSION} | {name: value for name, value in conf.items() if name.startswith(_OF_SESSION)}
     try:
         made = SparkSession.builder.appName(app).remote(url).config(map=settings).getOrCreate()
     except (ImportError, PySparkException) as error:
