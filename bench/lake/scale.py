@@ -100,34 +100,32 @@ def grown(input_: Input, clusters: int, folder: Path) -> Grown:
         partition.mkdir(parents=True)
         (partition / f"{int.from_bytes(content[:8]):020d}.log").write_bytes(content)
     read = sum(path.stat().st_size for path in sources.rglob("*.log"))
-    child = subprocess.Popen(
-        [sys.executable, "-m", "bench.lake.scale", str(lake), str(sources)],
-        stdout=subprocess.PIPE,
-        stderr=sys.stderr,
-    )
-    peaks = _watched(child, folder / "nights.jsonl")
-    nights = [json.loads(line) for line in (folder / "nights.jsonl").read_text().splitlines()]
+    nights, peaks = watched(sources, lake)
     files = [file for table in ALL_TABLES for file in facts_of(open_delta(lake / table.name))]
     found = sum(file["num_records"] for file in facts_of(open_delta(lake / "log")))
-    if child.returncode or found != sum(night["records"] for night in nights):
+    if found != sum(night["records"] for night in nights):
         raise OffsetsToolError(f"{lake} has {found} records after {len(nights)} of {clusters} clusters")
     written = sum(path.stat().st_size for path in lake.rglob("*") if path.is_file())
     shutil.rmtree(folder)
     return Grown(nights, peaks, read, written, len(files))
 
 
-def _watched(child: "subprocess.Popen[bytes]", nights: Path) -> dict[str, int]:
-    """Keep what a process prints, and return the peaks of the memory of the processes below it until it has ended."""
-    peaks = dict.fromkeys(("driver", "java", "workers"), 0)
-    assert child.stdout
-    with nights.open("wb") as kept:
-        reader = subprocess.Popen(["cat"], stdin=child.stdout, stdout=kept)
+def watched(sources: Path, lake: Path) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """Run all jobs for each folder in `sources`; return what each night said, and the peak of memory by kind of process.
+
+    OffsetsToolError where the process fails.
+    """
+    peaks, said = dict.fromkeys(("driver", "java", "workers"), 0), lake.parent / "nights.jsonl"
+    command = [sys.executable, "-m", "bench.lake.scale", str(lake), str(sources)]
+    with said.open("wb") as kept:
+        child = subprocess.Popen(command, stdout=kept, stderr=sys.stderr)
         while child.poll() is None:
             for kind, now in _memory(child.pid).items():
                 peaks[kind] = max(peaks[kind], now)
             time.sleep(_LOOK_EVERY)
-        reader.wait()
-    return peaks
+    if child.returncode:
+        raise OffsetsToolError(f"the jobs of {sources} failed: what they said is above")
+    return [json.loads(line) for line in said.read_text().splitlines()], peaks
 
 
 def _memory(pid: int) -> dict[str, int]:
