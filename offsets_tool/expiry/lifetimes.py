@@ -3,7 +3,7 @@
 Memory grows with the number of live offsets only. Knows no rule; removal_tracker.py calls it with Changes, or with many at once.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -26,6 +26,16 @@ class Lifetime(NamedTuple):
     """Whether only a coordinator that loaded this log has the commit, and not the one that wrote it."""
 
 
+class LeftOffset(NamedTuple):
+    """An offset that a removal left, as far as the rules of expiry ask."""
+
+    topic: str
+    partition: int
+    commit_timestamp: int
+    expire_timestamp: int
+    topic_id: UUID | None
+
+
 class LeftOffsets(NamedTuple):
     """What a removal left of a group: how many offsets, and of each topic, topic id and time from commit to expiry the oldest.
 
@@ -33,12 +43,42 @@ class LeftOffsets(NamedTuple):
     """
 
     number: int
-    some: Mapping[TopicPartition, Lifetime]
+    some: tuple[LeftOffset, ...]
 
     def and_others(self, live: Mapping[TopicPartition, Lifetime]) -> "LeftOffsets":
         """Return these offsets and some more, but for those that only a coordinator has that loaded the log."""
-        sure = {at: lifetime for at, lifetime in live.items() if not lifetime.is_doubtful}
-        return LeftOffsets(self.number + len(sure), {**self.some, **sure})
+        if not live:
+            return self
+        sure = tuple(
+            LeftOffset(*at, commit.commit_timestamp, commit.expire_timestamp, commit.topic_id)
+            for at, (commit, _, _, _, is_doubtful) in live.items()
+            if not is_doubtful
+        )
+        return LeftOffsets(self.number + len(sure), (*self.some, *sure))
+
+
+class Tombstone(NamedTuple):
+    """A tombstone of an offset that did nothing else than to end the commit `before`, if there was one.
+
+    The lifetime of the offset began at `began_at`, that of the commit at `committed_at`: epoch milliseconds, None unknown.
+    """
+
+    offset: OffsetOf
+    log_offset: int
+    timestamp: int
+    before: CommittedOffset | None
+    began_at: int | None
+    committed_at: int | None
+
+
+class GroupTombstones(NamedTuple):
+    """All tombstones of a write that are of one group's offsets, and what they left, which is more than nothing."""
+
+    group: str
+    batch_offset: int
+    tombstones: Sequence[Tombstone]
+    left: LeftOffsets
+    is_by_new_coordinator: bool | None
 
 
 ByGroup = dict[str, dict[TopicPartition, Lifetime]]
@@ -84,7 +124,7 @@ class Lifetimes:
 
     def left_of(self, group: str) -> LeftOffsets:
         """Return the live offsets of a group, but for those that only a coordinator has that loaded the log."""
-        return LeftOffsets(0, {}).and_others(self.of_group(group))
+        return LeftOffsets(0, ()).and_others(self.of_group(group))
 
     def longest(self) -> Iterator[LongestLifetime]:
         """Yield the longest lifetime of each topic that has live offsets."""
@@ -103,15 +143,13 @@ def time_of(timestamp: int, commit_timestamp: int) -> int | None:
     return None if at < 0 else at
 
 
-def partly_removed_topics(
-    removed: Iterable[RemovedOffset], left: Mapping[TopicPartition, Lifetime]
-) -> frozenset[str]:
+def partly_removed_topics(removed: Iterable[RemovedOffset], left: Iterable[LeftOffset]) -> frozenset[str]:
     """Return the topics that lost offsets and still have some; a topic created again under the name has another id."""
     went: dict[str, set[UUID | None]] = {}
     for each in removed:
         went.setdefault(each.topic, set()).add(each.commit.topic_id if each.commit else None)
     return frozenset(
-        at.topic
-        for at, lifetime in left.items()
-        if any(may_be_one(topic_id, lifetime.commit.topic_id) for topic_id in went.get(at.topic, ()))
+        each.topic
+        for each in left
+        if any(may_be_one(topic_id, each.topic_id) for topic_id in went.get(each.topic, ()))
     )

@@ -24,6 +24,8 @@ from offsets_tool.replay.changes import ChangeKind, PendingOf
 from offsets_tool.replay.state import State
 
 _REMOVAL: Final = "removal"
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False)
+"""Made once: `json.dumps` makes one for each text."""
 
 
 def pack_removal_facts(removals: Iterable[Removal | DroppedCommit]) -> str:
@@ -32,7 +34,7 @@ def pack_removal_facts(removals: Iterable[Removal | DroppedCommit]) -> str:
         _packed_removal(removal) if isinstance(removal, Removal) else _packed_dropped(removal)
         for removal in removals
     ]
-    return json.dumps(packed, separators=(",", ":"))
+    return _ENCODER.encode(packed)
 
 
 def unpack_removal_facts(text: str) -> list[Removal | DroppedCommit]:

@@ -3,11 +3,11 @@
 A pure function of events and their Changes, from the partition's first record or a saved state on.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from offsets_tool.events import Event
-from offsets_tool.expiry.lifetimes import LeftOffsets
+from offsets_tool.expiry.lifetimes import GroupTombstones
 from offsets_tool.expiry.removal_tracker import RemovalTracker, TrackerState
 from offsets_tool.expiry.removals import DroppedCommit, Removal
 from offsets_tool.expiry.rows import RemovalRow, dropped_row, removal_row
@@ -41,15 +41,13 @@ class RemovalLog:
         """
         self.add(self.tracker.take_event(event, changes))
 
-    def observe_write(
-        self,
-        changes: Iterable[Change],
-        left: Mapping[str, LeftOffsets],
-        *,
-        is_by_new_coordinator: bool | None,
-    ) -> None:
-        """Observe a whole write of tombstones, as RemovalTracker.take_write has it; keep the rows of removals."""
-        self.add(self.tracker.take_write(changes, left, is_by_new_coordinator=is_by_new_coordinator))
+    def observe_change(self, change: Change) -> None:
+        """Observe the one change of an event, which removes nothing."""
+        self.add(self.tracker.take(change, is_by_new_coordinator=None))
+
+    def observe_tombstones(self, tombstones: GroupTombstones) -> None:
+        """Observe all that a write did to one group, as RemovalTracker.take_tombstones has it; keep the row of the removal."""
+        self.add(self.tracker.take_tombstones(tombstones))
 
     def observe_dropped(self, dropped: Iterable[DroppedCommit]) -> None:
         """Observe pending commits that one marker dropped, without its event; keep their rows."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from offsets_tool.events import Event
-from offsets_tool.expiry.lifetimes import LeftOffsets, Lifetimes, partly_removed_topics
+from offsets_tool.expiry.lifetimes import GroupTombstones, LeftOffsets, Lifetimes, partly_removed_topics
 from offsets_tool.expiry.removals import (
     DroppedCommit,
     KeptOffset,
@@ -130,22 +130,23 @@ class RemovalTracker:
         for change in (*changes, *noop_tombstone(event, changes)):
             yield from self.take(change, is_by_new_coordinator=wrote_new(event))
 
-    def take_write(
-        self,
-        changes: Iterable[Change],
-        left: Mapping[str, LeftOffsets],
-        *,
-        is_by_new_coordinator: bool | None,
-    ) -> list[Removal | DroppedCommit]:
-        """Return what a write of tombstones completes; nothing written later may belong to it.
+    def take_tombstones(self, of: GroupTombstones) -> Iterator[Removal]:
+        """Yield the removal that these tombstones are; no removal is open, and nothing written later may belong to it.
 
-        `left` says by group which offsets it left, more than none; `lifetimes` need only have those that it removed.
+        `lifetimes` need not have the group's offsets.
         """
-        taken = (self.take(change, is_by_new_coordinator=is_by_new_coordinator) for change in changes)
-        done = [each for some in taken for each in some]
-        done += (self._removal(group, opened, left[group]) for group, opened in self._open.items())
+        self._is_by_new_coordinator = of.is_by_new_coordinator
+        for offset, log_offset, timestamp, before, *times in of.tombstones:
+            if self._is_heeded(offset, before):
+                self.lifetimes.end(offset)
+                self._removed((timestamp, log_offset), offset, before, (times[0], times[1]), None)
+                self._place = LastChange(of.batch_offset, log_offset, timestamp)
+        yield from (self._removal(group, opened, of.left) for group, opened in self._open.items())
         self._open.clear()
-        return done
+
+    def _is_heeded(self, offset: OffsetOf, before: object) -> bool:
+        """Return if it counts: in a transaction, the classic coordinator heeds a tombstone for pending commits alone."""
+        return before is not None or self.lifetimes.get(offset) is None
 
     def mark_changed(self, group: str, at: int) -> None:
         """Note when a group last changed (epoch milliseconds), without a Change that says so."""
@@ -191,30 +192,31 @@ class RemovalTracker:
         if isinstance(after, CommittedOffset):
             doubtful = self._doubted == (offset, change.log_offset)
             self.lifetimes.commit(offset, after, change.timestamp, is_doubtful=doubtful)
-        elif is_noop(change) and self.lifetimes.get(offset) is not None:
-            # In a transaction, the classic coordinator heeds it for pending commits alone.
+        elif not self._is_heeded(offset, before):
             return
         elif change.kind is ChangeKind.DELETED and (before is None or isinstance(before, CommittedOffset)):
             lifetime = self.lifetimes.end(offset)
             times = (lifetime.began_at, lifetime.committed_at) if lifetime else (None, None)
-            self._removed(change, offset, before, times, None)
+            self._removed((change.timestamp, change.log_offset), offset, before, times, None)
         elif change.kind is ChangeKind.ABSENT:
             # When, and by which write, is not in the log: no removal can be told.
             self.lifetimes.end(offset)
 
     def _removed(
         self,
-        change: Change,
+        place: tuple[int, int],
         offset: OffsetOf,
         commit: CommittedOffset | None,
         times: tuple[int | None, int | None],
         producer_id: int | None,
     ) -> None:
-        opened = self._opened(change, offset.group)
+        """Add an offset to its group's removal; `place` is the time and the log offset of the tombstone."""
+        timestamp, log_offset = place
+        opened = self._opened(timestamp, offset.group)
         reads, has_pending = opened.reads(offset.topic), self._has_pending(offset)
         where = (offset.topic, offset.partition)
         opened.removed.append(
-            RemovedOffset(*where, commit, change.log_offset, reads, has_pending, *times, producer_id)
+            RemovedOffset(*where, commit, log_offset, reads, has_pending, *times, producer_id)
         )
 
     def _observe_pending(self, change: Change, pending: PendingOf) -> DroppedCommit | None:
@@ -223,7 +225,8 @@ class RemovalTracker:
             return None
         if change.kind is ChangeKind.DELETED:
             offset = OffsetOf(pending.group, pending.topic, pending.partition)
-            self._removed(change, offset, before.commit, (None, None), pending.producer_id)
+            place = change.timestamp, change.log_offset
+            self._removed(place, offset, before.commit, (None, None), pending.producer_id)
             return None
         self._mark(change, pending.group)
         # Of a transaction whose marker is in no copy any more, nothing says how it ended.
@@ -254,10 +257,10 @@ class RemovalTracker:
         if not is_there and not self.lifetimes.of_group(group):
             self._changed.pop(group, None)
 
-    def _opened(self, change: Change, group: str) -> Open:
+    def _opened(self, timestamp: int, group: str) -> Open:
         if group not in self._open:
             self._open[group] = Open(
-                _time(change.timestamp),
+                _time(timestamp),
                 self.state.groups.get(group),
                 dict(self.state.members.get(group, {})),
                 self._changed.get(group),
@@ -271,12 +274,12 @@ class RemovalTracker:
     def _removal(self, group: str, opened: Open, left: LeftOffsets) -> Removal:
         kept = (
             KeptOffset(
-                opened.reads(at.topic),
-                self._has_pending(OffsetOf(group, *at)),
-                commit.commit_timestamp,
-                commit.expire_timestamp,
+                opened.reads(topic),
+                self._has_pending(OffsetOf(group, topic, partition)),
+                commit_timestamp,
+                expire_timestamp,
             )
-            for at, (commit, *_) in left.some.items()
+            for topic, partition, commit_timestamp, expire_timestamp, _ in left.some
         )
         return Removal(
             self._log_partition,

@@ -52,7 +52,8 @@ def _value(case: Case, number: int) -> bytes:
     return value.replace(b"m\xc3\xa9t", b"m\xc3\xc3t") if number % 11 == 0 else value
 
 
-def _marker(number: int, type_id: int) -> tuple[bytes, bytes]:
+def marker(number: int, type_id: int) -> tuple[bytes, bytes]:
+    """Return the key and the value of a marker; `number` is the coordinator's epoch."""
     return struct.pack(">hh", 0, type_id), struct.pack(">hi", 0, number)
 
 
@@ -64,7 +65,7 @@ def _contents(draw: st.DrawFn) -> list[tuple[bytes | None, bytes | None, bool]]:
         key, value = draw(st.binary(max_size=6) | st.none()), draw(st.binary(max_size=6) | st.none())
         return [(key, value, draw(st.booleans()))]
     if what < 4:
-        return [(*_marker(what, draw(st.sampled_from((0, 1, 1, 2)))), True)]
+        return [(*marker(what, draw(st.sampled_from((0, 1, 1, 2)))), True)]
     group, number = draw(st.sampled_from(GROUPS)), draw(st.integers(0, 1 << 40))
     if what < 13:
         case = draw(st.sampled_from(COMMITS))

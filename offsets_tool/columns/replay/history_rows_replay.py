@@ -3,7 +3,7 @@
 History handles all records of one write together, so rows that were written with an event replayed alone are replayed alone too.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -21,9 +21,8 @@ from offsets_tool.columns.replay.compiled.tables import (
 )
 from offsets_tool.columns.replay.ended_rows import dropped_commits, ended_rows, transaction_rows
 from offsets_tool.columns.replay.history_store import HistoryStore
-from offsets_tool.columns.replay.rows_replay import WritesReplay
+from offsets_tool.columns.replay.tombstones.writes_replay import WritesReplay
 from offsets_tool.events import Event
-from offsets_tool.expiry.lifetimes import LeftOffsets
 from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
 from offsets_tool.history.history import History, RowChange, ended_by
@@ -101,10 +100,12 @@ class HistoryRowsReplay(WritesReplay):
         return bool(producer[ProducerCell.OPEN] == StoredIn.NOWHERE)
 
     def after_run(self, first: int, end: int) -> None:
-        """Make the groups that commits made, and find the owners that were asked for."""
+        """Make the groups that commits made, keep removals, and find the owners that were asked for."""
         for change in self.store.take_made(self.coordinator.log_partition):
-            self.removals.observe_write((change,), {}, is_by_new_coordinator=None)
+            self.removals.observe_change(change)
             self.keep_changes(self.history.observe_alone(change))
+        for tombstones in self.take_removals():
+            self.removals.observe_tombstones(tombstones)
         if end > first:
             self.store.find_owners()
 
@@ -157,16 +158,6 @@ class HistoryRowsReplay(WritesReplay):
     def keep_changes(self, row_changes: Sequence[RowChange]) -> None:
         """Keep what the changes of one batch, which were replayed alone, ended: by default rows of history, and anomalies."""
         self._rows += ended_by(row_changes)
-
-    def observe_removals(
-        self,
-        changes: Sequence[Change],
-        left: Mapping[str, LeftOffsets],
-        *,
-        is_by_new_coordinator: bool | None,
-    ) -> None:
-        """Keep the removals of a write of tombstones; the rows of history that it ended are in the tables."""
-        self.removals.observe_write(changes, left, is_by_new_coordinator=is_by_new_coordinator)
 
     def take_rows(self) -> list[HistoryRow | RemovalRow | TransactionRow]:
         """Return, once, the rows that ended one by one, and anomalies."""

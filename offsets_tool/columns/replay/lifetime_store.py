@@ -3,25 +3,23 @@
 Decides nothing.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import compress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 import numpy as np
 
 from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.replay.compiled.removal_tables import TombstoneCell
 from offsets_tool.columns.replay.compiled.tables import (
     NONE,
-    FactCell,
     GroupCell,
     LifetimeStatus,
     OffsetCell,
     RowCell,
     RunCell,
-    StoredIn,
 )
 from offsets_tool.columns.replay.store import ReplayStore
-from offsets_tool.expiry.lifetimes import LeftOffsets, Lifetime
+from offsets_tool.expiry.lifetimes import GroupTombstones, LeftOffset, LeftOffsets, Lifetime, Tombstone
 from offsets_tool.expiry.removal_tracker import RemovalTracker
 from offsets_tool.replay.changes import (
     Change,
@@ -66,78 +64,65 @@ class LifetimeStore(ReplayStore):
             subject, now = GroupOf(name), self.state.groups[name]
             yield Change(log_partition, at, when, at, ChangeKind.SET, subject, None, now)
 
-    def remove(self, table: Array, rows: slice, change: Change) -> list[Change]:
-        """Remove the committed offsets that the tombstones of a write, `rows` of a table, are about; return the change of each.
-
-        Return none, and remove none, where they may do more: where commits are pending, one offset is removed twice, or a group
-        loses its last offset. `change` is that of any of them, but for its place and subject. Lifetimes has the offsets then, as
-        they were; rows of history that ended are in the tables, which must have room for them.
-        """
-        subjects, cells = table[RowCell.SUBJECT, rows], self.tables.offsets
-        groups = cells[subjects, OffsetCell.GROUP].tolist()
-        for group in dict.fromkeys(groups):
-            if self.tables.groups[group, GroupCell.IS_OUTSIDE]:
-                self.load_group(group)
-        numbers, held = subjects.tolist(), cells[subjects, OffsetCell.STORED_IN] == StoredIn.HERE
-        lost = Counter(compress(groups, held.tolist()))
-        if len(set(numbers)) < len(numbers) or any(
-            self._may_do_more(group, lost[group]) for group in set(groups)
-        ):
-            return []
-        for group in set(groups):
-            self.materialize_change_time(group)
-            self.tables.groups[group, GroupCell.IN_TABLES] -= lost[group]
-        ended = subjects[held]
-        places = table[[RowCell.LOG_OFFSET, RowCell.TIMESTAMP], rows]
-        self.tables.end_deleted(ended, *places[:, held])
-        commits = list(self.commits(ended))
-        self._materialize_lifetimes(ended.tolist(), commits)
-        cells[ended, OffsetCell.STORED_IN] = StoredIn.NOWHERE
-        cells[ended, OffsetCell.LIFETIME] = LifetimeStatus.UNKNOWN
-        before = dict(zip(ended.tolist(), commits, strict=True))
-        offsets = self.subjects.offsets
-        return [
-            change._replace(log_offset=at, timestamp=when, subject=offsets[number], before=before.get(number))
-            for number, at, when in zip(numbers, *places.tolist(), strict=True)
-        ]
-
-    def _may_do_more(self, group: int, lost: int) -> bool:
-        """Return whether tombstones that remove so many offsets of a group, all in the tables, may do more than that."""
-        line = self.tables.groups[group]
-        if line[GroupCell.PENDING] or line[GroupCell.IN_TABLES] == lost:
-            return True
+    def has_pending(self, group: int) -> bool:
+        """Return whether State has pending commits of a group."""
         name = self.subjects.groups.texts[group]
         return bool(self.state.pending) and any(True for _ in self.state.pending_for(name))
 
-    def left_of(self, groups: Iterable[str]) -> dict[str, LeftOffsets]:
-        """Return by group the offsets that it has, given the groups' names: those in the tables and those of which no row told."""
-        return {name: self._in_tables(name).and_others(self._in_state(name)) for name in groups}
+    def take_removals(
+        self, table: Array, writes: Array, written_by: Mapping[int, bool | None]
+    ) -> Iterator[GroupTombstones]:
+        """Yield what writes of tombstones did to each group, which compiled code has replayed; call it before State changes.
+
+        Of the rows in `table`, `writes` has the batches, and `written_by` whether the new coordinator wrote the write that begins
+        there. The tracker knows when the group had changed.
+        """
+        run = self.tables.run
+        if not run[RunCell.REMOVAL_COUNT]:
+            return
+        tombstones = self._tombstones(table)
+        left = iter(self._left_in_tables())
+        removals = self.tables.removals[: run[RunCell.REMOVAL_COUNT]].tolist()
+        run[RunCell.REMOVAL_COUNT] = run[RunCell.TOMBSTONE_COUNT] = run[RunCell.LEFT_COUNT] = 0
+        for (group, row, changed, number, kinds), went in zip(removals, tombstones, strict=True):
+            name = self.subjects.groups.texts[group]
+            if changed != NONE:
+                self._removals.mark_changed(name, changed)
+            there = LeftOffsets(number, tuple(islice(left, kinds))).and_others(self._in_state(name))
+            yield GroupTombstones(name, int(writes[row]), went, there, written_by[row])
+
+    def _tombstones(self, table: Array) -> list[list[Tombstone]]:
+        """Return the tombstones of each removal."""
+        run, offsets = self.tables.run, self.subjects.offsets
+        lines = self.tables.tombstones[: run[RunCell.TOMBSTONE_COUNT]]
+        ended = lines[:, TombstoneCell.ENDED]
+        commits = self.commits_of(self.tables.ended[ended[ended != NONE]])
+        rows = lines[:, TombstoneCell.ROW]
+        places = [
+            table[cell, rows].tolist() for cell in (RowCell.SUBJECT, RowCell.LOG_OFFSET, RowCell.TIMESTAMP)
+        ]
+        found: list[list[Tombstone]] = [[] for _ in range(run[RunCell.REMOVAL_COUNT])]
+        for (removal, _, at, life, began, committed), number, log_offset, timestamp in zip(
+            lines.tolist(), *places, strict=True
+        ):
+            before = None if at == NONE else next(commits)
+            is_known = before is not None and life != LifetimeStatus.UNKNOWN
+            times = (_time(began), _time(committed)) if is_known else (None, None)
+            found[removal].append(Tombstone(offsets[number], log_offset, timestamp, before, *times))
+        return found
+
+    def _left_in_tables(self) -> list[LeftOffset]:
+        """Return what the removals left, in their order."""
+        offsets, ids = self.subjects.offsets, self.topic_ids.ids
+        lines = self.tables.left[: self.tables.run[RunCell.LEFT_COUNT]].tolist()
+        return [
+            LeftOffset(offsets[number].topic, offsets[number].partition, committed, expires, ids[topic_id])
+            for number, committed, expires, topic_id in lines
+        ]
 
     def _in_state(self, name: str) -> dict[TopicPartition, Lifetime]:
         known = self._removals.lifetimes.of_group(name)
         return {at: known[at] for at in self.state.offsets.get(name, ()) if at in known}
-
-    def _in_tables(self, name: str) -> LeftOffsets:
-        group = self.subjects.groups.number(name)
-        numbers = self.offsets_in_tables(group) if group is not None else np.zeros(0, np.int64)
-        lines = self.tables.offsets[numbers]
-        known = lines[:, OffsetCell.LIFETIME] == LifetimeStatus.KNOWN
-        numbers, lines = numbers[known], lines[known]
-        committed, expires = lines[:, FactCell.COMMIT_TIMESTAMP], lines[:, FactCell.EXPIRE_TIMESTAMP]
-        is_own = expires != NONE
-        # The time to expiry wraps as int64 does; with its sign it is the whole.
-        lasting = (
-            np.where(is_own, expires - committed, 0),
-            np.where(is_own, np.where(expires < committed, 1, 2), 0),
-        )
-        kinds = np.stack((self.subjects.topics_of(numbers), lines[:, FactCell.TOPIC_ID], *lasting))
-        order = np.lexsort((committed, *kinds))
-        is_first = np.append(True, (np.diff(kinds[:, order]) != 0).any(axis=0))[: len(order)]
-        some = numbers[order[is_first]]
-        lifetimes = self._lifetimes(some.tolist(), self.commits(some))
-        return LeftOffsets(
-            len(numbers), {TopicPartition(each.topic, each.partition): of for each, of in lifetimes}
-        )
 
     def put(self, numbers: Sequence[int], commits: Iterable[CommittedOffset]) -> None:
         """Put the commits of offsets, given by their numbers, into State, and their lifetimes into Lifetimes."""
@@ -160,15 +145,15 @@ class LifetimeStore(ReplayStore):
     def _lifetimes(
         self, numbers: Sequence[int], commits: Iterable[CommittedOffset]
     ) -> Iterator[tuple[OffsetOf, Lifetime]]:
-        lines = self.tables.offsets[numbers, OffsetCell.LIFETIME :].tolist()
+        lines = self.tables.offsets[numbers, OffsetCell.LIFETIME : OffsetCell.LIFETIME_TOPIC_ID + 1].tolist()
         for number, (life, began, at, topic_id), commit in zip(numbers, lines, commits, strict=True):
             if life != LifetimeStatus.UNKNOWN:
                 yield (
                     self.subjects.offsets[number],
                     Lifetime(
                         commit,
-                        None if began == NONE else began,
-                        None if at == NONE else at,
+                        _time(began),
+                        _time(at),
                         self.topic_ids.ids[topic_id],
                         life == LifetimeStatus.DOUBTFUL,
                     ),
@@ -192,3 +177,7 @@ class LifetimeStore(ReplayStore):
             line[OffsetCell.BEGAN] = NONE if lived.began_at is None else lived.began_at
             line[OffsetCell.COMMITTED_AT] = NONE if lived.committed_at is None else lived.committed_at
             line[OffsetCell.LIFETIME_TOPIC_ID] = self.topic_ids.number(lived.topic_id)
+
+
+def _time(cell: int) -> int | None:
+    return None if cell == NONE else cell

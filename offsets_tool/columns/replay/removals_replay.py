@@ -3,7 +3,7 @@
 Decides nothing: tombstones, and records written together with one, are replayed alone, and the tracker observes them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
@@ -15,13 +15,11 @@ from offsets_tool.columns.replay.ended_rows import dropped_commits
 from offsets_tool.columns.replay.lifetime_store import LifetimeStore
 from offsets_tool.columns.replay.row_events import rows_below
 from offsets_tool.columns.replay.row_facts import observe_rows
-from offsets_tool.columns.replay.rows_replay import WritesReplay
+from offsets_tool.columns.replay.tombstones.writes_replay import WritesReplay
 from offsets_tool.expiry.forecast import PartitionRemovals, partition_removals
-from offsets_tool.expiry.lifetimes import LeftOffsets
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.removal_tracker import RemovalTracker
 from offsets_tool.expiry.removals import DroppedCommit, Removal
-from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
 
 RemovalFound = Removal | DroppedCommit
@@ -87,9 +85,13 @@ class RemovalsReplay(WritesReplay):
         return row
 
     def after_run(self, first: int, end: int) -> None:
-        """Keep the commits that ABORT markers dropped; drop the questions for owners, whose answers only a history needs."""
+        """Keep removals that are complete and the commits that ABORT markers dropped; drop the questions for owners, which only a
+        history asks.
+        """
         for change in self.store.take_made(self.coordinator.log_partition):
-            self._closed += self.tracker.take_write((change,), {}, is_by_new_coordinator=None)
+            self._closed += self.tracker.take(change, is_by_new_coordinator=None)
+        for tombstones in self.take_removals():
+            self._closed += self.tracker.take_tombstones(tombstones)
         tables = self.store.tables
         tables.run[RunCell.ASK_COUNT] = 0
         if tables.run[RunCell.CLOSED_COUNT]:
@@ -102,16 +104,6 @@ class RemovalsReplay(WritesReplay):
         """Copy to Lifetimes what removals that may be complete need, and move to State the offsets of the row's write."""
         self.store.materialize_lifetimes(self.tracker.may_close(int(self.writes[row])))
         super().before_alone(table, row)
-
-    def observe_removals(
-        self,
-        changes: Sequence[Change],
-        left: Mapping[str, LeftOffsets],
-        *,
-        is_by_new_coordinator: bool | None,
-    ) -> None:
-        """Keep the removals of a write of tombstones, which are complete."""
-        self._closed += self.tracker.take_write(changes, left, is_by_new_coordinator=is_by_new_coordinator)
 
     def end(self, table: Array) -> None:
         """Forget the rows of history that ended."""

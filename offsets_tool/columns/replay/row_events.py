@@ -6,6 +6,7 @@ reader of tables fetches raw bytes of few records only. Knows nothing about repl
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -157,8 +158,15 @@ class ExpectedEvents:
         self._events = events
         self._rows = rows.select(COLUMNS)
         made = events.events(self._rows.take(pa.array(places)))
-        self._made = zip(places.tolist(), made, strict=True)
+        self._made: Iterator[tuple[int, Event]] = zip(places.tolist(), made, strict=True)
         self._next = next(self._made, None)
+
+    def expect(self, first: int, end: int) -> None:
+        """Make the events of the rows from `first` up to `end`, too, none of which was expected."""
+        more = zip(range(first, end), self._events.events(self._rows.slice(first, end - first)), strict=True)
+        known = () if self._next is None else (self._next,)
+        self._made = chain(more, known, self._made)
+        self._next = next(self._made)
 
     def at(self, row: int) -> Event:
         """Return the event of a row; rows are asked for in their order."""
@@ -169,11 +177,13 @@ class ExpectedEvents:
         [event] = self._events.events(self._rows.slice(row, 1))
         return event
 
-    def batch_of_commit(self, row: int) -> Batch | None:
-        """Return the batch that the event of a row has, which is a commit or its tombstone."""
-        names = ("base_offset", "magic", "sequence", "is_transactional")
-        base_offset, magic, *others = (self._rows.column(name)[row].as_py() for name in names)
-        return _batch_of(base_offset, _MAGIC if magic is None else magic, *others)
+
+def batches_of(rows: pa.RecordBatch, places: Array) -> Iterator[Batch | None]:
+    """Yield the batch that the event of each row at these places has, which is a commit or its tombstone."""
+    names = ("base_offset", "magic", "sequence", "is_transactional")
+    few = rows.select(names).take(pa.array(places, pa.int64()))
+    for base_offset, magic, *others in zip(*(plain(column).to_pylist() for column in few), strict=True):
+        yield _batch_of(base_offset, _MAGIC if magic is None else magic, *others)
 
 
 class MomentRows:

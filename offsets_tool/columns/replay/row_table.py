@@ -60,12 +60,15 @@ def are_plain(rows: pa.RecordBatch) -> Array:
 def are_in_sole_writes(kinds: Array, ends: Array, timestamps: Array) -> Array:
     """Return which rows are in a write of tombstones to which no later record can belong; `ends` is where each write ends.
 
-    The first and the last write may go on beyond these rows. Behind a write of one tombstone, other deletions may belong to it,
+    The first and the last write may go on beyond these rows, and so may what was removed until a commit follows: others may
+    change nothing. Behind a write of one tombstone, other deletions may belong to it,
     and Kafka may have written groups of the same time with it; commits never.
     """
     begins = np.append(0, ends[:-1])
     are_sole = np.logical_and.reduceat(kinds == Kind.TOMBSTONE, begins)
-    are_sole[[0, -1]] = False
+    last_commit = np.flatnonzero(np.isin(kinds, _COMMITS)).max(initial=NONE)
+    are_sole &= ends <= last_commit
+    are_sole[0] = False
     follow_commits = np.logical_and.reduceat(np.isin(kinds, _COMMITS), begins)[1:]
     is_later = timestamps[ends[:-1]] != timestamps[ends[:-1] - 1]
     is_apart = (ends - begins > 1)[:-1] | np.isin(kinds[ends[:-1]], MARKERS)
@@ -104,6 +107,7 @@ def row_table(rows: pa.RecordBatch, kinds: Array, subjects: Subjects, topic_ids:
     """Return the cells of RowCell, a line for each of its fields."""
     table: Array = np.empty((len(RowCell), rows.num_rows), np.int64)
     table[RowCell.KIND] = kinds
+    table[RowCell.WRITE_END] = NONE
     table[RowCell.PRODUCER] = subjects.producers_of(rows)
     table[RowCell.PRODUCER_EPOCH] = numbers(rows.column("producer_epoch"), NONE)
     for field, name in _COPIED.items():

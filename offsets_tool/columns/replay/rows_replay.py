@@ -4,7 +4,7 @@ Before an event is replayed alone, what its handler may look at is moved to Stat
 `materialize`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import numpy as np
@@ -12,10 +12,8 @@ import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
-from offsets_tool.columns.replay.columns_of_rows import are_there, numbers
 from offsets_tool.columns.replay.compiled.run import replay_run
 from offsets_tool.columns.replay.compiled.tables import (
-    NONE,
     Kind,
     OffsetCell,
     ProducerCell,
@@ -23,17 +21,14 @@ from offsets_tool.columns.replay.compiled.tables import (
     RunCell,
     Stop,
 )
-from offsets_tool.columns.replay.lifetime_store import LifetimeStore
 from offsets_tool.columns.replay.row_events import ExpectedEvents, RowEvents
-from offsets_tool.columns.replay.row_table import are_in_sole_writes, row_kinds
+from offsets_tool.columns.replay.row_table import row_kinds
 from offsets_tool.columns.replay.store import ReplayStore
 from offsets_tool.events import Event
-from offsets_tool.expiry.lifetimes import LeftOffsets
-from offsets_tool.expiry.removal_tracker import RemovalTracker
-from offsets_tool.replay.changes import Change, ChangeKind, LogOf, OffsetOf
+from offsets_tool.replay.changes import Change, OffsetOf
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.handling import Reach
-from offsets_tool.replay.rules import Rules, wrote_new_in
+from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import NO_PRODUCER_ID
 
 ReplayedEvent = tuple[Event, tuple[Change, ...]]
@@ -64,6 +59,7 @@ class RowsReplay:
         kinds = row_kinds(rows, is_proof_alone=self.is_unproved)
         self.choose(rows, kinds)
         table = self.table = self.store.begin(rows, kinds)
+        self.begin(table)
         events = ExpectedEvents(self._events, rows, self.expected(table))
         row = 0
         while (row := self.run_rows(table, row)) < rows.num_rows:
@@ -77,14 +73,21 @@ class RowsReplay:
             row += 1
         self.end(table)
 
+    def begin(self, table: Array) -> None:
+        """Complete the table of the rows that will be replayed next; by default do nothing."""
+
     def end(self, table: Array) -> None:
         """End the rows that were replayed last, given their table."""
         self.store.end(table)
 
     def make_room(self) -> None:
         """Make room for the rows that end in the next step."""
-        tables = self.store.tables
-        tables.make_room_for_ended(int(tables.producers[:, ProducerCell.COUNT].max()))
+        self.store.tables.make_room_for_ended(self.most_ended)
+
+    @property
+    def most_ended(self) -> int:
+        """How many rows of history may end at once: as many as a transaction has commits."""
+        return int(self.store.tables.producers[:, ProducerCell.COUNT].max())
 
     def materialize(self) -> Coordinator:
         """Return the coordinator, with everything that was replayed in its state."""
@@ -133,13 +136,13 @@ class RowsReplay:
             self.after_run(first, row)
             first = row
             if stop == _LOAD:
-                self._load(table, row)
+                self.load(table, row)
             elif stop == _FULL:
                 self.make_room()
             else:
                 return row
 
-    def _load(self, table: Array, row: int) -> None:
+    def load(self, table: Array, row: int) -> None:
         """Load the groups that a row is about."""
         store, kind = self.store, table[RowCell.KIND, row]
         if kind != Kind.COMMIT_MARKER:
@@ -197,92 +200,3 @@ class RowsReplay:
         there = store.state.offsets.get(reach.group, ())
         if reach.asks_for_any and len(there) <= len(wanted):
             store.materialize_one(group)
-
-
-class WritesReplay(RowsReplay):
-    """A RowsReplay that replays tombstones of offsets write by write: at once if they end commits that hold and do nothing else.
-
-    Other tombstones are replayed alone, and all offsets of their write are moved to State at once.
-    """
-
-    store: LifetimeStore
-
-    def __init__(self, coordinator: Coordinator, store: LifetimeStore) -> None:
-        """Start with what the coordinator's state and the store's tracker hold."""
-        super().__init__(coordinator, store)
-        self.kinds: Array = np.zeros(0, np.int64)
-        """What the rows that were taken last are: those that were replayed alone are ALONE."""
-        self.writes: Array = np.zeros(0, np.int64)
-        """The base offset of each row's batch; its own offset without one."""
-        self.last_write: int | None = None
-        """The write of the last row that was replayed alone."""
-        self._ends: Array = np.zeros(0, np.int64)
-        """Where each write ends among the rows."""
-
-    def choose(self, rows: pa.RecordBatch, kinds: Array) -> None:
-        """Mark tombstones as ALONE, in place, but those in writes of nothing else; keep the kinds and the write of each row."""
-        base = rows.column("base_offset")
-        self.kinds = kinds
-        self.writes = np.where(are_there(base), numbers(base, 0), rows.column("log_offset").to_numpy())
-        self._ends = np.append(np.flatnonzero(np.diff(self.writes)) + 1, rows.num_rows)
-        are_sole = are_in_sole_writes(kinds, self._ends, rows.column("timestamp").to_numpy())
-        kinds[(kinds == _TOMBSTONE) & ~are_sole] = _ALONE
-
-    def replay_write(self, table: Array, row: int, events: ExpectedEvents) -> int:
-        """Replay a write of tombstones at once, or mark its rows as ALONE; return the row behind it, or this one."""
-        if table[_KIND, row] != _TOMBSTONE:
-            return row
-        rows = slice(row, self._end_of_write(row))
-        tables = self.store.tables
-        while len(tables.ended) - tables.run[RunCell.ENDED_COUNT] < rows.stop - row:
-            self.make_room()
-        place = self.coordinator.log_partition, row, 0, int(self.writes[row])
-        changes = self.store.remove(table, rows, Change(*place, ChangeKind.DELETED, LogOf(None)))
-        if not changes:
-            table[_KIND, rows] = _ALONE
-            return row
-        left = self.store.left_of(
-            {each.subject.group for each in changes if isinstance(each.subject, OffsetOf)}
-        )
-        is_by_new = wrote_new_in(events.batch_of_commit(row))
-        self.observe_removals(changes, left, is_by_new_coordinator=is_by_new)
-        return rows.stop
-
-    def observe_removals(
-        self,
-        changes: Sequence[Change],
-        left: Mapping[str, LeftOffsets],
-        *,
-        is_by_new_coordinator: bool | None,
-    ) -> None:
-        """Observe a write of tombstones, which ended commits and did nothing else; `left` is by group. By default do nothing."""
-
-    def goes_on(self, table: Array, row: int, tracker: RemovalTracker) -> bool:
-        """Return whether a row was written with removals of offsets by records that were replayed alone."""
-        if not tracker.may_close(None):
-            return False
-        at, when = table[[RowCell.LOG_OFFSET, RowCell.TIMESTAMP], row].tolist()
-        kind = ChangeKind.DELETED if table[_KIND, row] == _TOMBSTONE else ChangeKind.SET
-        return tracker.belongs(int(self.writes[row]), at, when, kind)
-
-    def _end_of_write(self, row: int) -> int:
-        return int(self._ends[np.searchsorted(self._ends, row, side="right")])
-
-    def before_alone(self, table: Array, row: int) -> None:
-        """Move to State all offsets that a write is about: a tombstone is most often followed by others in its batch."""
-        if self.writes[row] == self.last_write:
-            return
-        end = self._end_of_write(row)
-        if end > row + 1:
-            subjects = np.unique(table[RowCell.SUBJECT, row:end])
-            self.store.materialize_some(subjects[subjects != NONE].tolist())
-
-    def after_alone(self, table: Array, row: int) -> None:
-        """Remember with which write the row came."""
-        self.kinds[row] = table[_KIND, row] = _ALONE
-        self.last_write = int(self.writes[row])
-
-    def materialize_reach(self, reach: Reach, group: int, event: Event) -> None:
-        """Move to State and to the tracker what the handler of an event may look at of a group."""
-        self.store.materialize_change_time(group)
-        super().materialize_reach(reach, group, event)

@@ -64,6 +64,9 @@ class ReplayStore:
         self.topic_ids = TopicIdNumbers()
         self.tables = Tables(has_history=has_history)
         self.texts = Texts()
+        for producer_id in (*state.transactions, *state.pending):
+            # Their pending commits may be in the way of tombstones that come before they do.
+            self.subjects.producer_number(producer_id)
         self._groups = self._offsets = self._producers = 0
         """How many lines are in use."""
 
@@ -94,7 +97,8 @@ class ReplayStore:
         self.tables.make_room(offsets, groups, subjects.producers, rows)
         for group in range(self._groups, groups):
             self.look_up_group(group)
-        self.tables.offsets[self._offsets : offsets, OffsetCell.GROUP] = subjects.group_of[self._offsets :]
+        added = np.arange(self._offsets, offsets)
+        self.tables.chain(added, subjects.group_of[added], subjects.topics_of(added))
         if self._offsets < offsets and self.state.offsets:
             self._find_outside(self._offsets)
         for producer in range(self._producers, subjects.producers):
@@ -289,8 +293,7 @@ class ReplayStore:
 
     def commits_of(self, lines: Array) -> Iterator[CommittedOffset]:
         """Yield the commits in lines of a table that begin with FactCell."""
-        columns = lines[:, _COMMIT_FACTS].T.tolist()
-        texts, ids = map(self.texts.text, columns[_TEXT]), self.topic_ids.ids
-        columns[_TEXT] = map(from_shown, texts)
+        columns, ids = lines[:, _COMMIT_FACTS].T.tolist(), self.topic_ids.ids
+        columns[_TEXT] = map(from_shown, self.texts.texts(lines[:, FactCell.TEXT]))
         columns[_TOPIC_ID] = map(ids.__getitem__, columns[_TOPIC_ID])
         return map(CommittedOffset._make, zip(*columns, strict=True))

@@ -12,6 +12,7 @@ from offsets_tool.columns.replay.compiled.tables import NONE
 
 _NO_TEXT: Final = -1
 _TEXTS_KEPT: Final = 1 << 12
+_FEW: Final = 8
 
 
 class Texts:
@@ -22,17 +23,30 @@ class Texts:
         self._kept: dict[int, str] = {}
         self._base = 0
         self._column: pa.Array = pa.array([], pa.string())
+        self._has_some = False
         self._added = _NO_TEXT
 
     def begin(self, base: int, column: pa.Array) -> None:
         """Start on the next rows: `column` has their texts, and `base` is the number of the first row."""
         self._base, self._column = base, column
+        self._has_some = bool(pc.sum(pc.binary_length(column)).as_py())
 
-    def text(self, number: int) -> str:
-        """Return a text as rows show it."""
-        if number >= self._base:
-            return self._column[number - self._base].as_py()  # type: ignore[no-any-return]
-        return self._kept.get(number, "")
+    def texts(self, numbers: Array) -> list[str]:
+        """Return the text of each number as rows show it."""
+        found = (
+            [self._kept.get(number, "") for number in numbers.tolist()] if self._kept else [""] * len(numbers)
+        )
+        here = np.flatnonzero(numbers >= self._base) if self._has_some else np.zeros(0, np.int64)
+        if len(here):
+            for place, text in zip(here.tolist(), self._of_rows(numbers[here] - self._base), strict=True):
+                found[place] = text
+        return found
+
+    def _of_rows(self, places: Array) -> list[str]:
+        if len(places) <= _FEW:
+            # One by one takes less time than to prepare for many.
+            return [self._column[place].as_py() for place in places.tolist()]
+        return plain(self._column.take(pa.array(places))).to_pylist()  # type: ignore[no-any-return]
 
     def add(self, text: str) -> int:
         """Keep a text that no row has, and return its number."""
@@ -44,7 +58,7 @@ class Texts:
 
     def has_some(self) -> bool:
         """Return whether any of the rows that `begin` took has a text."""
-        return bool(pc.sum(pc.binary_length(self._column)).as_py())
+        return self._has_some
 
     def keep(self, numbers: Array) -> None:
         """Keep the texts with these numbers, as far as they are of the rows that `begin` took."""

@@ -32,6 +32,11 @@ def comparable(found: PartitionRemovals) -> list[Any]:
 def test_any_log_at_any_moment(
     log: list[LogRecord], as_of: AsOf, rules: Rules | None, sizes: list[int]
 ) -> None:
+    check(log, as_of, rules, sizes)
+
+
+def check(log: list[LogRecord], as_of: AsOf, rules: Rules | None, sizes: list[int]) -> None:
+    """Assert that removals up to a moment are the same by rows, cut into these sizes, as by events."""
     moment = Snapshot(as_of, TopicNames(), rules)
     moment.replay(0, map(decode, log))
     [partition] = moment

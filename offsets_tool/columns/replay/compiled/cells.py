@@ -3,6 +3,7 @@
 from typing import Final
 
 from offsets_tool.columns.jit.machine import load_cell, store_cell
+from offsets_tool.columns.replay.compiled.removal_tables import LeftCell, RemovalCell, TombstoneCell
 from offsets_tool.columns.replay.compiled.tables import (
     WIDTHS,
     AskCell,
@@ -40,6 +41,11 @@ set_ended: Final = store_cell(WIDTHS[EndedCell])
 set_closed: Final = store_cell(WIDTHS[ClosedCell])
 set_ask: Final = store_cell(WIDTHS[AskCell])
 set_made: Final = store_cell(WIDTHS[MadeCell])
+get_removal: Final = load_cell(WIDTHS[RemovalCell])
+set_removal: Final = store_cell(WIDTHS[RemovalCell])
+set_tombstone: Final = store_cell(WIDTHS[TombstoneCell])
+get_left: Final = load_cell(WIDTHS[LeftCell])
+set_left: Final = store_cell(WIDTHS[LeftCell])
 
 # Compiled code takes plain integers.
 WORD: Final = 8
@@ -55,6 +61,7 @@ PRODUCER: Final = int(RowCell.PRODUCER)
 PRODUCER_EPOCH: Final = int(RowCell.PRODUCER_EPOCH)
 LOG_OFFSET: Final = int(RowCell.LOG_OFFSET)
 TIMESTAMP: Final = int(RowCell.TIMESTAMP)
+WRITE_END: Final = int(RowCell.WRITE_END)
 FIRST_COMMIT_FIELD: Final = int(RowCell.COMMITTED_OFFSET)
 
 IS_COMMIT: Final = int(Kind.COMMIT)
@@ -66,6 +73,7 @@ IS_PASSED: Final = int(Kind.PASSED)
 
 F_COMMITTED: Final = int(FactCell.COMMITTED_OFFSET)
 F_COMMIT_TIMESTAMP: Final = int(FactCell.COMMIT_TIMESTAMP)
+F_EXPIRE_TIMESTAMP: Final = int(FactCell.EXPIRE_TIMESTAMP)
 F_TOPIC_ID: Final = int(FactCell.TOPIC_ID)
 F_COMMIT_AT: Final = int(FactCell.COMMIT_LOG_OFFSET)
 F_TEXT: Final = int(FactCell.TEXT)
@@ -89,6 +97,10 @@ O_LIFETIME: Final = int(OffsetCell.LIFETIME)
 O_BEGAN: Final = int(OffsetCell.BEGAN)
 O_COMMITTED_AT: Final = int(OffsetCell.COMMITTED_AT)
 O_LIFETIME_TOPIC: Final = int(OffsetCell.LIFETIME_TOPIC_ID)
+O_TOPIC: Final = int(OffsetCell.TOPIC)
+O_NEXT_OF_GROUP: Final = int(OffsetCell.NEXT_OF_GROUP)
+O_REMOVED_BY: Final = int(OffsetCell.REMOVED_BY)
+LIFETIME_UNKNOWN: Final = int(LifetimeStatus.UNKNOWN)
 LIFETIME_KNOWN: Final = int(LifetimeStatus.KNOWN)
 NOWHERE: Final = int(StoredIn.NOWHERE)
 HERE: Final = int(StoredIn.HERE)
@@ -107,6 +119,9 @@ G_OUTSIDE: Final = int(GroupCell.IS_OUTSIDE)
 G_STAMP: Final = int(GroupCell.STAMP)
 G_ORPHANS: Final = int(GroupCell.HAS_ORPHANS)
 G_CHANGED: Final = int(GroupCell.CHANGED)
+G_HEAD: Final = int(GroupCell.HEAD)
+G_LOST: Final = int(GroupCell.LOST)
+G_REMOVAL: Final = int(GroupCell.REMOVAL)
 ABSENT: Final = int(Present.NO)
 SIMPLE: Final = int(Present.SIMPLE)
 
@@ -136,6 +151,21 @@ A_OWNER: Final = int(AskCell.OWNER)
 M_GROUP: Final = int(MadeCell.GROUP)
 M_LOG_OFFSET: Final = int(MadeCell.LOG_OFFSET)
 M_TIMESTAMP: Final = int(MadeCell.TIMESTAMP)
+D_GROUP: Final = int(RemovalCell.GROUP)
+D_ROW: Final = int(RemovalCell.ROW)
+D_CHANGED: Final = int(RemovalCell.CHANGED)
+D_LEFT: Final = int(RemovalCell.LEFT)
+D_KINDS: Final = int(RemovalCell.KINDS)
+T_REMOVAL: Final = int(TombstoneCell.REMOVAL)
+T_ROW: Final = int(TombstoneCell.ROW)
+T_ENDED: Final = int(TombstoneCell.ENDED)
+T_LIFETIME: Final = int(TombstoneCell.LIFETIME)
+T_BEGAN: Final = int(TombstoneCell.BEGAN)
+T_COMMITTED_AT: Final = int(TombstoneCell.COMMITTED_AT)
+L_SUBJECT: Final = int(LeftCell.SUBJECT)
+L_COMMIT_TIMESTAMP: Final = int(LeftCell.COMMIT_TIMESTAMP)
+L_EXPIRE_TIMESTAMP: Final = int(LeftCell.EXPIRE_TIMESTAMP)
+L_TOPIC_ID: Final = int(LeftCell.TOPIC_ID)
 
 R_ROWS: Final = WORD * RunCell.ROWS
 R_COUNT: Final = WORD * RunCell.COUNT
@@ -159,6 +189,14 @@ R_CLOSED: Final = WORD * RunCell.CLOSED
 R_CLOSED_COUNT: Final = WORD * RunCell.CLOSED_COUNT
 R_MADE: Final = WORD * RunCell.MADE
 R_MADE_COUNT: Final = WORD * RunCell.MADE_COUNT
+R_REMOVALS: Final = WORD * RunCell.REMOVALS
+R_REMOVAL_COUNT: Final = WORD * RunCell.REMOVAL_COUNT
+R_TOMBSTONES: Final = WORD * RunCell.TOMBSTONES
+R_TOMBSTONE_COUNT: Final = WORD * RunCell.TOMBSTONE_COUNT
+R_LEFT: Final = WORD * RunCell.LEFT
+R_LEFT_MOST: Final = WORD * RunCell.LEFT_MOST
+R_LEFT_COUNT: Final = WORD * RunCell.LEFT_COUNT
+R_KINDS: Final = WORD * RunCell.KINDS
 
 STOP_END: Final = int(Stop.END)
 STOP_ALONE: Final = int(Stop.ALONE)

@@ -32,6 +32,7 @@ from offsets_tool.columns.replay.compiled.cells import (
     F_TOPIC_ID,
     FACTS,
     FIRST_COMMIT_FIELD,
+    G_CHANGED,
     G_FIRST,
     G_IN_TABLES,
     G_IS_NEW,
@@ -141,6 +142,8 @@ def make_simple_group(run: int, group: int, log_offset: int, timestamp: int) -> 
         set_made(made, number, M_GROUP, group)
         set_made(made, number, M_LOG_OFFSET, log_offset)
         set_made(made, number, M_TIMESTAMP, timestamp)
+        if timestamp >= 0:
+            set_group(groups, group, G_CHANGED, timestamp)
     return GO_ON
 
 

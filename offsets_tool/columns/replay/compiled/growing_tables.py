@@ -7,14 +7,13 @@ import numpy as np
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
-from offsets_tool.columns.replay.compiled.cells import DELETED
+from offsets_tool.columns.replay.compiled.removal_tables import LeftCell, RemovalCell, TombstoneCell
 from offsets_tool.columns.replay.compiled.tables import (
     NONE,
     WIDTHS,
     AskCell,
     ClosedCell,
     EndedCell,
-    FactCell,
     GroupCell,
     MadeCell,
     OffsetCell,
@@ -40,6 +39,10 @@ class Tables:
         self.closed = _filled(_empty(ClosedCell), _FIRST)
         self.asks = _filled(_EMPTY_ASK, _FIRST)
         self.made = _filled(_EMPTY_MADE, _FIRST)
+        self.removals = _filled(_EMPTY_REMOVAL, _FIRST)
+        self.tombstones = _filled(_EMPTY_TOMBSTONE, _FIRST)
+        self.left = _filled(_EMPTY_LEFT, _FIRST)
+        self._kinds: Array = np.zeros(0, np.int64)
         self.run[RunCell.FREE_SLOT] = NONE
         self.run[RunCell.HAS_HISTORY] = has_history
         self._free = 0
@@ -48,7 +51,8 @@ class Tables:
     def make_room(self, offsets: int, groups: int, producers: int, rows: int) -> None:
         """Grow the tables to hold this many offsets, groups and producers, and what `rows` more rows can add.
 
-        Rows can add pending commits, questions for owners, ended transactions and simple groups.
+        Rows can add pending commits, questions for owners, ended transactions, simple groups and tombstones. Of what a write
+        leaves, there is always room for that of one.
         """
         self.offsets = _grown(self.offsets, offsets, _EMPTY_OFFSET)
         self.groups = _grown(self.groups, groups, _EMPTY_GROUP)
@@ -56,25 +60,30 @@ class Tables:
         self.asks = _grown(self.asks, rows, _EMPTY_ASK)
         self.closed = _grown(self.closed, rows, _EMPTY_CLOSED)
         self.made = _grown(self.made, rows, _EMPTY_MADE)
+        self.removals = _grown(self.removals, rows, _EMPTY_REMOVAL)
+        self.tombstones = _grown(self.tombstones, rows, _EMPTY_TOMBSTONE)
+        self.left = _grown(self.left, len(self.offsets), _EMPTY_LEFT)
+        if len(self._kinds) < 4 * len(self.offsets):
+            # The power of two from twice the number of offsets on is less than four times that.
+            self._kinds = np.zeros(4 * len(self.offsets), np.int64)
         self._add_slots(rows)
         self._point()
+
+    def chain(self, offsets: Array, groups: Array, topics: Array) -> None:
+        """Write to the lines of new committed offsets their groups and topics, and add them to their groups' chains."""
+        lines, heads = self.offsets, self.groups[:, GroupCell.HEAD]
+        lines[offsets, OffsetCell.GROUP], lines[offsets, OffsetCell.TOPIC] = groups, topics
+        order = np.argsort(groups, kind="stable")
+        numbers, groups = offsets[order], groups[order]
+        is_next = np.append(False, np.diff(groups) == 0)[: len(groups)]
+        lines[numbers, OffsetCell.NEXT_OF_GROUP] = np.where(is_next, np.roll(numbers, 1), heads[groups])
+        # Of each group, the last stays.
+        heads[groups] = numbers
 
     def make_room_for_ended(self, more: int) -> None:
         """Replace the table of ended rows, which the caller has read, by an empty one with room for at least twice `more`."""
         self.ended = np.empty((2 * more + 2 * len(self.ended), WIDTHS[EndedCell]), np.int64)
         self._point()
-
-    def end_deleted(self, offsets: Array, log_offsets: Array, timestamps: Array) -> None:
-        """Write ended rows of the commits of `offsets` (their numbers), which tombstones at these places and times removed."""
-        first = int(self.run[RunCell.ENDED_COUNT])
-        end = first + len(offsets)
-        lines = self.ended[first:end]
-        lines[:, : len(FactCell)] = self.offsets[offsets, : len(FactCell)]
-        lines[:, EndedCell.SUBJECT] = offsets
-        lines[:, EndedCell.TO_LOG_OFFSET] = log_offsets
-        lines[:, EndedCell.TO_TIMESTAMP] = timestamps
-        lines[:, EndedCell.END_CAUSE] = DELETED
-        self.run[RunCell.ENDED_COUNT] = end
 
     def forget_ended(self) -> None:
         """Forget the rows and transactions that ended, which the caller has read."""
@@ -104,9 +113,14 @@ class Tables:
             (RunCell.ASKS, self.asks),
             (RunCell.CLOSED, self.closed),
             (RunCell.MADE, self.made),
+            (RunCell.REMOVALS, self.removals),
+            (RunCell.TOMBSTONES, self.tombstones),
+            (RunCell.LEFT, self.left),
+            (RunCell.KINDS, self._kinds),
         ):
             self.run[field] = address(table)
         self.run[RunCell.ENDED_MOST] = len(self.ended)
+        self.run[RunCell.LEFT_MOST] = len(self.left)
 
 
 def _empty(kind: type[IntEnum], **cells: int) -> Array:
@@ -114,12 +128,15 @@ def _empty(kind: type[IntEnum], **cells: int) -> Array:
     return np.array([known.get(cell, 0) for cell in range(WIDTHS[kind])], np.int64)
 
 
-_EMPTY_OFFSET: Final = _empty(OffsetCell, PENDING=NONE, OWNER_STAMP=NONE)
-_EMPTY_GROUP: Final = _empty(GroupCell, CHANGED=NONE)
+_EMPTY_OFFSET: Final = _empty(OffsetCell, PENDING=NONE, OWNER_STAMP=NONE, NEXT_OF_GROUP=NONE, REMOVED_BY=NONE)
+_EMPTY_GROUP: Final = _empty(GroupCell, CHANGED=NONE, HEAD=NONE, LOST=NONE, REMOVAL=NONE)
 _EMPTY_PRODUCER: Final = _empty(ProducerCell, HEAD=NONE, TAIL=NONE)
 _EMPTY_ASK: Final = _empty(AskCell)
 _EMPTY_CLOSED: Final = _empty(ClosedCell)
 _EMPTY_MADE: Final = _empty(MadeCell)
+_EMPTY_REMOVAL: Final = _empty(RemovalCell)
+_EMPTY_TOMBSTONE: Final = _empty(TombstoneCell)
+_EMPTY_LEFT: Final = _empty(LeftCell)
 
 
 def _filled(line: Array, lines: int) -> Array:

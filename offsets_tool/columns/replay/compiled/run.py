@@ -32,6 +32,7 @@ from offsets_tool.columns.replay.compiled.cells import (
     STOP_END,
     STOP_LOAD,
     SUBJECT,
+    WRITE_END,
     get_group,
     get_offset,
     set_group,
@@ -40,6 +41,7 @@ from offsets_tool.columns.replay.compiled.cells import (
 from offsets_tool.columns.replay.compiled.commits import commit, row_cell
 from offsets_tool.columns.replay.compiled.markers import abort_marker, close_transaction, commit_marker
 from offsets_tool.columns.replay.compiled.pending import pending
+from offsets_tool.columns.replay.compiled.removals import remove_write
 from offsets_tool.columns.replay.compiled.tables import NONE
 
 
@@ -57,6 +59,10 @@ def replay_run(run: int, row: int) -> tuple[int, int]:
             stop = commit_marker(run, row)
         elif kind == IS_ABORT_MARKER:
             stop = abort_marker(run, row)
+        elif kind == IS_TOMBSTONE and load_i64(run + R_HAS_HISTORY):
+            stop = STOP_ALONE if load_i64(run + R_OUTSIDE) else remove_write(run, row)
+            if stop == GO_ON:
+                row = row_cell(run, WRITE_END, row) - 1
         elif kind == IS_TOMBSTONE:
             stop = _tombstone(run, row)
         elif kind == IS_PASSED:
@@ -67,6 +73,13 @@ def replay_run(run: int, row: int) -> tuple[int, int]:
             return row, stop
         row += 1
     return row, STOP_END
+
+
+@compiled
+def replay_write(run: int, row: int) -> int:
+    """Replay the write of tombstones that begins with a row, whatever State knows of producers; return STOP_END, or why not."""
+    stop = remove_write(run, row)
+    return STOP_END if stop == GO_ON else stop
 
 
 @compiled
@@ -81,7 +94,7 @@ def _tombstone(run: int, row: int) -> int:
     offsets, groups = load_i64(run + R_OFFSETS), load_i64(run + R_GROUPS)
     subject = row_cell(run, SUBJECT, row)
     group = get_offset(offsets, subject, O_GROUP)
-    if load_i64(run + R_HAS_HISTORY) or load_i64(run + R_OUTSIDE):
+    if load_i64(run + R_OUTSIDE):
         return STOP_ALONE
     if get_offset(offsets, subject, O_PENDING) != NONE:
         return STOP_ALONE

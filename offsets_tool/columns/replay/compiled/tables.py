@@ -6,6 +6,8 @@ Compiled code (run.py) reads and writes by them; store.py gives State what the t
 from enum import IntEnum
 from typing import Final
 
+from offsets_tool.columns.replay.compiled.removal_tables import LeftCell, RemovalCell, TombstoneCell
+
 NONE: Final = -1
 NO_TOPIC_ID: Final = 0
 """The number of no topic id."""
@@ -40,11 +42,13 @@ class RowCell(IntEnum):
     PRODUCER_EPOCH = 3
     LOG_OFFSET = 4
     TIMESTAMP = 5
-    COMMITTED_OFFSET = 6
-    LEADER_EPOCH = 7
-    COMMIT_TIMESTAMP = 8
-    EXPIRE_TIMESTAMP = 9
-    TOPIC_ID = 10
+    WRITE_END = 6
+    """Of a TOMBSTONE, with a history: the row behind the last of its write."""
+    COMMITTED_OFFSET = 7
+    LEADER_EPOCH = 8
+    COMMIT_TIMESTAMP = 9
+    EXPIRE_TIMESTAMP = 10
+    TOPIC_ID = 11
 
 
 class FactCell(IntEnum):
@@ -89,6 +93,11 @@ class OffsetCell(IntEnum):
     BEGAN = 23
     COMMITTED_AT = 24
     LIFETIME_TOPIC_ID = 25
+    TOPIC = 26
+    NEXT_OF_GROUP = 27
+    """Another committed offset of its group, or NONE."""
+    REMOVED_BY = 28
+    """The number of the first row of the write that last had a tombstone of it, or NONE."""
 
 
 class StoredIn(IntEnum):
@@ -134,9 +143,15 @@ class GroupCell(IntEnum):
     STAMP = 6
     """Raised whenever owners in the group may be others."""
     CHANGED = 7
-    """When a marker last made its commits effective; NONE if that is known elsewhere."""
+    """When it was made, or a marker last ended commits of it; NONE if that is known elsewhere."""
     HAS_ORPHANS = 8
     """Whether State has offsets of it, but no such group."""
+    HEAD = 9
+    """The first of its committed offsets, or NONE."""
+    LOST = 10
+    """How many commits it loses by the write that is being removed; NONE if that is not about it."""
+    REMOVAL = 11
+    """Which removal that is, as RemovalCell has it; NONE before it begins."""
 
 
 class Present(IntEnum):
@@ -234,6 +249,15 @@ class RunCell(IntEnum):
     CLOSED_COUNT = 19
     MADE = 20
     MADE_COUNT = 21
+    REMOVALS = 22
+    REMOVAL_COUNT = 23
+    TOMBSTONES = 24
+    TOMBSTONE_COUNT = 25
+    LEFT = 26
+    LEFT_MOST = 27
+    LEFT_COUNT = 28
+    KINDS = 29
+    """A hash table: places in the table of what is left."""
 
 
 class Stop(IntEnum):
@@ -245,7 +269,7 @@ class Stop(IntEnum):
     LOAD = 2
     """Offsets of its group must be loaded first."""
     FULL = 3
-    """There is no room for the rows that it ends."""
+    """There is no room for the rows that it ends, or for what it leaves."""
 
 
 WIDTHS: Final = {
@@ -257,4 +281,7 @@ WIDTHS: Final = {
     ClosedCell: max(ClosedCell) + 1,
     AskCell: max(AskCell) + 1,
     MadeCell: max(MadeCell) + 1,
+    RemovalCell: max(RemovalCell) + 1,
+    TombstoneCell: max(TombstoneCell) + 1,
+    LeftCell: max(LeftCell) + 1,
 }

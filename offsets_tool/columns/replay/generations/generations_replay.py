@@ -84,7 +84,7 @@ class GenerationsReplay(HistoryRowsReplay):
         self._members.replay(change, made, state.members.get(name, ()))
         put_generation(state, made)
         members = state.members.get(name, {})
-        self.removals.observe_write((change,), {}, is_by_new_coordinator=None)
+        self.removals.observe_change(change)
         self.removals.tracker.state.put_members(name, members)
         self.keep_changes(self.history.observe_alone(change))
         self.history.owners.put_members(name, members)
