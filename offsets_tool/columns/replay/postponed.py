@@ -7,6 +7,7 @@ reported.
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -58,6 +59,10 @@ def _by_type(of: Mapping[int, int]) -> Array:
 
 
 _REPLACES: Final = _by_type({type_id: handling.replaces.value for type_id, handling in REPLAYS.items()})
+_FACTS: Final = frozenset(
+    type_id for type_id, handling in REPLAYS.items() if handling.replaces is Replaces.FACT
+)
+_SIZE: Final = attrgetter("size")
 _FAMILY: Final = _by_type({type_id: _FAMILIES.index(of.family) for type_id, of in RECORD_TYPES.items()})
 _CLASSIC: Final = _FAMILIES.index(Family.CLASSIC)
 _IS_NEW: Final = np.isin(np.arange(_TYPES + 1), [each for each in RECORD_TYPES if each not in CLASSIC_TYPES])
@@ -65,10 +70,12 @@ _IS_COMMIT: Final = np.isin(np.arange(_TYPES + 1), list(COMMITS))
 
 
 class _Record(NamedTuple):
-    """A record that was put off: its type, its raw key, and what its row says (PLACE, then RAW)."""
+    """A record that was put off: its type, its raw key and value, their size, and what its row says (PLACE, then RAW)."""
 
     type_id: int
     key: bytes
+    value: bytes
+    size: int
     facts: tuple[Any, ...]
 
 
@@ -85,14 +92,15 @@ class _OfGroup:
 class Postponed:
     """The records of groups that wait for their replay by a coordinator."""
 
-    def __init__(self, coordinator: Coordinator) -> None:
-        """Start without records."""
+    def __init__(self, coordinator: Coordinator, values: KeptValues) -> None:
+        """Start without records; `values` may be those that others read, too."""
         self._coordinator = coordinator
         self._groups: dict[str, _OfGroup] = {}
         """By group, as rows show it."""
         self._bytes = 0
         self._key_reader = lru_cache(KEYS_KEPT)(decode_key)
-        self._values = KeptValues()
+        self._values = values
+        self._member_of = lru_cache(KEYS_KEPT)(self._member_in)
 
     def take(self, rows: pa.RecordBatch, places: Array) -> tuple[Array, list[Event]]:
         """Put off those rows at the indices `places` that can wait, none of them a commit with a value.
@@ -152,15 +160,20 @@ class Postponed:
 
     def _add(self, rows: pa.RecordBatch, places: Array, waiting: Array, types: Array) -> None:
         found = rows.select(("group", *PLACE, *RAW)).take(pa.array(places[waiting]))
-        columns = [plain(column).to_pylist() for column in found.columns]
-        for type_id, group, *facts in zip(types[waiting].tolist(), *columns, strict=True):
-            of_group = self._groups.setdefault(group, _OfGroup())
-            record = _Record(type_id, facts[-2], tuple(facts))
-            if REPLAYS[type_id].replaces is Replaces.GROUP:
-                self._bytes -= sum(map(_size, of_group.records))
+        groups, *columns = (plain(column).to_pylist() for column in found.columns)
+        *_, keys, values = columns
+        sizes = (len(key) + len(value) for key, value in zip(keys, values, strict=True))
+        records = map(_Record, types[waiting].tolist(), keys, values, sizes, zip(*columns, strict=True))
+        are_whole = (_REPLACES[types[waiting]] == Replaces.GROUP.value).tolist()
+        for group, record, is_whole in zip(groups, records, are_whole, strict=True):
+            of_group = self._groups.get(group)
+            if of_group is None:
+                of_group = self._groups[group] = _OfGroup()
+            if is_whole:
+                self._bytes -= sum(map(_SIZE, of_group.records))
                 of_group.records.clear()
             of_group.records.append(record)
-            self._bytes += _size(record)
+            self._bytes += record.size
             if len(of_group.records) > of_group.most:
                 self._drop_replaced(of_group)
 
@@ -169,7 +182,7 @@ class Postponed:
         of_group = self._groups.pop(group, None)
         if of_group is not None:
             self._drop_replaced(of_group)
-            self._bytes -= sum(map(_size, of_group.records))
+            self._bytes -= sum(map(_SIZE, of_group.records))
             yield from map(self._event, of_group.records)
 
     def rest(self) -> Iterator[Event]:
@@ -183,7 +196,7 @@ class Postponed:
     def _drop_replaced(self, of_group: _OfGroup) -> None:
         """Drop the records that make no difference to the state after the last one."""
         records = of_group.records
-        before = sum(map(_size, records))
+        before = sum(map(_SIZE, records))
         changed = self._last_change(records)
         last = {record.key: place for place, record in enumerate(records[:changed])}
         kept = set(last.values()) | self._first_of_members(records[:changed])
@@ -191,7 +204,7 @@ class Postponed:
             record for place, record in enumerate(records) if place >= changed or place in kept
         ]
         of_group.most = max(_FEW, 4 * len(of_group.records))
-        self._bytes += sum(map(_size, of_group.records)) - before
+        self._bytes += sum(map(_SIZE, of_group.records)) - before
 
     def _last_change(self, records: list[_Record]) -> int:
         """Return the place of the last record that surely changes its group; 0 if there is none.
@@ -201,12 +214,13 @@ class Postponed:
         newest: dict[bytes, int] = {}
         replaced: list[tuple[int, int]] = []
         for place, record in enumerate(records):
-            if REPLAYS[record.type_id].replaces is Replaces.FACT:
+            if record.type_id in _FACTS:
                 if record.key in newest:
                     replaced.append((newest[record.key], place))
                 newest[record.key] = place
         for earlier, place in reversed(replaced):
-            if self._event(records[earlier]).value != self._event(records[place]).value:
+            before, after = records[earlier], records[place]
+            if before.value != after.value and self._event(before).value != self._event(after).value:
                 return place
         return 0
 
@@ -214,14 +228,15 @@ class Postponed:
         """Return the places of the first records of members that the state does not have: members stay in the order of coming."""
         first: dict[str, int] = {}
         by_key = {record.key: place for place, record in reversed(tuple(enumerate(records)))}
+        members = self._coordinator.state.members
         for raw_key, place in by_key.items():
-            key = self._key_reader(raw_key).data
-            member_id = getattr(key, "member_id", None)
-            there = self._coordinator.state.members.get(key.group_id, ()) if member_id else ()
-            if member_id is not None and member_id not in there:
+            group, member_id = self._member_of(raw_key)
+            if member_id is not None and member_id not in members.get(group, ()):
                 first[member_id] = min(place, first.get(member_id, place))
         return set(first.values())
 
-
-def _size(record: _Record) -> int:
-    return len(record.key) + len(record.facts[-1])
+    def _member_in(self, raw_key: bytes) -> tuple[str, str | None]:
+        """Return the group and the member that a key names; a group's own names no member."""
+        key = self._key_reader(raw_key).data
+        member_id = getattr(key, "member_id", None)
+        return (key.group_id if member_id else "", member_id)

@@ -113,9 +113,9 @@ class ColumnSnapshot:
     def __init__(self, snapshot: PartitionSnapshot, names: TopicNames) -> None:
         self._snapshot = snapshot
         self._names = names
-        self._coordinator = StateReplay(snapshot.coordinator)
-        self._events = RowEvents()
         self._decoded = _Decoded()
+        self._coordinator = StateReplay(snapshot.coordinator, self._decoded.values)
+        self._events = RowEvents()
 
     def replay(self, rows: pa.RecordBatch) -> int:
         """Replay rows up to the moment, and observe those behind it; return how many count."""
@@ -214,12 +214,12 @@ class _Decoded:
 
     def __init__(self) -> None:
         self.key = lru_cache(KEYS_KEPT)(_key)
-        self._values = KeptValues()
+        self.values = KeptValues()
 
     def value(self, key: Key, raw: bytes | None) -> Message | None:
         """Return the value of a key; None for a tombstone, and for one that does not read."""
         try:
-            return None if raw is None else self._values.read(key.type, raw).data
+            return None if raw is None else self.values.read(key.type, raw).data
         except DecodeError:
             return None
 
