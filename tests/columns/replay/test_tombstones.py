@@ -171,3 +171,23 @@ def test_what_goes_at_once() -> None:
         replay.observe(event, changes)
         alone.append(event.record.log_offset)
     assert alone == [9, 10, 11, 16, 17, 18, 19]
+
+
+def test_what_there_is_no_room_for_at_first() -> None:
+    """A write of more tombstones than rows that end have room for, and more writes than there is room for what they leave."""
+    value = commit_value(1, 0, None, has_id=False)
+    keys = [offset_key("orders", "t", at) for at in range(3_000)]
+    others = [offset_key("refunds", f"t{at}", 0) for at in range(8)]
+    batches = [[(key, value) for key in (*keys, *others)], [(key, None) for key in keys[1:]]]
+    for _ in range(400):
+        batches += [[(others[0], None)], [(others[0], value)]]
+    log = list[LogRecord]()
+    for when, content in enumerate(batches):
+        base = len(log)
+        log += (
+            written(OWN_BATCH, base, base + at, when, *record, is_control=False)
+            for at, record in enumerate(content)
+        )
+    rows, wanted = rows_of(log), expected(log, None, 0)
+    assert sorted_rows(list(replay_batches(Start(0), [rows]))) == wanted
+    check(log, AsOf(), None, [len(log)])
