@@ -16,6 +16,7 @@ from offsets_tool.cli.options import F, Option, output_options
 from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
+from offsets_tool.cli.texts import json_text
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
 from offsets_tool.evidence.filters import Filters
@@ -71,12 +72,6 @@ class Asked(NamedTuple):
         within = self.range.range_of(happening.log_partition)
         return within is not None and within.has(happening.timestamp, happening.log_offset)
 
-    @property
-    def leaves_commits_out(self) -> bool:
-        """Whether the options choose by what is known of commits before they are described."""
-        is_of_kind = not self.kinds or HappeningKind.OFFSETS in self.kinds
-        return bool(self.wanted != Wanted() or not is_of_kind or self.range.is_active)
-
     def commits_in(self, log_partition: int | None) -> "_CommitsAsked":
         """Return which commits of a log partition the options may choose."""
         return _CommitsAsked(self, log_partition)
@@ -123,9 +118,13 @@ class _CommitsAsked:
     def _commit(self, offset: OffsetOf) -> Happening:
         return Happening(0, self.log_partition, 0, HappeningKind.OFFSETS, offset.group, "", *offset[1:])
 
+    @property
+    def wants_all_records(self) -> bool:
+        # Which members and instances occur is said of the whole log.
+        return bool(self.asked.members or self.asked.instances or not self.asked.range.is_active)
+
     def wants_record(self, timestamp: int, log_offset: int) -> bool:
-        if self.asked.members or self.asked.instances:
-            # Which of these names occur is said of the whole log.
+        if self.wants_all_records:
             return True
         within = self.asked.range.range_of(self.log_partition)
         return within is not None and within.has(timestamp, log_offset)
@@ -188,17 +187,22 @@ def history_command(*, format_: str | None, output_path: str | None, strict: boo
             note(text)
         with output(output_path, replay.evidence.files) as out:
             write_caption(out, chosen, captions)
-            shown = _shown(replay, asked)
-            write_rows(out, map(_json_row if chosen == "jsonl" else _table_row, shown), chosen, table)
+            write_rows(out, _rows(replay, asked, chosen), chosen, table)
     for text in _absent(replay, asked):
         note(text)
     replay.finish()
 
 
-def _shown(replay: EvidenceReplay, asked: Asked) -> Iterator[Happening]:
-    for happening in filter(asked.shows, happenings(replay, asked)):
-        replay.evidence.has_shown = True
-        yield happening
+def _rows(replay: EvidenceReplay, asked: Asked, format_: str) -> Iterator[Row | memoryview]:
+    """Yield rows for a format; for JSON lines, commits may be text already."""
+    row_of = _json_row if format_ == "jsonl" else _table_row
+    for found in happenings(replay, asked, is_printed=format_ == "jsonl"):
+        if isinstance(found, memoryview):
+            replay.evidence.has_shown = True
+            yield found
+        elif asked.shows(found):
+            replay.evidence.has_shown = True
+            yield row_of(found)
 
 
 def _absent(replay: EvidenceReplay, asked: Asked) -> Iterator[str]:
@@ -222,21 +226,26 @@ def _parse_asked(options: Row, clock: Clock) -> Asked:
     return Asked(wanted, Filters(since=since, until=until), kinds, members, instances)
 
 
-def happenings(replay: EvidenceReplay, asked: Asked) -> Iterator[Happening]:
+def happenings(
+    replay: EvidenceReplay, asked: Asked, *, is_printed: bool = False
+) -> Iterator[Happening | memoryview]:
     """Replay the log once more and yield what happened, partition by partition in the order of the log.
 
-    Of commits that the options cannot choose, some or all are left out.
+    Of commits that the options cannot choose, some or all are left out. With `is_printed`, those that they do may be JSON lines.
     """
     name_of = replay.snapshot.names.name
-    if not (replay.rows_pay and asked.leaves_commits_out):
+    if not replay.rows_pay:
         for _, replayed in replay.once_more():
             yield from _happenings_of(replayed, name_of)
         return
-    from offsets_tool.columns.happenings import partition_happenings  # noqa: PLC0415 - with Arrow, where it pays
+    from offsets_tool.columns.happenings import LinesAsked, partition_happenings  # noqa: PLC0415 - with Arrow, where it pays
 
+    # Whether a member is asked for is known of a happening only.
+    are_lines = is_printed and not (asked.members or asked.instances)
+    lines = LinesAsked(_json_row, json_text, time_text) if are_lines else None
     for partition, (coordinator, reads) in replay.rows_once_more():
         wanted = asked.commits_in(partition.log_partition)
-        yield from partition_happenings(partition, coordinator, reads, name_of, wanted)
+        yield from partition_happenings(partition, coordinator, reads, name_of, wanted, lines=lines)
 
 
 def _happenings_of(

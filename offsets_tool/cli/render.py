@@ -131,6 +131,7 @@ def write_rows(
 ) -> None:
     """Write rows as `jsonl` (all fields), or as `table` or `csv` (the table's columns).
 
+    For `jsonl`, lines that are text already may stand among rows.
     `texts` makes text of the rows visible; give `str` for rows of a lake, whose texts are visible already.
     """
     if format_ == "jsonl":
@@ -142,9 +143,9 @@ def write_rows(
         _write_tables(out, rows, table, texts)
 
 
-def _write_jsonl(out: BinaryIO, rows: Iterable[Row], texts: ShowText) -> None:
+def _write_jsonl(out: BinaryIO, rows: Iterable[Row | memoryview], texts: ShowText) -> None:
     for row in rows:
-        out.write(json_line(row, texts))
+        out.write(row if isinstance(row, memoryview) else json_line(row, texts))
 
 
 def write_caption(out: BinaryIO, format_: str, texts: Iterable[str]) -> None:

@@ -29,10 +29,11 @@ def json_line(row: Mapping[str, Any], texts: ShowText = shown) -> bytes:
 
     Non-ASCII text stays, except for characters that steer a terminal or change the direction of a line.
     """
-    return _json(row, texts).encode() + b"\n"
+    return json_text(row, texts).encode() + b"\n"
 
 
-def _json(value: Any, texts: ShowText, separators: tuple[str, str] = (",", ":")) -> str:
+def json_text(value: Any, texts: ShowText = shown, separators: tuple[str, str] = (",", ":")) -> str:
+    """Return a value as JSON, with its texts as `json_line` writes them: that of a row is made of those of its fields."""
     text = json.dumps(value, ensure_ascii=False, separators=separators)
     if not is_clean(text) or r"\\x" in text:
         text = json.dumps(_shown(value, texts), ensure_ascii=False, separators=separators)
@@ -57,7 +58,7 @@ def cell_text(value: Any, texts: ShowText = shown) -> str:
     if value is None:
         return ""
     if isinstance(value, (dict, list)):
-        return visible(_json(value, texts, (", ", ": ")))
+        return visible(json_text(value, texts, (", ", ": ")))
     return visible(texts(str(value)))
 
 

@@ -3,13 +3,15 @@
 What is a happening and how it is described is decided by history.change_log, of the same row changes as from events.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
+import pyarrow as pa
 
 from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.happening_lines import CommitLines, CommitsOfRun, JsonOf, TimeOf, together
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.compiled.tables import (
     NONE,
@@ -48,6 +50,19 @@ class WantedCommits(Protocol):
         """Return whether a commit in this record of the partition may be wanted."""
         ...
 
+    @property
+    def wants_all_records(self) -> bool:
+        """Whether `wants_record` is true of every record."""
+        ...
+
+
+class LinesAsked(NamedTuple):
+    """How the lines of happenings are made: the fields of one as JSON has them, JSON of a value, and the text of a time."""
+
+    row_of: Callable[[Happening], Mapping[str, Any]]
+    json_of: JsonOf
+    time_of: TimeOf
+
 
 def partition_happenings(
     partition: PartitionSnapshot,
@@ -55,12 +70,15 @@ def partition_happenings(
     reads: Iterable[RowsRead],
     name_of: NameOf,
     wanted: WantedCommits,
-) -> Iterator[Happening]:
+    *,
+    lines: LinesAsked | None = None,
+) -> Iterator[Happening | memoryview]:
     """Yield what happened in a partition up to its moment, in the order of the log, but for commits that are not wanted.
 
-    `coordinator` starts anew, by the rules that were found to hold. Memory holds what happened in one page of rows.
+    With `lines`, commits are yielded as text, in UTF-8, many at a time. `coordinator` starts anew, by the rules that were found to
+    hold. Memory holds what happened in one page of rows.
     """
-    replay = _HappeningsReplay(coordinator, History(name_of), wanted)
+    replay = _HappeningsReplay(coordinator, History(name_of), wanted, lines)
     for page in rows_below(reads, partition.end):
         replay.observe_offsets(page.column("log_offset").to_numpy())
         for event, changes in replay.replay(page):
@@ -72,7 +90,9 @@ def partition_happenings(
 class _HappeningsReplay(HistoryRowsReplay):
     """A replay for histories that keeps no rows, but what happened; of what is wanted, only plain commits go by column."""
 
-    def __init__(self, coordinator: Coordinator, history: History, wanted: WantedCommits) -> None:
+    def __init__(
+        self, coordinator: Coordinator, history: History, wanted: WantedCommits, lines: LinesAsked | None
+    ) -> None:
         partition = coordinator.log_partition
         super().__init__(coordinator, history, RemovalLog(partition), TransactionLog())
         self._wanted = wanted
@@ -80,6 +100,11 @@ class _HappeningsReplay(HistoryRowsReplay):
         self._are_met: Array = np.zeros(0, bool)
         """By committed offset."""
         self._happened: list[Happening] = []
+        self._asked = lines
+        self._lines = CommitLines(lines.json_of, lines.time_of) if lines else None
+        self._unprinted: list[CommitsOfRun] = []
+        self._printed: list[tuple[Array, pa.StringArray]] = []
+        """Log offsets of commits that follow each other, and their lines."""
         self._ended_before = 0
         """How many rows of history had ended before the present run."""
 
@@ -105,11 +130,12 @@ class _HappeningsReplay(HistoryRowsReplay):
         """Keep what the changes of one batch were."""
         self._happened += batch_happenings(row_changes)
 
-    def take_happenings(self) -> list[Happening]:
-        """Return, once, what happened in the rows that were replayed, in the order of the log."""
+    def take_happenings(self) -> Iterator[Happening | memoryview]:
+        """Yield, once, what happened in the rows that were replayed, in the order of the log."""
         happened, self._happened = self._happened, []
+        printed, self._printed = self._printed, []
         self.take_rows()
-        return sorted(happened, key=lambda happening: happening.log_offset)
+        yield from _in_order(sorted(happened, key=lambda happening: happening.log_offset), printed)
 
     def after_run(self, first: int, end: int) -> None:
         """Make happenings of the commits in a run: what follows it may move their rows out of the tables."""
@@ -118,8 +144,37 @@ class _HappeningsReplay(HistoryRowsReplay):
         ended = tables.ended[self._ended_before : tables.run[RunCell.ENDED_COUNT]]
         self._ended_before = int(tables.run[RunCell.ENDED_COUNT])
         self._add_wanted()
-        for row_change in self._commits(self.table[:, first:end], ended):
-            self._happened += batch_happenings((row_change,))
+        commits = self._commits(self.table[:, first:end], ended)
+        if commits is None:
+            return
+        if self._lines is None:
+            self._happened += self._described(commits)
+        else:
+            self._unprinted.append(commits)
+
+    def end(self, table: Array) -> None:
+        """Make the lines of commits while all that they say is still known."""
+        self._print()
+        super().end(table)
+
+    def make_room(self) -> None:
+        """Make the lines of commits while all that they say is still known."""
+        self._print()
+        super().make_room()
+
+    def _print(self) -> None:
+        """Make the lines of the commits in all runs since the last ones were made."""
+        if not self._unprinted:
+            return
+        assert self._asked is not None and self._lines is not None
+        row_of = self._asked.row_of
+        commits = together(self._unprinted)
+        self._unprinted.clear()
+
+        def rows_of(places: Sequence[int]) -> Iterator[Mapping[str, Any]]:
+            return map(row_of, self._described(commits.at(places)))
+
+        self._printed.append((commits.log_offsets, self._lines.of(commits, self.store, rows_of)))
 
     def _take_ended(self) -> None:
         self.store.tables.forget_ended()
@@ -136,19 +191,30 @@ class _HappeningsReplay(HistoryRowsReplay):
             self._wanted.meet(self.store.subjects.offsets[number])
         self._are_met[subjects] = True
 
-    def _commits(self, table: Array, ended: Array) -> Iterator[RowChange]:
-        """Yield the row changes of wanted commits in a table of rows, given the rows of history that ended with these."""
+    def _commits(self, table: Array, ended: Array) -> CommitsOfRun | None:
+        """Return the wanted commits in a table of rows, given the rows of history that ended with these; None without any."""
         rows = np.flatnonzero(table[RowCell.KIND] == Kind.COMMIT)
         self._meet(table[RowCell.SUBJECT, rows])
         rows = rows[self._are_wanted[table[RowCell.SUBJECT, rows]]]
-        places = table[:, rows][[RowCell.TIMESTAMP, RowCell.LOG_OFFSET]].T.tolist()
-        rows = rows[np.array([self._wanted.wants_record(*place) for place in places], bool)]
-        if len(rows):
-            subjects, at = table[RowCell.SUBJECT, rows], table[RowCell.LOG_OFFSET, rows]
-            yield from self._row_changes(self._lines(subjects, at, ended), subjects, ended)
+        if not self._wanted.wants_all_records:
+            places = table[:, rows][[RowCell.TIMESTAMP, RowCell.LOG_OFFSET]].T.tolist()
+            rows = rows[np.array([self._wanted.wants_record(*place) for place in places], bool)]
+        if not len(rows):
+            return None
+        subjects = table[RowCell.SUBJECT, rows]
+        lines = self._facts(subjects, table[RowCell.LOG_OFFSET, rows], ended)
+        # What a commit replaced is among the rows that ended, whose ends rise.
+        found = np.searchsorted(ended[:, EndedCell.TO_LOG_OFFSET], lines[:, _FROM])
+        known = np.flatnonzero(found < len(ended))
+        known = known[ended[found[known], EndedCell.TO_LOG_OFFSET] == lines[known, _FROM]]
+        before = np.zeros((len(rows), len(FactCell)), np.int64)
+        before[known] = ended[found[known], : len(FactCell)]
+        has_before = np.zeros(len(rows), bool)
+        has_before[known] = True
+        return CommitsOfRun(subjects, lines, before, has_before)
 
-    def _lines(self, subjects: Array, log_offsets: Array, ended: Array) -> Array:
-        """Return the lines of commits of these subjects at these offsets of the log: they hold, or have ended by now."""
+    def _facts(self, subjects: Array, log_offsets: Array, ended: Array) -> Array:
+        """Return the facts of commits of these subjects at these offsets of the log: they hold, or have ended by now."""
         lines: Array = self.store.tables.offsets[subjects, : len(FactCell)]
         gone = np.flatnonzero(lines[:, _FROM] != log_offsets)
         order = np.argsort(ended[:, _FROM], kind="stable")
@@ -156,19 +222,48 @@ class _HappeningsReplay(HistoryRowsReplay):
         lines[gone] = ended[found, : len(FactCell)]
         return lines
 
-    def _row_changes(self, lines: Array, subjects: Array, ended: Array) -> Iterator[RowChange]:
-        """Yield the row change of each commit, given its line; what it replaced is in `ended`, whose ends rise."""
-        found = np.searchsorted(ended[:, EndedCell.TO_LOG_OFFSET], lines[:, _FROM])
-        known = np.flatnonzero(found < len(ended))
-        known = known[ended[found[known], EndedCell.TO_LOG_OFFSET] == lines[known, _FROM]]
-        replaced = self.store.rows_of(ended[found[known]], subjects[known])
+    def _described(self, commits: CommitsOfRun) -> Iterator[Happening]:
+        """Yield what each commit is."""
+        for row_change in self._row_changes(commits):
+            yield from batch_happenings((row_change,))
+
+    def _row_changes(self, commits: CommitsOfRun) -> Iterator[RowChange]:
+        """Yield the row change of each commit."""
+        known = np.flatnonzero(commits.has_before)
+        replaced = self.store.rows_of(commits.before[known], commits.subjects[known])
         earlier = dict(zip(known.tolist(), replaced, strict=True))
-        for number, (row, commit) in enumerate(self.store.rows_of(lines, subjects)):
+        for number, (row, commit) in enumerate(self.store.rows_of(commits.after, commits.subjects)):
             at, when = row.from_log_offset, row.from_timestamp
             before, was = earlier.get(number, (None, None))
             if before is not None:
                 ends = OffsetEndCause.SUPERSEDED
                 before = before._replace(to_log_offset=at, to_timestamp=when, end_cause=ends)
-            offset = self.store.subjects.offsets[int(subjects[number])]
+            offset = self.store.subjects.offsets[int(commits.subjects[number])]
             place = self.coordinator.log_partition, at, when, at
             yield RowChange(Change(*place, ChangeKind.SET, offset, was, commit), before, row)
+
+
+def _in_order(
+    happened: list[Happening], printed: list[tuple[Array, pa.StringArray]]
+) -> Iterator[Happening | memoryview]:
+    """Yield happenings and lines by log offset; what happened with the record of a commit, such as its group, comes before it."""
+    at = 0
+    for log_offsets, lines in printed:
+        begin = 0
+        while at < len(happened) and happened[at].log_offset <= log_offsets[-1]:
+            end = int(np.searchsorted(log_offsets, happened[at].log_offset))
+            if end > begin:
+                yield _text(lines.slice(begin, end - begin))
+                begin = end
+            yield happened[at]
+            at += 1
+        if begin < len(lines):
+            yield _text(lines.slice(begin))
+    yield from happened[at:]
+
+
+def _text(lines: pa.StringArray) -> memoryview:
+    """Return the text of all lines, which lies together."""
+    _, places, text = lines.buffers()
+    begin, end = np.frombuffer(places, np.int32)[[lines.offset, lines.offset + len(lines)]].tolist()
+    return memoryview(text)[begin:end]
