@@ -35,8 +35,8 @@ from spark.runtime.rows import (
 PLACE: Final = ("cluster", "topic", "partition")
 READ_BY_ALL: Final = 2_000_000
 """So many rows are read by each task from all files, and sorted in memory even if all of them are of one place."""
-AT_ONCE: Final = 500_000
-"""The rows, about, that a task reads and sorts at a time."""
+AT_ONCE: Final = 600_000
+"""The rows, about, that a task keeps and sorts at a time."""
 _READING: Final = ("cluster", "source", "topic", "partition")
 _CLOSING: Final = ("method", "log_start_offset")
 _TYPES: Final = {field.name: field.type for table in (ENDS, OFFSET_HISTORY) for field in table.schema}
@@ -81,7 +81,8 @@ class LagInput(NamedTuple):
             units = of_units(start, len(self.files), is_here=False, progress=progress)
             return units.through(self._of_files, _SCHEMA).grouped(PLACE, ORDER).through(task, schema)
         is_here = may_be_here and is_little(self.records)
-        buckets = 1 if is_here else max(1, -(-self.records // AT_ONCE))
+        # Of an odd number of tasks, one runs alone at the end.
+        buckets = 1 if is_here else 2 * max(1, -(-self.records // (2 * AT_ONCE)))
         units = of_units(start, buckets, is_here=is_here, progress=progress)
         return units.through(lambda numbers: task(self._of_buckets(buckets, numbers)), schema)
 
