@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from py4j.java_gateway import JavaClass
 from py4j.protocol import Py4JJavaError
@@ -120,7 +120,8 @@ def _server(master: str | None) -> str | None:
 
 def _remote(app: str, url: str, conf: Mapping[str, str]) -> SparkSession:
     # A server that runs has its JVM and its executors already: what is for these, it refuses.
-    settings = {**SESSION} | {name: value for name, value in conf.items() if name.startswith(_OF_SESSION)}
+    own = {name: value for name, value in conf.items() if name.startswith(_OF_SESSION)}
+    settings: dict[str, Any] = {**SESSION, **own}
     try:
         made = SparkSession.builder.appName(app).remote(url).config(map=settings).getOrCreate()
     except (ImportError, PySparkException) as error:
