@@ -1,4 +1,4 @@
-"""A lake kept from 0.1.0 is brought up to date: what was added to declarations since is null in it, and all jobs go on."""
+"""Lakes kept from 0.1.0 are brought up to date: what was added to declarations since is null in them, and all jobs go on."""
 
 import json
 import os
@@ -15,12 +15,15 @@ from deltalake import DeltaTable, Field
 from offsets_tool.errors import UsageError
 from offsets_tool.lake.tables import ALL_TABLES
 from offsets_tool.log.archive.delta import delta_rows
+from offsets_tool.sql.duck_lake import DuckLake
 from spark.check.check import check
+from spark.ingest.ingest import Request
 from spark.lake.upgrade import upgrade
-from tests.corpora import FIXTURES
+from spark.run import run
+from tests.corpora import CORPORA, FIXTURES
 from tests.evidence.copies import copy
 from tests.spark.derived.test_forget import LOG
-from tests.spark.lakes import ingest_here
+from tests.spark.lakes import ingest_here, no_session
 from tests.spark.replay.test_copies import replay_here
 
 LATER = """
@@ -91,6 +94,24 @@ def test_the_lake_of_0_1_0_goes_on(former: Path, tmp_path: Path) -> None:
     replay_here(new)
     for table in ("offset_history", "transactions", "removals", "group_history"):
         assert without_runs(former, table) == without_runs(new, table), table
+
+
+def test_a_kept_lake_with_rows_in_all_tables_goes_on(tmp_path: Path) -> None:
+    """Everything that was kept is understood: each table and view answers, and all jobs go on from it."""
+    with tarfile.open(FIXTURES / "lakes" / "0.1.0-all-tables.tar.xz") as kept:
+        kept.extractall(tmp_path, filter="data")
+    lake = tmp_path / "lake"
+    upgrade(str(lake))
+    assert all(delta_rows(lake / table.name).num_rows for table in ALL_TABLES)
+    assert [each for each in check(str(lake)) if not each.is_ok] == []
+    more = CORPORA / "4.3.1-kip848" / "segments" / "__consumer_offsets-3"
+    request = Request(paths=[str(more)], lake=str(lake), cluster="4.3.1-kip848")
+    assert all(step.run for step in run(request, no_session, "auto"))
+    assert [each for each in check(str(lake)) if not each.is_ok] == []
+    opened = DuckLake(str(lake))
+    for one in opened.shown:
+        (found,) = opened.ask(f"SELECT count(*) AS rows FROM {one.name}").rows
+        assert one.lacks is None and found["rows"] is not None
 
 
 def without_runs(lake: Path, table: str) -> list[str]:
