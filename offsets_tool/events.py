@@ -7,6 +7,7 @@ what could be read and the untouched LogRecord. This is the one place where a De
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import NamedTuple
 
 from offsets_tool.errors import DecodeError, UnknownFormat
@@ -187,10 +188,17 @@ def decode_value(record_type: RecordType, data: bytes) -> Value:
     version = _prefix(data)
     if version is None:
         raise DecodeError("the value version is missing", kafka="Could not read version from value's buffer.")
-    readable = [layout for layout in record_type.layouts if version in schema_of(layout.value).versions]
+    readable = _readable(record_type.id, version)
     if not readable:
         raise UnknownFormat(f"unknown value version {version} of {record_type.name}")
     return _trial(readable, version, data)
+
+
+@cache
+def _readable(type_id: int, version: int) -> list[Layout]:
+    """Return the layouts of a record type that have a version."""
+    layouts = RECORD_TYPES[type_id].layouts
+    return [layout for layout in layouts if version in schema_of(layout.value).versions]
 
 
 def _trial(layouts: list[Layout], version: int, data: bytes) -> Value:

@@ -91,7 +91,7 @@ class RemovalTracker:
         self._log_partition = log_partition
         self._is_by_new_coordinator: bool | None = None
         self.state = state.state
-        """What a caller that makes no Change of it puts there itself: pending commits, members."""
+        """What a caller that makes no Change of it puts there itself: pending commits, groups, members."""
         self.lifetimes = state.lifetimes
         self._doubted: tuple[OffsetOf, int] | None = None
         self._changed = state.changed
@@ -151,6 +151,11 @@ class RemovalTracker:
     def mark_changed(self, group: str, at: int) -> None:
         """Note when a group last changed (epoch milliseconds), without a Change that says so."""
         self._changed[group] = at
+
+    def mark_group(self, group: str, timestamp: int) -> None:
+        """Note that a record of this time, of which no Change comes here, changed a group or its members."""
+        if timestamp >= 0:
+            self._changed[group] = timestamp
 
     def close(self) -> list[Removal | DroppedCommit]:
         """Return the open removals, which are complete now: later records belong to none of them."""
@@ -247,9 +252,7 @@ class RemovalTracker:
             opened.group_deleted_at = change.log_offset
 
     def _mark(self, change: Change, group: str) -> None:
-        at = _time(change.timestamp)
-        if at is not None:
-            self._changed[group] = at
+        self.mark_group(group, change.timestamp)
 
     def _forget(self, group: str, deleted: Change | None = None) -> None:
         """Forget when a group last changed, if nothing is left of the group."""

@@ -115,7 +115,13 @@ class History:
         assert isinstance(row, MemberHistoryRow)
         return row
 
-    def put_row(self, subject: OffsetOf | PendingOf | MemberOf, row: LastingRow) -> None:
+    def take_group(self, group: GroupOf) -> GroupHistoryRow:
+        """Remove and return the open row of a group, as `take_row` does that of a committed offset."""
+        row = self._open.pop(group)
+        assert isinstance(row, GroupHistoryRow)
+        return row
+
+    def put_row(self, subject: OffsetOf | PendingOf | GroupOf | MemberOf, row: LastingRow) -> None:
         """Put an open row, of a pending commit too, back as the caller has continued it; call `flush` before."""
         self._open[subject] = row
 

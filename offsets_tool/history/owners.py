@@ -5,7 +5,7 @@ guesses: a partition that is assigned to no member has no owner, whoever committ
 partition, its owner is unknown.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -14,7 +14,6 @@ from offsets_tool.replay.changes import (
     Group,
     GroupKind,
     GroupOf,
-    Member,
     MemberOf,
     TopicPartition,
 )
@@ -64,9 +63,8 @@ class Owners:
             self.state.put(subject, change.after)
             self._holders.pop(subject.group, None)
 
-    def put_members(self, group: str, members: Mapping[str, Member]) -> None:
-        """Observe all members of a group at once."""
-        self.state.put_members(group, members)
+    def forget_holders(self, group: str) -> None:
+        """Find anew who holds what in a group, of which `state` was changed without a Change."""
         self._holders.pop(group, None)
 
     def group(self, group: str) -> Group | None:

@@ -178,14 +178,37 @@ def _make_member_columns(
     member: Member, protocol_type: str | None, name_of: NameOf, is_task: bool
 ) -> _MemberColumns:
     return _MemberColumns(
+        *client_columns(member, protocol_type),
+        *held_columns(member, protocol_type, name_of, is_task),
+        target_column(member, name_of, is_task),
+    )
+
+
+def client_columns(
+    member: Member, protocol_type: str | None
+) -> tuple[Client, Timeouts, tuple[str, ...], str | None]:
+    """Return the columns that a member's metadata says: client, timeouts, subscription and regular expression."""
+    return (
         client_of(member),
         timeouts_of(member),
         subscription(member, protocol_type),
         subscribed_regex(member),
+    )
+
+
+def held_columns(
+    member: Member, protocol_type: str | None, name_of: NameOf, is_task: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return assignment and pending revocation, which the current assignment says; of a classic member, its metadata."""
+    return (
         _parts(assigned_by_topic(member, protocol_type), name_of, is_task),
         _parts(to_give_up_by_topic(member), name_of, is_task),
-        _parts(target_by_topic(member), name_of, is_task),
     )
+
+
+def target_column(member: Member, name_of: NameOf, is_task: bool) -> tuple[str, ...]:
+    """Return the target assignment, which its own record says."""
+    return _parts(target_by_topic(member), name_of, is_task)
 
 
 _TEXTS: Final[Kept[tuple[str, ...]]] = Kept(4 << 20)

@@ -6,7 +6,7 @@ Source: GroupMetadataManager (classic coordinator), GroupMetadataManager.replay(
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from offsets_tool.events import Event
+from offsets_tool.events import Event, Value
 from offsets_tool.records.classic import GroupMetadataValue
 from offsets_tool.records.kinds import Role
 from offsets_tool.replay.changes import Group, GroupKind, GroupOf, GroupState, Member, MemberOf
@@ -21,7 +21,8 @@ def _replay_group(step: Step, key: Message, event: Event) -> None:
     if event.value is None:
         _replay_tombstone(step, key.group)
         return
-    before, after = step.state.groups.get(key.group), _group(key.group, event)
+    before = step.state.groups.get(key.group)
+    after = _group(key.group, event.value, event.record.log_offset)
     if _goes_back(before, after):
         assert before is not None
         step.anomaly(
@@ -37,22 +38,21 @@ def _goes_back(before: Group | None, after: Group) -> bool:
     return before.kind is GroupKind.CLASSIC and after.generation < before.generation
 
 
-def _group(group: str, event: Event) -> Group:
-    assert event.value is not None
-    value: GroupMetadataValue = event.value.data
+def _group(group: str, written: Value, log_offset: int) -> Group:
+    value: GroupMetadataValue = written.data
     timestamp = value.current_state_timestamp
     return Group(
         group,
         GroupKind.CLASSIC,
         GroupState.STABLE if value.members else GroupState.EMPTY,
-        event.record.log_offset,
+        log_offset,
         len(value.members),
         generation=value.generation,
         protocol_type=value.protocol_type or None,
         protocol=value.protocol,
         leader=value.leader,
         current_state_timestamp=None if timestamp == -1 else timestamp,
-        metadata=event.value,
+        metadata=written,
     )
 
 
@@ -81,31 +81,21 @@ def _compared(
 class Generation(NamedTuple):
     """What a record made of a classic group: the group before and after, and members that are gone, new or changed."""
 
-    before: Group
+    before: Group | None
     after: Group
     gone: dict[str, Member]
     written: dict[str, Member]
 
 
-def next_generation(state: State, event: Event) -> Generation | None:
-    """Return what the record of a classic group does to a state, if it does that and nothing else; leave the state as it is.
+def next_generation(state: State, group: str, value: Value, log_offset: int) -> Generation | None:
+    """Return what the record of a classic group at an offset of the log does to a state, if it does that and nothing else.
 
-    None where it makes or converts a group, or Kafka's code rules it out.
+    The state stays as it is. None where the record converts a group, or Kafka's code rules it out.
     """
-    assert event.key is not None and event.value is not None
-    group: str = event.key.data.group
-    before, after = state.groups.get(group), _group(group, event)
-    if before is None or before.kind is not GroupKind.CLASSIC or _goes_back(before, after):
+    before, after = state.groups.get(group), _group(group, value, log_offset)
+    if before is not None and (before.kind is not GroupKind.CLASSIC or _goes_back(before, after)):
         return None
-    return Generation(before, after, *_compared(state.members.get(group, {}), event.value.data))
-
-
-def put_generation(state: State, made: Generation) -> None:
-    """Put what `next_generation` returned for a state into it."""
-    group = made.after.group
-    state.groups[group] = made.after
-    members = {name: member for name, member in state.members.get(group, {}).items() if name not in made.gone}
-    state.put_members(group, members | made.written)
+    return Generation(before, after, *_compared(state.members.get(group, {}), value.data))
 
 
 def _replay_tombstone(step: Step, group: str) -> None:

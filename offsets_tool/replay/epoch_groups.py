@@ -59,9 +59,14 @@ def open_group(step: Step, family: FamilyRules, group: str) -> Group:
     if known is not None:
         _check_gives_way(step, family, known)
         drop_members(step, group)
-    made = Group(group, family.kind, GroupState.EMPTY, step.record.log_offset, epoch=0, assignment_epoch=0)
+    made = new_group(family.kind, group, step.record.log_offset)
     step.set(GroupOf(group), made)
     return made
+
+
+def new_group(kind: GroupKind, group: str, log_offset: int) -> Group:
+    """Return a group as its first record, at this offset of the log, finds it."""
+    return Group(group, kind, GroupState.EMPTY, log_offset, epoch=0, assignment_epoch=0)
 
 
 def _check_gives_way(step: Step, family: FamilyRules, known: Group) -> bool:

@@ -4,7 +4,8 @@ Topics stand by name or by id, as the record has them; naming ids is left to who
 nothing. Source: ConsumerGroupMember, ShareGroupMember, StreamsGroupMember; ConsumerProtocol for classic members.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from itertools import chain
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -14,7 +15,7 @@ from offsets_tool.events import Value
 from offsets_tool.records.classic import MemberMetadata
 from offsets_tool.replay.changes import Member
 from offsets_tool.wire.kept import Kept
-from offsets_tool.wire.schema import Message
+from offsets_tool.wire.schema import Message, schema_of
 
 CONSUMER_PROTOCOL = "consumer"
 
@@ -140,6 +141,19 @@ def target_by_topic(member: Member) -> Iterable[OwnedOfTopic]:
 _ASSIGNED: Final = ("assigned_partitions", "topic_partitions", "active_tasks")
 _TARGET: Final = ("topic_partitions", "active_tasks")
 _PENDING_REVOCATION: Final = ("partitions_pending_revocation", "active_tasks_pending_revocation")
+
+
+def lists_of(value: Value) -> tuple[object, ...]:
+    """Return the lists of a current assignment that `owned` is read from; values whose bytes end alike share them (wire.walk)."""
+    kind: type = type(value.data)
+    return _getter(kind)(value.data)
+
+
+@cache
+def _getter(kind: type) -> Callable[[Message], tuple[object, ...]]:
+    fields = {spec.name for spec in schema_of(kind).fields}
+    names = [name for name in (*_ASSIGNED, *_PENDING_REVOCATION) if name in fields]
+    return lambda data: tuple([getattr(data, name) for name in names])
 
 
 def _partitions(data: Message, *names: str) -> Iterator[OwnedOfTopic]:

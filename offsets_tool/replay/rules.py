@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple, TypeVar
 
-from offsets_tool.events import Event
+from offsets_tool.events import Event, Value
 from offsets_tool.records.classic import GroupMetadataValue
 from offsets_tool.records.kinds import CLASSIC_TYPES, COMMITS, GROUP_METADATA
 from offsets_tool.records.offsets import OffsetCommitValue
@@ -63,20 +63,28 @@ def to_replay_again(partitions: Mapping[_Place, RulesUsed], *, is_new: bool = Fa
 
 
 def proves_new(event: Event) -> bool:
-    """Return whether only the new coordinator writes such a record.
-
-    It alone writes record types from 3 on, commits of version 4, a classic group of generation 0 without protocol type, and group
-    metadata in a batch that has a sequence. The classic one writes its own records, other than clients' commits, without sequence
-    (-1).
-    """
+    """Return whether only the new coordinator writes such a record."""
     if event.type_id is None or event.key is None:
         return False
-    if event.type_id not in CLASSIC_TYPES:
+    return is_of_new(event.type_id, event.value, has_sequence=_has_sequence(event.record.batch))
+
+
+def is_of_new(type_id: int, value: Value | None, *, has_sequence: bool) -> bool:
+    """Return what proves_new says of a record of this type, whose key reads, with this value.
+
+    `has_sequence` says whether its batch has a sequence. The new coordinator alone writes record types from 3 on, commits of
+    version 4, a classic group of generation 0 without protocol type, and group metadata in a batch that has a sequence. The classic
+    one writes its own records, other than clients' commits, without sequence (-1).
+    """
+    if type_id not in CLASSIC_TYPES:
         return True
-    if event.type_id in COMMITS:
-        return event.value is not None and event.value.version == TOPIC_ID_VERSION
-    batch = event.record.batch
-    return _is_first_join(event) or (batch is not None and batch.magic == 2 and batch.base_sequence >= 0)
+    if type_id in COMMITS:
+        return value is not None and value.version == TOPIC_ID_VERSION
+    return has_sequence or _is_first_join(value)
+
+
+def _has_sequence(batch: Batch | None) -> bool:
+    return batch is not None and batch.magic == 2 and batch.base_sequence >= 0
 
 
 def proves_classic(event: Event) -> bool:
@@ -107,8 +115,8 @@ def wrote_new_in(batch: Batch | None) -> bool | None:
     return batch.magic == 2 and batch.base_sequence >= 0
 
 
-def _is_first_join(event: Event) -> bool:
-    data = event.value.data if event.value else None
+def _is_first_join(value: Value | None) -> bool:
+    data = value.data if value else None
     if not isinstance(data, GroupMetadataValue):
         return False
-    return all(getattr(data, name) == value for name, value in FIRST_JOIN.items())
+    return all(getattr(data, name) == wanted for name, wanted in FIRST_JOIN.items())

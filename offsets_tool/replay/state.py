@@ -3,7 +3,7 @@
 Only present values are held: a deleted group leaves nothing behind. `State.subjects` yields the whole state.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
@@ -66,12 +66,22 @@ class State:
         elif isinstance(subject, TransactionOf):
             _put(self.transactions, subject.producer_id, value)
 
-    def put_members(self, group: str, members: Mapping[str, Member]) -> None:
-        """Set all members of a group at once, in their order."""
-        if members:
-            self.members[group] = dict(members)
+    def put_member(self, group: str, member_id: str, member: Member) -> None:
+        """Set one member of a group."""
+        members = self.members.get(group)
+        if members is None:
+            self.members[group] = {member_id: member}
         else:
-            self.members.pop(group, None)
+            members[member_id] = member
+
+    def change_members(self, group: str, gone: Iterable[str], written: Mapping[str, Member]) -> None:
+        """Remove members of a group, and set others."""
+        members = self.members.setdefault(group, {})
+        for member_id in gone:
+            members.pop(member_id, None)
+        members.update(written)
+        if not members:
+            del self.members[group]
 
     def answers(self, group: str) -> bool:
         """Return whether the coordinator answers requests about a group; if not, none of the group's offsets is effective.

@@ -14,7 +14,7 @@ import pyarrow as pa
 from offsets_tool.checkpoint import Observers, restore, save, understanding
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.ended_rows import open_rows
-from offsets_tool.columns.replay.generations.generations_replay import GenerationsReplay
+from offsets_tool.columns.replay.groups.groups_replay import GroupsReplay
 from offsets_tool.columns.replay.row_facts import observe_rows
 from offsets_tool.columns.replay.saved.saved_offsets import pack_offsets, unpack_offsets
 from offsets_tool.events import Event
@@ -118,7 +118,7 @@ class HistoryReplay:
             if start.rules is not None:
                 # Learnt since: so far, both rules came to the same.
                 coordinator.rules, coordinator.auto = start.rules, False
-        self._replay = GenerationsReplay(coordinator, history, removals, transactions)
+        self._replay = GroupsReplay(coordinator, history, removals, transactions)
         with understanding(start.source):
             unpack_offsets(offsets, self._replay.store)
 
@@ -131,11 +131,11 @@ class HistoryReplay:
         for event, changes in by_rows.replay(rows):
             self._facts.observe(event)
             by_rows.observe(event, changes)
-        for event in by_rows.events:
-            self._facts.observe(event)
+        by_rows.observe_facts(self._facts, rows)
         observe_rows(self._facts, rows, by_rows.kinds)
         columns = {
             "offsets": by_rows.take_columns(),
+            "groups": by_rows.take_groups(),
             "members": by_rows.take_members(),
             "transactions": by_rows.take_transactions(),
         }

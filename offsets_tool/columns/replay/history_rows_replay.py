@@ -84,13 +84,15 @@ class HistoryRowsReplay(WritesReplay):
         return row
 
     def _kind(self, table: Array, row: int) -> int:
-        """Return the kind of a row right after one that was replayed alone, which may be a part of the same write."""
+        return _ALONE if self.is_joined(table, row) else int(table[_KIND, row])
+
+    def is_joined(self, table: Array, row: int) -> bool:
+        """Return whether a row is a part of the write of rows that were replayed alone right before it."""
+        if self._has_write_ended:
+            return False
         write = int(self.writes[row])
-        is_joined = write == self.last_write or self.history.is_next_of_write(
-            write, int(table[_TIMESTAMP, row])
-        )
-        is_joined = is_joined or self.goes_on(table, row, self.removals.tracker)
-        return _ALONE if is_joined else int(table[_KIND, row])
+        is_next = self.history.is_next_of_write(write, int(table[_TIMESTAMP, row]))
+        return write == self.last_write or is_next or self.goes_on(table, row, self.removals.tracker)
 
     def _is_idle_marker(self, table: Array, row: int) -> bool:
         """Return whether a row is a marker that ends nothing, so that it makes no change."""

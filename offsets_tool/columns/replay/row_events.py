@@ -106,8 +106,9 @@ class RowEvents:
 
     def __init__(self) -> None:
         """Start without keys."""
-        self._decoded = lru_cache(KEYS_KEPT)(decode_key)
-        self._values = KeptValues()
+        self.key = lru_cache(KEYS_KEPT)(decode_key)
+        """Return the key that decode_key returns."""
+        self.values = KeptValues()
         self._commit_key = lru_cache(KEYS_KEPT)(_commit_key)
 
     def events(self, rows: pa.RecordBatch) -> Iterator[Event]:
@@ -128,7 +129,11 @@ class RowEvents:
         """Yield events that are decoded from raw bytes."""
         columns = (plain(rows.column(name)).to_pylist() for name in (*PLACE, *RAW))
         for facts in zip(*columns, strict=True):
-            yield decode(log_record(facts), self._decoded, self._values.read)
+            yield self.event(facts)
+
+    def event(self, facts: Iterable[Any]) -> Event:
+        """Return the event that is decoded from a row's columns PLACE and RAW."""
+        return decode(log_record(facts), self.key, self.values.read)
 
     def _commits(self, rows: pa.RecordBatch) -> Iterator[Event]:
         """Yield events that are made from columns."""
@@ -160,6 +165,11 @@ class ExpectedEvents:
         made = events.events(self._rows.take(pa.array(places)))
         self._made: Iterator[tuple[int, Event]] = zip(places.tolist(), made, strict=True)
         self._next = next(self._made, None)
+        self._others: dict[int, Iterable[Any]] = {}
+
+    def add(self, row: int, facts: Iterable[Any]) -> None:
+        """Add a row that was not expected, given its columns PLACE and RAW: no commit without a problem, nor its tombstone."""
+        self._others[row] = facts
 
     def expect(self, first: int, end: int) -> None:
         """Make the events of the rows from `first` up to `end`, too, none of which was expected."""
@@ -170,6 +180,8 @@ class ExpectedEvents:
 
     def at(self, row: int) -> Event:
         """Return the event of a row; rows are asked for in their order."""
+        if row in self._others:
+            return self._events.event(self._others.pop(row))
         while self._next is not None and self._next[0] < row:
             self._next = next(self._made, None)
         if self._next is not None and self._next[0] == row:

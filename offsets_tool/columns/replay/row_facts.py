@@ -1,5 +1,6 @@
 """Adds the facts of rows that are replayed by column to LogFacts, as its `observe` adds those of events."""
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -13,8 +14,8 @@ from offsets_tool.replay.rules import TOPIC_ID_VERSION
 from offsets_tool.rows import NO_TIMESTAMP
 
 _NONE: Final = -1
-_BITS: Final = 16
-"""How many bits a version has."""
+_BITS: Final = 8
+"""How many bits a version takes that reads."""
 
 
 def observe_rows(facts: LogFacts, rows: pa.RecordBatch, kinds: Array) -> None:
@@ -42,6 +43,18 @@ def observe_rows(facts: LogFacts, rows: pa.RecordBatch, kinds: Array) -> None:
     facts.observe_many(seen, lasting, int(at.max()), is_new=is_new)
 
 
+def observe_values(
+    facts: LogFacts, type_versions: Sequence[TypeVersion], offsets: Array, times: Array, *, is_new: bool
+) -> None:
+    """Observe values that are no commits, given their type and version, offset and time of each."""
+    if not type_versions:
+        return
+    codes = np.array([type_id << _BITS | (version or 0) for type_id, version in type_versions], np.int64)
+    timed = times[times != NO_TIMESTAMP]
+    newest = int(timed.max()) if len(timed) else None
+    facts.observe_many(_timed(_ranges(codes, offsets, times)), {}, newest, is_new=is_new)
+
+
 def _observe_tombstones(facts: LogFacts, rows: pa.RecordBatch, kinds: Array) -> None:
     places = np.flatnonzero(kinds == Kind.TOMBSTONE)
     if not len(places):
@@ -49,13 +62,18 @@ def _observe_tombstones(facts: LogFacts, rows: pa.RecordBatch, kinds: Array) -> 
     types, offsets, at = (
         numbers(rows.column(name), _NONE)[places] for name in ("record_type", "log_offset", "timestamp")
     )
-    seen: dict[TypeVersion, VersionRange] = {
-        (type_id, None): VersionRange(
-            where.first_offset, _time(where.first_at), where.last_offset, _time(where.last_at)
-        )
-        for (type_id, _), where in _ranges(types.astype(np.int64) << _BITS, offsets, at).items()
+    seen = _timed(_ranges(types.astype(np.int64) << _BITS, offsets, at))
+    of_tombstones: dict[TypeVersion, VersionRange] = {
+        (type_id, None): where for (type_id, _), where in seen.items()
     }
-    facts.observe_many(seen, {}, _time(int(at.max())), is_new=False)
+    facts.observe_many(of_tombstones, {}, _time(int(at.max())), is_new=False)
+
+
+def _timed(seen: Mapping[TypeVersion, VersionRange]) -> dict[TypeVersion, VersionRange]:
+    return {
+        type_version: where._replace(first_at=_time(where.first_at), last_at=_time(where.last_at))
+        for type_version, where in seen.items()
+    }
 
 
 def _time(at: int | None) -> int | None:

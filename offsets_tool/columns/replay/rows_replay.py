@@ -50,7 +50,7 @@ class RowsReplay:
         """Start with what the coordinator's state holds."""
         self.coordinator = coordinator
         self.store = store
-        self._events: Final = RowEvents()
+        self.events: Final = RowEvents()
         self.table: Array = np.zeros((len(RowCell), 0), np.int64)
         """The cells of the rows that are being replayed."""
 
@@ -60,7 +60,7 @@ class RowsReplay:
         self.choose(rows, kinds)
         table = self.table = self.store.begin(rows, kinds)
         self.begin(table)
-        events = ExpectedEvents(self._events, rows, self.expected(table))
+        events = ExpectedEvents(self.events, rows, self.expected(table))
         row = 0
         while (row := self.run_rows(table, row)) < rows.num_rows:
             if (end := self.replay_write(table, row, events)) > row:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.columns.replay.generations.generations_replay import GenerationsReplay
+from offsets_tool.columns.replay.groups.groups_replay import GroupsReplay
 from offsets_tool.columns.replay.history import Start, replay_batches
 from offsets_tool.events import Key, Value, encode_key, encode_value
 from offsets_tool.expiry.removal_log import RemovalLog
@@ -165,7 +165,7 @@ def test_what_goes_at_once() -> None:
         log += (
             written(writing, base, base + at, when, *record, is_control) for at, record in enumerate(content)
         )
-    replay = GenerationsReplay(Coordinator(0), History(), RemovalLog(0), TransactionLog())
+    replay = GroupsReplay(Coordinator(0), History(), RemovalLog(0), TransactionLog())
     alone = []
     for event, changes in replay.replay(rows_of(log)):
         replay.observe(event, changes)

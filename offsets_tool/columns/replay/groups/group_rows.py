@@ -1,0 +1,150 @@
+"""Rows of group_history of groups whose values are replayed at once: those that hold, and as columns those that ended.
+
+A row is a tuple of numbers, as those of member_rows are. Such a row always ends because the group changed.
+"""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.replay.groups.sayings import NONE, Place, Sayings, or_null
+from offsets_tool.history.history import History
+from offsets_tool.history.rows import GroupEndCause, GroupHistoryRow
+from offsets_tool.replay.changes import Group, GroupOf
+from offsets_tool.wire.arrow import arrow_schema
+from offsets_tool.wire.schema import Int64, String
+
+_SCHEMA: Final = arrow_schema(GroupHistoryRow)
+_CELLS: Final = {
+    name: place
+    for place, name in enumerate(
+        (
+            "generation",
+            "epoch",
+            "assignment_epoch",
+            "members",
+            "log_offset",
+            "from_log_offset",
+            "from_timestamp",
+            "to_log_offset",
+            "to_timestamp",
+        ),
+        2,
+    )
+}
+"""Columns that are numbers, by their place in a row that ended, behind those of two sayings."""
+
+_OpenRow = tuple[int, ...]
+
+
+class _Name(NamedTuple):
+    """What a group's rows say of it for long, and what one was converted from."""
+
+    group: String
+    kind: String
+    protocol_type: String | None
+    protocol: String | None
+    leader: String | None
+    previous_kind: String | None
+
+
+class _Phase(NamedTuple):
+    """The state that a group is in, and since when if it says so."""
+
+    state: String
+    current_state_timestamp: Int64 | None
+
+
+class OpenGroupRows:
+    """Rows of some groups; History has those of all others, and gives a row when its group is first asked for."""
+
+    def __init__(self, history: History, log_partition: int | None) -> None:
+        """Start without groups."""
+        self._history = history
+        self._log_partition = log_partition
+        self._open: dict[str, _OpenRow] = {}
+        self._ended: list[_OpenRow] = []
+        self._names, self._phases = Sayings(_Name), Sayings(_Phase)
+
+    def end(self, group: str, place: Place) -> None:
+        """End the row of a group that changes."""
+        row = self._open.get(group) or self._take(group)
+        self._ended.append((*row, *place))
+
+    def begin(self, group: Group, place: Place) -> None:
+        """Begin the row of a group that is there anew, or whose row ended and that is of the same kind as before."""
+        said = _Name(group.group, group.kind, group.protocol_type, group.protocol, group.leader, None)
+        self._open[group.group] = (
+            self._names.number(said),
+            self._phases.number(_Phase(group.state, group.current_state_timestamp)),
+            NONE if group.generation is None else group.generation,
+            NONE if group.epoch is None else group.epoch,
+            NONE if group.assignment_epoch is None else group.assignment_epoch,
+            group.members,
+            group.log_offset,
+            *place,
+        )
+
+    def _take(self, group: str) -> _OpenRow:
+        """Take the open row of a group from History."""
+        row = self._history.take_group(GroupOf(group))
+        return (
+            self._names.number(_Name(*(getattr(row, name) for name in _Name._fields))),
+            self._phases.number(_Phase(row.state, row.current_state_timestamp)),
+            NONE if row.generation is None else row.generation,
+            NONE if row.epoch is None else row.epoch,
+            NONE if row.assignment_epoch is None else row.assignment_epoch,
+            row.members,
+            row.log_offset,
+            row.from_log_offset,
+            row.from_timestamp,
+        )
+
+    def give_back(self, subject: GroupOf) -> None:
+        """Give the open row of a group back to History, if it is here."""
+        row = self._open.pop(subject.group, None)
+        if row is None:
+            return
+        name, phase, *cells = row
+        numbers: dict[str, Any] = {
+            column: None if cell == NONE else cell for column, cell in zip(_CELLS, cells, strict=False)
+        }
+        made = GroupHistoryRow(
+            **self._names.said[name]._asdict(),
+            **self._phases.said[phase]._asdict(),
+            **numbers,
+            log_partition=self._log_partition,
+            to_log_offset=None,
+            to_timestamp=None,
+            end_cause=None,
+        )
+        self._history.put_row(subject, made)
+
+    def give_all_back(self) -> None:
+        """Give all open rows back to History."""
+        for group in list(self._open):
+            self.give_back(GroupOf(group))
+
+    def take_ended(self) -> list[pa.RecordBatch]:
+        """Return, once, the rows that ended."""
+        if not self._ended:
+            return []
+        lines: Array = np.array(self._ended, np.int64)
+        self._ended.clear()
+        columns = {name: or_null(lines[:, cell], _SCHEMA.field(name).type) for name, cell in _CELLS.items()}
+        columns |= self._names.columns(lines[:, 0]) | self._phases.columns(lines[:, 1])
+        columns["end_cause"] = pa.repeat(pa.scalar(str(GroupEndCause.CHANGED)), len(lines))
+        columns["log_partition"] = pa.repeat(pa.scalar(self._log_partition, pa.int32()), len(lines))
+        self._forget()
+        return [pa.record_batch([columns[name] for name in _SCHEMA.names], schema=_SCHEMA)]
+
+    def _forget(self) -> None:
+        """Forget what groups said that no open row says, if it is much, and number the rest anew."""
+        if self._names.are_many(len(self._open)) or self._phases.are_many(len(self._open)):
+            names, phases = self._names.forget_all(), self._phases.forget_all()
+            self._open = {
+                group: (self._names.number(names[name]), self._phases.number(phases[phase]), *cells)
+                for group, (name, phase, *cells) in self._open.items()
+            }

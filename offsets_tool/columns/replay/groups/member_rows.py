@@ -1,0 +1,264 @@
+"""Rows of member_history of groups whose values are replayed at once: those that hold, and as columns those that ended.
+
+A row is two numbers, because members say the same again and again. Which rows end, and why, is decided by replay and
+history.end_causes.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from offsets_tool.columns.replay.groups.sayings import NONE, Place, Sayings, or_null
+from offsets_tool.history.history import History
+from offsets_tool.history.row_builders import client_columns, held_columns, target_column
+from offsets_tool.history.rows import MemberEndCause, MemberHistoryRow
+from offsets_tool.replay.changes import Group, GroupKind, Member, MemberOf
+from offsets_tool.replay.member_records import lists_of
+from offsets_tool.replay.member_state import member_epoch, member_state
+from offsets_tool.wire.arrow import arrow_schema
+from offsets_tool.wire.schema import Int32, String
+
+_SCHEMA: Final = arrow_schema(MemberHistoryRow)
+_CAUSES: Final = tuple(MemberEndCause)
+_CAUSE_NUMBERS: Final = {cause: number for number, cause in enumerate(_CAUSES)}
+_CHANGED: Final = _CAUSE_NUMBERS[MemberEndCause.CHANGED]
+_OpenRow = tuple[int, int]
+"""What the member said and the moment at which that began, by their numbers."""
+
+
+class _Subject(NamedTuple):
+    """The member that a row is about."""
+
+    group: String
+    member_id: String
+
+
+class _Client(NamedTuple):
+    """Columns of MemberHistoryRow that a member's metadata says, and the kind of its group."""
+
+    instance_id: String | None
+    client_id: String | None
+    client_host: String | None
+    group_kind: String | None
+    session_timeout_ms: Int32 | None
+    rebalance_timeout_ms: Int32 | None
+    subscription: tuple[String, ...]
+    subscribed_regex: String | None
+
+
+class _Held(NamedTuple):
+    """Columns of MemberHistoryRow that say what a member holds."""
+
+    assignment: tuple[String, ...]
+    pending_revocation: tuple[String, ...]
+
+
+class _Target(NamedTuple):
+    """The column of MemberHistoryRow that says what a member is to hold."""
+
+    target_assignment: tuple[String, ...]
+
+
+class _StateName(NamedTuple):
+    """The column of MemberHistoryRow that names a member's state."""
+
+    member_state: String | None
+
+
+class OpenMemberRows:
+    """Rows of the members of some groups; History has those of all others, and gives a row when its member is first asked for."""
+
+    def __init__(self, history: History, log_partition: int | None) -> None:
+        """Start without members."""
+        self._history = history
+        self._log_partition = log_partition
+        self._open: dict[str, dict[str, _OpenRow]] = {}
+        self._ended: list[int] = []
+        """Rows that ended, one after the other: as in _OpenRow, then the moment of the end and the number of its cause."""
+        self._subjects, self._clients, self._states = Sayings(_Subject), Sayings(_Client), Sayings(_StateName)
+        self._held, self._targets = Sayings(_Held), Sayings(_Target)
+        self._parts: Final[tuple[Sayings[Any], ...]] = (
+            self._subjects,
+            self._clients,
+            self._held,
+            self._targets,
+            self._states,
+        )
+        self._said: Sayings[tuple[int, ...]] = Sayings(tuple)
+        """What members said, as numbers of the parts."""
+        self._moments: Sayings[tuple[int, ...]] = Sayings(tuple)
+        """Log offset, timestamp, generation and epoch with which rows began or ended."""
+
+    def end(self, group: str, causes: Mapping[str, MemberEndCause], place: Place) -> None:
+        """End the rows of members, given why each ended by member id."""
+        open_ = self._open.setdefault(group, {})
+        end = self._moments.number((*place, NONE, NONE))
+        for member_id, cause in causes.items():
+            row = open_.pop(member_id, None) or self._take(group, member_id)
+            self._ended += (*row, end, _CAUSE_NUMBERS[cause])
+
+    def generation(
+        self, group: Group, known: Mapping[str, Member], written: Mapping[str, Member], place: Place
+    ) -> None:
+        """End and begin the rows of the members that a classic group's record has `written`; `known` are those before it."""
+        name, open_ = group.group, self._open.setdefault(group.group, {})
+        generation = NONE if group.generation is None else group.generation
+        begin = self._moments.number((*place, generation, NONE))
+        for member_id, member in written.items():
+            if member_id in known:
+                row = open_.get(member_id) or self._take(name, member_id)
+                self._ended += (*row, begin, _CHANGED)
+            said = self._said.of_source((id(member.metadata), name, group.protocol_type))
+            if said is None:
+                said = self._of_classic(group, member_id, member)
+            open_[member_id] = said, begin
+
+    def member(
+        self, group: Group, member_id: str, before: Member | None, after: Member, place: Place
+    ) -> None:
+        """End the row of a member of a group that is not classic, if it is there, and begin another."""
+        name, open_ = group.group, self._open.setdefault(group.group, {})
+        epoch, state = NONE, None
+        if after.is_member:
+            epoch, state = member_epoch(after), member_state(after)
+        begin = self._moments.number((*place, NONE, epoch))
+        if before is None:
+            subject = self._subjects.number(_Subject(name, member_id))
+            said = self._client(group, after), self._what_it_holds(group, after), self._target(group, after)
+        else:
+            row = open_.get(member_id) or self._take(name, member_id)
+            self._ended += (*row, begin, _CHANGED)
+            subject, client, held, target, _ = self._said.said[row[0]]
+            said = (
+                client if after.metadata is before.metadata else self._client(group, after),
+                held if after.current is before.current else self._what_it_holds(group, after),
+                target if after.target is before.target else self._target(group, after),
+            )
+        of_state = self._states.number(_StateName(state))
+        open_[member_id] = self._said.number((subject, *said, of_state)), begin
+
+    def _of_classic(self, group: Group, member_id: str, member: Member) -> int:
+        said = (
+            self._subjects.number(_Subject(group.group, member_id)),
+            self._clients.number(_client_of(group, member)),
+            self._held.number(self._held_by(group, member)),
+            self._targets.number(_Target(())),
+            self._states.number(_StateName(None)),
+        )
+        key = id(member.metadata), group.group, group.protocol_type
+        return self._said.keep_source(key, member.metadata, said)
+
+    def _client(self, group: Group, member: Member) -> int:
+        key = id(member.metadata), group.kind
+        found = self._clients.of_source(key)
+        if found is None:
+            found = self._clients.keep_source(key, member.metadata, _client_of(group, member))
+        return found
+
+    def _what_it_holds(self, group: Group, member: Member) -> int:
+        lists = () if member.current is None else lists_of(member.current)
+        key = group.kind, *map(id, lists)
+        found = self._held.of_source(key)
+        if found is None:
+            found = self._held.keep_source(key, lists, self._held_by(group, member))
+        return found
+
+    def _held_by(self, group: Group, member: Member) -> _Held:
+        is_task = group.kind is GroupKind.STREAMS
+        return _Held(*held_columns(member, group.protocol_type, self._history.name_of, is_task))
+
+    def _target(self, group: Group, member: Member) -> int:
+        key = id(member.target), group.kind
+        found = self._targets.of_source(key)
+        if found is None:
+            is_task = group.kind is GroupKind.STREAMS
+            target = _Target(target_column(member, self._history.name_of, is_task))
+            found = self._targets.keep_source(key, member.target, target)
+        return found
+
+    def _take(self, group: str, member_id: str) -> _OpenRow:
+        """Take the open row of a member from History."""
+        row = self._history.take_member(MemberOf(group, member_id))
+        said = (
+            self._subjects.number(_Subject(group, member_id)),
+            self._clients.number(_Client(*(getattr(row, name) for name in _Client._fields))),
+            self._held.number(_Held(row.assignment, row.pending_revocation)),
+            self._targets.number(_Target(row.target_assignment)),
+            self._states.number(_StateName(row.member_state)),
+        )
+        generation = NONE if row.generation is None else row.generation
+        epoch = NONE if row.member_epoch is None else row.member_epoch
+        begin = row.from_log_offset, row.from_timestamp, generation, epoch
+        return self._said.number(said), self._moments.number(begin)
+
+    def give_back(self, subject: MemberOf) -> None:
+        """Give the open row of a member back to History, if it is here."""
+        row = self._open.get(subject.group, {}).pop(subject.member_id, None)
+        if row is None:
+            return
+        columns: dict[str, Any] = {}
+        for part, number in zip(self._parts, self._said.said[row[0]], strict=True):
+            columns |= part.said[number]._asdict()
+        at, when, generation, epoch = self._moments.said[row[1]]
+        made = MemberHistoryRow(
+            **columns,
+            generation=None if generation == NONE else generation,
+            member_epoch=None if epoch == NONE else epoch,
+            log_partition=self._log_partition,
+            from_log_offset=at,
+            from_timestamp=when,
+            to_log_offset=None,
+            to_timestamp=None,
+            end_cause=None,
+        )
+        self._history.put_row(subject, made)
+
+    def give_all_back(self) -> None:
+        """Give all open rows back to History."""
+        for group, open_ in self._open.items():
+            for member_id in list(open_):
+                self.give_back(MemberOf(group, member_id))
+        self._open.clear()
+
+    def take_ended(self) -> list[pa.RecordBatch]:
+        """Return, once, the rows that ended."""
+        if not self._ended:
+            return []
+        said, begin, end, cause = np.array(self._ended, np.int64).reshape(-1, 4).T
+        self._ended.clear()
+        moments = np.array(self._moments.said, np.int64)
+        parts = np.array(self._said.said, np.int64)[said]
+        columns = {
+            "from_log_offset": pa.array(moments[begin, 0]),
+            "from_timestamp": pa.array(moments[begin, 1]),
+            "generation": or_null(moments[begin, 2], pa.int32()),
+            "member_epoch": or_null(moments[begin, 3], pa.int32()),
+            "to_log_offset": pa.array(moments[end, 0]),
+            "to_timestamp": pa.array(moments[end, 1]),
+            "end_cause": pa.array(_CAUSES, pa.string()).take(pa.array(np.ascontiguousarray(cause))),
+            "log_partition": pa.repeat(pa.scalar(self._log_partition, pa.int32()), len(said)),
+        }
+        for place, part in enumerate(self._parts):
+            columns |= part.columns(parts[:, place])
+        self._forget()
+        return [pa.record_batch([columns[name] for name in _SCHEMA.names], schema=_SCHEMA)]
+
+    def _forget(self) -> None:
+        """Forget what members said that no open row says, if it is much, and number the rest anew."""
+        tables = *self._parts, self._said, self._moments
+        many = sum(map(len, self._open.values()))
+        if not any(table.are_many(many) for table in tables):
+            return
+        *parts, said, moments = [table.forget_all() for table in tables]
+        for open_ in self._open.values():
+            for member_id, (number, begin) in open_.items():
+                of_parts = zip(self._parts, parts, said[number], strict=True)
+                anew = tuple([table.number(before[each]) for table, before, each in of_parts])
+                open_[member_id] = self._said.number(anew), self._moments.number(moments[begin])
+
+
+def _client_of(group: Group, member: Member) -> _Client:
+    client, timeouts, topics, regex = client_columns(member, group.protocol_type)
+    return _Client(*client, group.kind, *timeouts, topics, regex)
