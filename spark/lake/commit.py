@@ -21,7 +21,7 @@ from offsets_tool.errors import OffsetsToolError
 from offsets_tool.lake.journal import JOURNAL, REWRITTEN, finished, interrupted_note, journal_of
 from offsets_tool.lake.layout import layout_error, other_columns
 from offsets_tool.lake.tables import REPLAY_TABLES, SOURCES, TABLES, Table
-from offsets_tool.log.archive.delta import delta_options, delta_rows, open_delta
+from offsets_tool.log.archive.delta import delta_options, delta_rows, open_delta, reading_delta
 from offsets_tool.log.archive.delta_log import has_commit
 from offsets_tool.rows import Row
 from spark.lake.actions import Action, changes
@@ -73,6 +73,7 @@ class ArrowLake:
         self._app = chain.app
         self._tables = chain.tables
         self._first, *self._others = chain.tables
+        self._opened: dict[str, DeltaTable] = {}
 
     def create(self) -> None:
         for table in self._tables:
@@ -214,7 +215,14 @@ class ArrowLake:
         return self._open(table).transaction_version(self._app) or 0
 
     def _open(self, table: Table) -> DeltaTable:
-        return open_delta(self._root / table.name)
+        """Return a table as it is now: opened once, and then only what was committed since is read."""
+        path, there = self._root / table.name, self._opened.get(table.name)
+        if there is None:
+            there = self._opened[table.name] = open_delta(path)
+        else:
+            with reading_delta(path):
+                there.update_incremental()
+        return there
 
 
 def _require_columns(path: str, there: Schema, declared: Schema, table: Table) -> None:

@@ -5,8 +5,8 @@ damaged one. It relies only on Delta's file names, and decides nothing about rem
 """
 
 import json
+import os
 import re
-import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -65,24 +65,29 @@ def has_commit(table: Path) -> bool:
 
 def lost_commit(table: Path) -> Damage | None:
     """Return a commit that is empty, as a power cut leaves one, or missing before others: what readers do not always see, and
-    then take the table for one that never had its rows. None if there is none. It looks at names and sizes alone.
+    then take the table for one that never had its rows. None if there is none. It looks at names and sizes alone, of the commits
+    behind the newest checkpoint: nobody reads the others to open the table.
     """
     if is_stored(table):
         # What is put there is complete or not there.
         return None
     log = table / DELTA_LOG
     try:
-        found = {path.name: path.stat() for path in log.iterdir()}
+        with os.scandir(log) as entries:
+            found = {entry.name: entry for entry in entries}
+        newest = max((name for name in found if _CHECKPOINT.fullmatch(name)), default="")[:_DIGITS]
+        # A comparison of texts first: a log may have thousands of names.
+        commits = [name for name in found if name > newest + ".json" and _COMMIT.fullmatch(name)]
+        sizes = {
+            name: found[name].stat().st_size if found[name].is_file() else -1 for name in sorted(commits)
+        }
     except OSError:
         # Whoever opens the table meets the same, and says it.
         return None
-    commits = [name for name in found if _COMMIT.fullmatch(name)]
-    for name in sorted(commits):
-        if not stat.S_ISREG(found[name].st_mode):
-            return Damage(log / name, "is not a file")
-        if not found[name].st_size:
-            return Damage(log / name, "is empty")
-    return next(_gaps(log, _versions(commits), _versions(filter(_CHECKPOINT.fullmatch, found))), None)
+    for name, size in sizes.items():
+        if size <= 0:
+            return Damage(log / name, "is empty" if size == 0 else "is not a file")
+    return next(_gaps(log, _versions(commits), {int(newest)} if newest else set()), None)
 
 
 def _versions(names: Iterable[str]) -> set[int]:

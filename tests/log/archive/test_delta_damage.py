@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
 from offsets_tool.cli import main
+from offsets_tool.log.archive.delta_log import Damage, lost_commit
 from tests.depth import DEEP
 
 ROWS = 200
@@ -81,6 +82,18 @@ def test_a_damaged_log_is_one_sentence(
     done = CliRunner().invoke(main, ["decode", str(table)])
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.startswith(f"Error: {path}: ") and done.stderr.count("\n") == 1 and said in done.stderr
+
+
+def test_commits_before_a_checkpoint_are_not_looked_at(table: Path) -> None:
+    """A log has thousands, and whoever opens the table reads none of them; one behind the checkpoint is missed."""
+    log = table / "_delta_log"
+    DeltaTable(table).create_checkpoint()
+    (log / f"{0:020}.json").write_bytes(b"")
+    assert lost_commit(table) is None
+    assert DeltaTable(table).to_pyarrow_table().num_rows == 2 * ROWS
+    write_deltalake(table, DeltaTable(table).to_pyarrow_table(), mode="append")
+    (log / f"{2:020}.json").write_bytes(b"")
+    assert lost_commit(table) == Damage(log / f"{2:020}.json", "is empty")
 
 
 def test_any_damage_ends_as_it_should(table: Path) -> None:

@@ -11,8 +11,10 @@ from deltalake.table import TableAlterer
 from pyspark.sql import SparkSession
 
 from offsets_tool.errors import OffsetsToolError
+from offsets_tool.lake.tables import TABLES
 from offsets_tool.log.archive.delta import delta_rows
 from spark.ingest.ingest import Writer
+from spark.lake import commit
 from spark.lake.commit import ArrowLake
 from spark.lake.parquet import NewFile
 from spark.lake.spark_lake import SparkLake
@@ -196,3 +198,22 @@ def test_a_run_whose_number_another_job_took_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OffsetsToolError, match="another job wrote to"):
         ArrowLake(tmp_path).commit(1, others[2:])
     assert content(tmp_path) == before
+
+
+def test_a_table_is_opened_once_and_is_as_it_is_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening costs what the table has files; what others commit meanwhile is seen all the same."""
+    ingest_here(tmp_path, SEGMENT)
+    opened = list[Path]()
+
+    def counted(path: Path) -> DeltaTable:
+        opened.append(path)
+        return DeltaTable(path)
+
+    monkeypatch.setattr(commit, "open_delta", counted)
+    lake = ArrowLake(tmp_path)
+    assert lake.next_run() == 2
+    lake.create()
+    first = list(opened)
+    ingest_here(tmp_path, OTHER)
+    assert (lake.next_run(), lake.is_whole()) == (3, True)
+    assert sorted(first) == sorted(tmp_path / table.name for table in TABLES)
