@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from offsets_tool.errors import UsageError
 from offsets_tool.job_rows import DerivationRow
@@ -71,7 +72,7 @@ def replayed(root: Path) -> Iterator[dict[str, int]]:
         lake.create()
         lake.finish()
         runs: dict[str, int] = {}
-        for row in lake.rows(REPLAYS):
+        for row in lake.rows(REPLAYS, ("cluster", "run")):
             runs[row["cluster"]] = max(row["run"], runs.get(row["cluster"], 0))
         yield runs
 
@@ -233,5 +234,5 @@ def _newest_rows(lake: ArrowLake, table: Table) -> dict[str, Row]:
 
 
 def _newest(lake: ArrowLake, table: Table) -> dict[str, Row]:
-    rows = sorted(lake.rows(DERIVATIONS), key=lambda row: row["run"])
-    return {row["cluster"]: row for row in rows if row["derived"] == table.name}
+    rows = lake.rows(DERIVATIONS, where=ds.field("derived") == table.name)
+    return {row["cluster"]: row for row in sorted(rows, key=lambda row: row["run"])}

@@ -17,7 +17,7 @@ from offsets_tool.job_rows import EndRow
 from offsets_tool.lag.data_log import DataLog, data_logs
 from offsets_tool.lag.end_files import read_ends
 from offsets_tool.lag.samples import EndSample
-from offsets_tool.lake.tables import ENDS
+from offsets_tool.lake.tables import ENDS, SOURCES
 from offsets_tool.log.storage import as_path, real_path
 from offsets_tool.wire.text import shown, shown_row
 from spark.derived.derive import write_rows
@@ -84,7 +84,10 @@ class _Found:
 
     def __init__(self, root: Path, request: EndsRequest, newest: Mapping[str, int]) -> None:
         self._request, self._newest = request, newest
-        self._clusters = {row["directory"]: row["cluster"] for row in ArrowLake(root).sources()}
+        self._clusters = {
+            row["directory"]: row["cluster"]
+            for row in ArrowLake(root).rows(SOURCES, ("directory", "cluster"))
+        }
         self.notes: list[str] = []
 
     def of_files(self) -> Iterator[EndRow]:

@@ -17,7 +17,7 @@ from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.policy import Basis, ClusterFacts, by_removals
 from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.expiry.topic_removals import LogEnd, log_end_of
-from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, REMOVALS, REPLAYS
+from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, REMOVALS, REPLAYS, SOURCES
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.replay.rules import Rules
 from spark.derived.derive import Derived, Made, asked_before, derive, made_of, replayed
@@ -169,10 +169,13 @@ def _log_ends(
     }
 
 
+_OF_FIRST: Final = ("cluster", "log_partition", "first_offset", "base_offset", "kind", "fate", "run")
+
+
 def first_offsets(root: Path, upto: int) -> dict[LogPartition, int]:
     """Return the base offset of each log partition's first segment, among those of ingests up to the run `upto`."""
     begins: dict[LogPartition, int] = {}
-    for source in ArrowLake(root).sources():
+    for source in ArrowLake(root).rows(SOURCES, _OF_FIRST):
         first = source["first_offset"] if source["base_offset"] is None else source["base_offset"]
         is_segment = counts(source["kind"], source["fate"]) and source["kind"] != ARCHIVE
         if source["run"] <= upto and is_segment and first is not None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from offsets_tool.columns.lag.asked import LagAsked
 from offsets_tool.columns.lag.batches import lag_batches
-from offsets_tool.lake.tables import DERIVATIONS, ENDS, LAG, OFFSET_HISTORY
+from offsets_tool.lake.tables import DERIVATIONS, ENDS, LAG, OFFSET_HISTORY, SOURCES
 from offsets_tool.rows import Row
 from offsets_tool.wire.arrow import arrow_schema
 from spark.derived.derive import (
@@ -87,7 +87,7 @@ def _asked(request: LagRequest) -> Row:
 def _newest_records(root: Path, clusters: Iterable[str]) -> dict[str, int]:
     """Return by cluster the time of its newest record in epoch milliseconds; of its newest commit where records have no time."""
     newest = dict.fromkeys(clusters, 0)
-    for row in ArrowLake(root).sources():
+    for row in ArrowLake(root).rows(SOURCES, ("cluster", "kind", "fate", "max_timestamp")):
         if row["cluster"] in newest and counts(row["kind"], row["fate"]):
             newest[row["cluster"]] = max(newest[row["cluster"]], row["max_timestamp"] or 0)
     untimed = [cluster for cluster, at in newest.items() if at == 0]

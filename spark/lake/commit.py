@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
+import pyarrow.dataset as ds
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError
 
@@ -92,9 +93,12 @@ class ArrowLake:
     def sources(self) -> list[Row]:
         return self.rows(SOURCES)
 
-    def rows(self, table: Table) -> list[Row]:
-        """Return all rows of a small table."""
-        rows: list[Row] = delta_rows(self._root / table.name).to_pylist()
+    def rows(
+        self, table: Table, columns: Sequence[str] | None = None, where: ds.Expression | None = None
+    ) -> list[Row]:
+        """Return the rows of a small table, all or those that `where` says, with all columns or only these: each costs time."""
+        found = delta_rows(self._root / table.name, list(columns) if columns else None)
+        rows: list[Row] = (found if where is None else found.filter(where)).to_pylist()
         return rows
 
     def next_run(self) -> int:
