@@ -189,7 +189,7 @@ class RemovalTracker:
             case GroupOf(group):
                 self._observe_group(change, group)
             case MemberOf(group):
-                self._mark(change, group)
+                self.mark_group(group, change.timestamp)
         return None
 
     def _observe_offset(self, change: Change, offset: OffsetOf) -> None:
@@ -233,7 +233,7 @@ class RemovalTracker:
             place = change.timestamp, change.log_offset
             self._removed(place, offset, before.commit, (None, None), pending.producer_id)
             return None
-        self._mark(change, pending.group)
+        self.mark_group(pending.group, change.timestamp)
         # Of a transaction whose marker is in no copy any more, nothing says how it ended.
         if change.kind in (ChangeKind.COMMITTED, ChangeKind.ABSENT):
             return None
@@ -244,15 +244,12 @@ class RemovalTracker:
         opened = self._open.get(group)
         if opened is None or change.after is not None:
             if not is_noop(change):
-                self._mark(change, group)
+                self.mark_group(group, change.timestamp)
                 if change.after is None:
                     self._forget(group, change)
         elif all(each.log_offset != change.log_offset for each in opened.removed):
             # Else it is the classic coordinator's simple group, that goes with its last offset's tombstone.
             opened.group_deleted_at = change.log_offset
-
-    def _mark(self, change: Change, group: str) -> None:
-        self.mark_group(group, change.timestamp)
 
     def _forget(self, group: str, deleted: Change | None = None) -> None:
         """Forget when a group last changed, if nothing is left of the group."""
