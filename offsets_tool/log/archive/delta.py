@@ -52,7 +52,7 @@ def open_delta(table: str | Path, version: int | None = None) -> OpenDelta:
         raise SetupError(
             f"{table} is a Delta table, and deltalake is not installed: pip install 'offsets-tool[delta]'"
         ) from error
-    if not is_stored(table) and (found := lost_commit(as_path(table))):
+    if not is_stored(table) and (found := lost_commit(as_path(table), version)):
         raise SourceError(found.path.as_posix(), found.reason)
     with reading_delta(table):
         return DeltaTable(table, version, storage_options=delta_options(table))

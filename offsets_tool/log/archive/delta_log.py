@@ -7,7 +7,7 @@ damaged one. It relies only on Delta's file names, and decides nothing about rem
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -63,10 +63,12 @@ def has_commit(table: Path) -> bool:
     return next((table / DELTA_LOG).glob("*.json"), None) is not None
 
 
-def lost_commit(table: Path) -> Damage | None:
+def lost_commit(table: Path, version: int | None = None) -> Damage | None:
     """Return a commit that is empty, as a power cut leaves one, or missing before others: what readers do not always see, and
-    then take the table for one that never had its rows. None if there is none. It looks at names and sizes alone, of the commits
-    behind the newest checkpoint: nobody reads the others to open the table.
+    then take the table for one that never had its rows. None if there is none.
+
+    It looks at names and sizes alone, of the newest checkpoint (up to `version`, where an older version is opened) and of the
+    commits from there on: nobody reads the others to open the table.
     """
     if is_stored(table):
         # What is put there is complete or not there.
@@ -75,12 +77,10 @@ def lost_commit(table: Path) -> Damage | None:
     try:
         with os.scandir(log) as entries:
             found = {entry.name: entry for entry in entries}
-        newest = max((name for name in found if _CHECKPOINT.fullmatch(name)), default="")[:_DIGITS]
-        # A comparison of texts first: a log may have thousands of names.
-        commits = [name for name in found if name > newest + ".json" and _COMMIT.fullmatch(name)]
-        sizes = {
-            name: found[name].stat().st_size if found[name].is_file() else -1 for name in sorted(commits)
-        }
+        newest = _newest_checkpoint(found, version)
+        # A comparison of texts first: a log may have thousands of names. A power cut may take the commit with its checkpoint.
+        commits = [name for name in found if name >= newest + ".json" and _COMMIT.fullmatch(name)]
+        sizes = {name: _size(found[name]) for name in sorted(commits)}
     except OSError:
         # Whoever opens the table meets the same, and says it.
         return None
@@ -88,6 +88,23 @@ def lost_commit(table: Path) -> Damage | None:
         if size <= 0:
             return Damage(log / name, "is empty" if size == 0 else "is not a file")
     return next(_gaps(log, _versions(commits), {int(newest)} if newest else set()), None)
+
+
+def _newest_checkpoint(found: Mapping[str, "os.DirEntry[str]"], version: int | None) -> str:
+    """Return the digits of the newest checkpoint (up to `version`) without an empty file; an empty text if there is none."""
+    parts: dict[str, list[str]] = {}
+    for name in found:
+        if _CHECKPOINT.fullmatch(name) and (version is None or int(name[:_DIGITS]) <= version):
+            parts.setdefault(name[:_DIGITS], []).append(name)
+    whole = (
+        each for each in sorted(parts, reverse=True) if all(_size(found[name]) > 0 for name in parts[each])
+    )
+    return next(whole, "")
+
+
+def _size(entry: "os.DirEntry[str]") -> int:
+    """Return the bytes of a file; -1 of what is none."""
+    return entry.stat().st_size if entry.is_file() else -1
 
 
 def _versions(names: Iterable[str]) -> set[int]:

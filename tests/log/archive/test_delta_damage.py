@@ -12,6 +12,8 @@ from click.testing import CliRunner
 from deltalake import DeltaTable, write_deltalake
 
 from offsets_tool.cli import main
+from offsets_tool.errors import SourceError
+from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.archive.delta_log import Damage, lost_commit
 from tests.depth import DEEP
 
@@ -94,6 +96,27 @@ def test_commits_before_a_checkpoint_are_not_looked_at(table: Path) -> None:
     write_deltalake(table, DeltaTable(table).to_pyarrow_table(), mode="append")
     (log / f"{2:020}.json").write_bytes(b"")
     assert lost_commit(table) == Damage(log / f"{2:020}.json", "is empty")
+
+
+def test_a_power_cut_that_takes_a_commit_with_its_checkpoint_is_seen(table: Path) -> None:
+    log = table / "_delta_log"
+    DeltaTable(table).create_checkpoint()
+    assert lost_commit(table) is None
+    for name in ("json", "checkpoint.parquet"):
+        (log / f"{1:020}.{name}").write_bytes(b"")
+    assert lost_commit(table) == Damage(log / f"{1:020}.json", "is empty")
+
+
+def test_an_older_version_is_not_opened_over_a_lost_commit(table: Path) -> None:
+    """A checkpoint that came later says nothing of what is read then."""
+    log = table / "_delta_log"
+    for _ in range(2):
+        write_deltalake(table, DeltaTable(table).to_pyarrow_table(), mode="append")
+    DeltaTable(table).create_checkpoint()
+    (log / f"{1:020}.json").write_bytes(b"")
+    assert lost_commit(table) is None and open_delta(table).version() == 3
+    with pytest.raises(SourceError, match="is empty"):
+        open_delta(table, 2)
 
 
 def test_any_damage_ends_as_it_should(table: Path) -> None:
