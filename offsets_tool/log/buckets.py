@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from offsets_tool.log.refusals import refusals_of
+from offsets_tool.log.refusals import ENDPOINTS, refusals_of
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
@@ -19,12 +19,6 @@ _ATTEMPTS: Final = 8
 """How often S3 is asked before a request counts as failed: half a minute of throttling is nothing unusual."""
 _PATIENCE: Final = timedelta(minutes=1)
 """How long Google's storage is asked before a request counts as failed; unasked, its client would try for 15 minutes."""
-_ENDPOINTS: Final = {
-    "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
-    "gs": ("STORAGE_EMULATOR_HOST",),
-    "abfs": ("AZURE_STORAGE_ENDPOINT",),
-}
-"""Variables that name other storage than the provider's own, by scheme."""
 
 
 class Bucket(NamedTuple):
@@ -55,7 +49,7 @@ def bucket_of(path: PurePath) -> Bucket:
 
 def endpoint_of(scheme: str) -> str | None:
     """Return the address that the environment names for storage of a scheme (s3, gs, abfs); None for the provider's own."""
-    named = (os.environ.get(name) for name in _ENDPOINTS[scheme])
+    named = (os.environ.get(name) for name in ENDPOINTS[scheme])
     return next(filter(None, named), None)
 
 
@@ -104,4 +98,5 @@ def _of_azure(authority: str) -> Bucket:
         hosts = {f"{kind}_storage_authority": there.netloc for kind in ("blob", "dfs")}
         hosts |= {f"{kind}_storage_scheme": there.scheme for kind in ("blob", "dfs")}
     key, token = (os.environ.get(name) for name in ("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN"))
+    token = None if key else token  # Arrow takes one of them
     return Bucket(fs.AzureFileSystem(account, account_key=key, sas_token=token, **hosts), container)

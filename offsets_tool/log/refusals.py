@@ -18,11 +18,12 @@ CREDENTIALS: Final = {
     "abfs": "AZURE_STORAGE_ACCOUNT_KEY, or AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or az login",
 }
 """How each kind of storage is given credentials, by its scheme."""
-_ENDPOINTS: Final = {
-    "s3": " and AWS_ENDPOINT_URL",
-    "gs": " and STORAGE_EMULATOR_HOST",
-    "abfs": " and AZURE_STORAGE_ENDPOINT",
+ENDPOINTS: Final = {
+    "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
+    "gs": ("STORAGE_EMULATOR_HOST",),
+    "abfs": ("AZURE_STORAGE_ENDPOINT",),
 }
+"""Variables that name other storage than the provider's own, by scheme: the first one set counts, users are told of the last."""
 
 
 class _Refusal(NamedTuple):
@@ -108,7 +109,8 @@ def meant_refusal(path: str, words: str) -> OffsetsToolError | None:
     for each in _REFUSALS:
         if each.words.search(words):
             reason = each.meaning.format(
-                credentials=CREDENTIALS.get(scheme, "them"), endpoint=_ENDPOINTS.get(scheme, "")
+                credentials=CREDENTIALS.get(scheme, "them"),
+                endpoint="".join(f" and {name}" for name in ENDPOINTS.get(scheme, ())[-1:]),
             )
             return SourceError(path, reason) if each.is_of_path else SetupError(f"{path}: {reason}")
     return None

@@ -138,8 +138,8 @@ def as_path(path: str | os.PathLike[str]) -> Path:
             shown, "is of a scheme that is not read; s3://, gs://, abfs:// and file:// are, and plain paths"
         )
     # Of abfs://CONTAINER@ACCOUNT, what stands before the @ is no user.
-    container, _, _ = authority.rpartition("@")
-    if not authority or (known == "abfs" and not container):
+    container, _, host = authority.rpartition("@")
+    if not authority or (known == "abfs" and not (container and "." in host)):
         raise SourceError(shown, f"names no bucket; give {_FORMS[known]}")
     if "?" in rest or (container and (known != "abfs" or ":" in container)):
         raise SourceError(

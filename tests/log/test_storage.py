@@ -65,6 +65,7 @@ REFUSED = {
     f"https://{SECRET}@host/a?sig={SECRET}": "s3://, gs://, abfs:// and file://",
     "s3://": "s3://BUCKET/KEY",
     "abfs://dumps/a": "abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY",
+    "abfs://dumps@account/a": "abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY",
 }
 
 
