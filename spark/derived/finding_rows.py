@@ -1,7 +1,8 @@
 """Read what finders read from files of a cluster's histories, transactions and expiry, and bring the rows of a group together.
 
 Tasks read files themselves. What some batches have of a group travels as one pickle, so that little is shuffled; many committed
-offsets travel, and stay, in columns. A task holds the rows of one group at a time. Knows no finding.
+offsets travel, and stay, in columns. A task holds the rows of one group at a time, or, where there are few, those of many. Knows no
+finding.
 """
 
 import pickle
@@ -56,9 +57,11 @@ _MICROSECONDS: Final = 1_000
 _PACKED: Final = -1
 """In the place of a number of a kind: committed offsets as `apart` packs them."""
 READ_BY_ALL: Final = 2_000_000
-"""So many rows are read by each task from all files, which keeps its groups of them in columns."""
+"""Rows that weigh so much are read by each task from all files, which keeps its groups of them in columns."""
 AT_ONCE: Final = 1_000_000
-"""The rows, about, of which a task keeps those of its groups."""
+"""The weight of the rows, about, that a task holds at once."""
+_OF_OBJECT: Final = 8
+"""What a row that becomes an object weighs; a committed offset in columns weighs 1."""
 _LEAST_TASKS: Final = 2
 _OFFSETS: Final = pa.schema(
     [encoded_schema(OFFSET_HISTORY.schema).field(name) for name in OffsetHistoryRow._fields]
@@ -103,6 +106,8 @@ class FindingInput(NamedTuple):
     files: Sequence[tuple[int, Path]]
     """Each with the number of its rows' kind."""
     records: int
+    weight: int
+    """What its rows take of a task's memory; that of one committed offset is 1."""
     stretches: Mapping[int | None, LogStretch]
     """By log partition, what of it was replayed."""
     retention_ms: int | None
@@ -119,18 +124,22 @@ class FindingInput(NamedTuple):
         """Return those of a lake's `history_files` that may have rows of a cluster, and what no row says."""
         its = [file for file in files if is_within(file.facts, "cluster", cluster)]
         records = sum(file.facts["num_records"] for file in its)
-        return cls(cluster, [(file.kind, file.path) for file in its], records, stretches, retention_ms)
+        offsets = sum(file.facts["num_records"] for file in its if TABLES[file.kind] is OFFSET_HISTORY)
+        weight = offsets + _OF_OBJECT * (records - offsets)
+        return cls(
+            cluster, [(file.kind, file.path) for file in its], records, weight, stretches, retention_ms
+        )
 
     def through(self, start: StartSpark, progress: Progress, task: GroupsTask, schema: pa.Schema) -> Rows:
         """Return the rows that `task` makes of the cluster's groups, each with all of its rows.
 
         Where the rows are not too many, each task reads its groups from all files, and nothing is shuffled.
         """
-        if self.records > READ_BY_ALL:
+        if self.weight > READ_BY_ALL:
             packed = self.units(start, progress).through(self._read, arrow_schema(_Packed))
             return packed.grouped(_GROUP, _GROUP).through(lambda rows: task(self._unpacked(rows)), schema)
         is_here = self.is_little
-        buckets = 1 if is_here else max(_LEAST_TASKS, -(-self.records // AT_ONCE))
+        buckets = 1 if is_here else max(_LEAST_TASKS, -(-self.weight // AT_ONCE))
         units = of_units(start, buckets, is_here=is_here, progress=progress)
         return units.through(lambda numbers: task(self._of_buckets(buckets, numbers)), schema)
 
@@ -141,7 +150,7 @@ class FindingInput(NamedTuple):
 
     def units(self, start: StartSpark, progress: Progress) -> Rows:
         """Return the numbers of the files as units of work, one file for each task; here where all tasks would read all files."""
-        return of_units(start, len(self.files), is_here=self.records <= READ_BY_ALL, progress=progress)
+        return of_units(start, len(self.files), is_here=self.weight <= READ_BY_ALL, progress=progress)
 
     def of_offsets(self) -> "FindingInput":
         """Return this input restricted to the files of `offset_history`."""
