@@ -36,7 +36,7 @@ _BOUNDS: Final[Mapping[int, tuple[int, int]]] = {
     FactCell.BEGIN_CAUSE: (0, len(BEGAN) - 1),
     FactCell.IS_EFFECTIVE: (0, 1),
     FactCell.HAS_BEFORE: (0, 1),
-    OffsetCell.LIFETIME: (min(LifetimeStatus), max(LifetimeStatus)),
+    OffsetCell.LIFETIME: (LifetimeStatus.KNOWN, max(LifetimeStatus)),
 }
 """The least and the greatest number of a cell; of others any goes."""
 _NUMBERS: Final = (
