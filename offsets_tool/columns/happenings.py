@@ -152,15 +152,11 @@ class _HappeningsReplay(HistoryRowsReplay):
         else:
             self._unprinted.append(commits)
 
-    def end(self, table: Array) -> None:
-        """Make the lines of commits while all that they say is still known."""
+    def take_ended(self) -> None:
+        """Make the lines of commits while all that they say is still known, and forget the rows that ended."""
         self._print()
-        super().end(table)
-
-    def make_room(self) -> None:
-        """Make the lines of commits while all that they say is still known."""
-        self._print()
-        super().make_room()
+        self.store.tables.forget_ended()
+        self._ended_before = 0
 
     def _print(self) -> None:
         """Make the lines of the commits in all runs since the last ones were made."""
@@ -175,10 +171,6 @@ class _HappeningsReplay(HistoryRowsReplay):
             return map(row_of, self._described(commits.at(places)))
 
         self._printed.append((commits.log_offsets, self._lines.of(commits, self.store, rows_of)))
-
-    def _take_ended(self) -> None:
-        self.store.tables.forget_ended()
-        self._ended_before = 0
 
     def _add_wanted(self) -> None:
         known = len(self._are_wanted)

@@ -117,17 +117,12 @@ class HistoryRowsReplay(WritesReplay):
         self._has_write_ended = False
 
     def end(self, table: Array) -> None:
-        """End the rows that were replayed last: keep the histories' rows that they ended, as columns."""
-        self._take_ended()
+        """End the rows that were replayed last."""
         super().end(table)
         self.store.prune_owners()
 
-    def make_room(self) -> None:
-        """Keep the histories' rows that ended so far, as columns, and make room in the tables for more."""
-        self._take_ended()
-        super().make_room()
-
-    def _take_ended(self) -> None:
+    def take_ended(self) -> None:
+        """Keep the histories' rows that ended so far, as columns."""
         tables = self.store.tables
         ended = tables.ended[: tables.run[RunCell.ENDED_COUNT]]
         closed = tables.closed[: tables.run[RunCell.CLOSED_COUNT]]

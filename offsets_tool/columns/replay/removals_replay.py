@@ -104,13 +104,3 @@ class RemovalsReplay(WritesReplay):
         """Copy to Lifetimes what removals that may be complete need, and move to State the offsets of the row's write."""
         self.store.materialize_lifetimes(self.tracker.may_close(int(self.writes[row])))
         super().before_alone(table, row)
-
-    def end(self, table: Array) -> None:
-        """Forget the rows of history that ended."""
-        self.store.tables.forget_ended()
-        super().end(table)
-
-    def make_room(self) -> None:
-        """Forget the rows of history that ended, and make room for more."""
-        self.store.tables.forget_ended()
-        super().make_room()

@@ -78,11 +78,18 @@ class RowsReplay:
 
     def end(self, table: Array) -> None:
         """End the rows that were replayed last, given their table."""
+        self.take_ended()
         self.store.end(table)
 
     def make_room(self) -> None:
-        """Make room for the rows that end in the next step."""
-        self.store.tables.make_room_for_ended(self.most_ended)
+        """Make room for the rows of history that end in the next step, if there is none; what removals left has been read."""
+        if not self.store.tables.has_room_for_ended(self.most_ended):
+            self.take_ended()
+            self.store.tables.make_room_for_ended(self.most_ended)
+
+    def take_ended(self) -> None:
+        """Take the rows of history and the transactions that ended out of the tables; by default forget them."""
+        self.store.tables.forget_ended()
 
     @property
     def most_ended(self) -> int:

@@ -3,12 +3,15 @@
 Few groups lose offsets of few topics between commits, transactions and rebalances, with clocks that stand still now and then.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.as_of.as_of import AsOf
+from offsets_tool.columns.replay.compiled import growing_tables
 from offsets_tool.columns.replay.groups.groups_replay import GroupsReplay
 from offsets_tool.columns.replay.history import Start, replay_batches
 from offsets_tool.events import Key, Value, encode_key, encode_value
@@ -173,21 +176,54 @@ def test_what_goes_at_once() -> None:
     assert alone == [9, 10, 11, 16, 17, 18, 19]
 
 
-def test_what_there_is_no_room_for_at_first() -> None:
-    """A write of more tombstones than rows that end have room for, and more writes than there is room for what they leave."""
-    value = commit_value(1, 0, None, has_id=False)
-    keys = [offset_key("orders", "t", at) for at in range(3_000)]
-    others = [offset_key("refunds", f"t{at}", 0) for at in range(8)]
-    batches = [[(key, value) for key in (*keys, *others)], [(key, None) for key in keys[1:]]]
-    for _ in range(400):
-        batches += [[(others[0], None)], [(others[0], value)]]
+def _of_writes(writes: Iterable[Iterable[tuple[bytes, bytes | None]]]) -> list[LogRecord]:
+    """Return a log of these writes, one a millisecond."""
     log = list[LogRecord]()
-    for when, content in enumerate(batches):
+    for when, content in enumerate(writes):
         base = len(log)
         log += (
             written(OWN_BATCH, base, base + at, when, *record, is_control=False)
             for at, record in enumerate(content)
         )
+    return log
+
+
+@pytest.fixture
+def small_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables have so few lines at first that they fill at once."""
+    monkeypatch.setattr(growing_tables, "_FIRST", 2)
+
+
+@pytest.mark.usefixtures("small_tables")
+def test_what_there_is_no_room_for_at_first() -> None:
+    """A write of more tombstones than rows that end have room for, and more writes than there is room for what they leave."""
+    value = commit_value(1, 0, None, has_id=False)
+    keys = [offset_key("orders", "t", at) for at in range(30)]
+    others = [offset_key("refunds", f"t{at}", 0) for at in range(8)]
+    writes = [[(key, value) for key in (*keys, *others)], [(key, None) for key in keys[1:]]]
+    for _ in range(200):
+        writes += [[(others[0], None)], [(others[0], value)]]
+    log = _of_writes(writes)
     rows, wanted = rows_of(log), expected(log, None, 0)
     assert sorted_rows(list(replay_batches(Start(0), [rows]))) == wanted
     check(log, AsOf(), None, [len(log)])
+
+
+@pytest.mark.usefixtures("small_tables")
+def test_what_writes_leave_makes_no_table_grow_that_has_room() -> None:
+    """Each write leaves more than half of what the table of such offsets has room for, and ends one row."""
+    value = commit_value(1, 0, None, has_id=False)
+    keys = [offset_key("orders", f"t{at}", 0) for at in range(40)]
+    writes = [[(key, value) for key in keys]]
+    for at in range(200):
+        writes += [[(keys[at % 40], None)], [(keys[at % 40], value)]]
+    log = _of_writes(writes)
+    rows = rows_of(log)
+    replay = GroupsReplay(Coordinator(0), History(), RemovalLog(0), TransactionLog())
+    for page in parts(rows, range(0, rows.num_rows, 20)):
+        for event, changes in replay.replay(page):
+            replay.observe(event, changes)
+    tables = replay.store.tables
+    assert len(tables.left) == len(tables.offsets) == len(keys)
+    assert len(tables.ended) <= 2 * 20
+    assert sorted_rows(list(replay_batches(Start(0), [rows]))) == expected(log, None, 0)

@@ -80,9 +80,16 @@ class Tables:
         # Of each group, the last stays.
         heads[groups] = numbers
 
+    def has_room_for_ended(self, more: int) -> bool:
+        """Return whether at least one row, and twice `more`, can still end."""
+        return bool(self.run[RunCell.ENDED_COUNT] + max(1, 2 * more) <= len(self.ended))
+
     def make_room_for_ended(self, more: int) -> None:
-        """Replace the table of ended rows, which the caller has read, by an empty one with room for at least twice `more`."""
-        self.ended = np.empty((2 * more + 2 * len(self.ended), WIDTHS[EndedCell]), np.int64)
+        """Replace the table of ended rows, which was too short and has been read, by an empty one of at least twice the length.
+
+        It has room for at least twice `more`.
+        """
+        self.ended = np.empty((max(2 * more, 2 * len(self.ended)), WIDTHS[EndedCell]), np.int64)
         self._point()
 
     def forget_ended(self) -> None:
