@@ -150,6 +150,7 @@ class HistoryStore(LifetimeStore):
             lines[:, cell] = column
         lines[:, OffsetCell.STORED_IN] = StoredIn.HERE
         np.add.at(self.tables.groups[:, GroupCell.IN_TABLES], lines[:, OffsetCell.GROUP], 1)
+        self.tables.chain(np.arange(count))
         self.tables.run[RunCell.NEXT_OWNER] = self.owners.count
 
     def prune_owners(self) -> None:

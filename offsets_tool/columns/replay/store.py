@@ -98,7 +98,7 @@ class ReplayStore:
         for group in range(self._groups, groups):
             self.look_up_group(group)
         added = np.arange(self._offsets, offsets)
-        self.tables.chain(added, subjects.group_of[added], subjects.topics_of(added))
+        self.tables.begin_offsets(added, subjects.group_of[added], subjects.topics_of(added))
         if self._offsets < offsets and self.state.offsets:
             self._find_outside(self._offsets)
         for producer in range(self._producers, subjects.producers):
@@ -239,12 +239,13 @@ class ReplayStore:
     def load_group(self, group: int) -> None:
         """Move the committed offsets of a group from State to the tables."""
         numbers = self.subjects.of_group(group)
-        outside = numbers[self.tables.offsets[numbers, OffsetCell.STORED_IN] == StoredIn.OUTSIDE]
-        for number in outside.tolist():
-            line = self.tables.offsets[number]
-            is_there = self.take(number, line)
-            line[OffsetCell.STORED_IN] = StoredIn.HERE if is_there else StoredIn.NOWHERE
-            self.tables.groups[group, GroupCell.IN_TABLES] += is_there
+        lines = self.tables.offsets
+        outside = numbers[lines[numbers, OffsetCell.STORED_IN] == StoredIn.OUTSIDE]
+        lines[outside, OffsetCell.STORED_IN] = StoredIn.NOWHERE
+        here = np.array([number for number in outside.tolist() if self.take(number, lines[number])], np.int64)
+        lines[here, OffsetCell.STORED_IN] = StoredIn.HERE
+        self.tables.groups[group, GroupCell.IN_TABLES] += len(here)
+        self.tables.chain(here)
         self.tables.groups[group, GroupCell.IS_OUTSIDE] = 0
 
     def take(self, number: int, line: Array) -> bool:

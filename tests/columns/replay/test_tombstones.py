@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.columns.replay.compiled import growing_tables
+from offsets_tool.columns.replay.compiled.tables import NONE, GroupCell, OffsetCell
 from offsets_tool.columns.replay.groups.groups_replay import GroupsReplay
 from offsets_tool.columns.replay.history import Start, replay_batches
 from offsets_tool.events import Key, Value, encode_key, encode_value
@@ -227,3 +228,32 @@ def test_what_writes_leave_makes_no_table_grow_that_has_room() -> None:
     assert len(tables.left) == len(tables.offsets) == len(keys)
     assert len(tables.ended) <= 2 * 20
     assert sorted_rows(list(replay_batches(Start(0), [rows]))) == expected(log, None, 0)
+
+
+def test_offsets_that_are_gone_are_not_looked_at_again() -> None:
+    """Of a group with many topics that each lived shortly, a tombstone looks at what is there; some come back."""
+    value = commit_value(1, 0, None, has_id=False)
+    keys = [offset_key("orders", f"t{at}", 0) for at in range(60)]
+    writes = [[(keys[0], value)]]
+    for key in keys[1:]:
+        writes += [[(key, value)], [(key, None)]]
+    pages = [[*writes, [(keys[0], value)]], [[(key, value) for key in keys[10:20]], [(keys[10], None)]] * 2]
+    replay = GroupsReplay(Coordinator(0), History(), RemovalLog(0), TransactionLog())
+    log = _of_writes([*pages[0], *pages[1], [(keys[0], value)]])
+    first, second = parts(rows_of(log), [len(pages[0])])
+    assert [*replay.replay(first)] == []
+    assert _looked_at(replay) == [0]
+    assert [*replay.replay(second)] == []
+    assert _looked_at(replay) == [0, *range(11, 20)]
+    for cuts in ([40], [len(pages[0]), len(log) - 2], range(len(log))):
+        assert sorted_rows(in_turns(parts(rows_of(log), cuts), None, 0)) == expected(log, None, 0)
+
+
+def _looked_at(replay: GroupsReplay) -> list[int]:
+    """Return at which of its topics a tombstone of the only group looks."""
+    [group] = replay.store.tables.groups[:1].tolist()
+    found, at = list[int](), group[GroupCell.HEAD]
+    while at != NONE:
+        found.append(int(replay.store.subjects.offsets[at].topic[1:]))
+        at = int(replay.store.tables.offsets[at, OffsetCell.NEXT_OF_GROUP])
+    return sorted(found)

@@ -34,6 +34,7 @@ from offsets_tool.columns.replay.compiled.cells import (
     FIRST_COMMIT_FIELD,
     G_CHANGED,
     G_FIRST,
+    G_HEAD,
     G_IN_TABLES,
     G_IS_NEW,
     G_ORPHANS,
@@ -52,6 +53,7 @@ from offsets_tool.columns.replay.compiled.cells import (
     O_GROUP,
     O_LIFETIME,
     O_LIFETIME_TOPIC,
+    O_NEXT_OF_GROUP,
     O_OWNER,
     O_OWNER_TOPIC,
     O_STAMP,
@@ -87,7 +89,7 @@ from offsets_tool.columns.replay.compiled.cells import (
     set_made,
     set_offset,
 )
-from offsets_tool.columns.replay.compiled.tables import NO_TOPIC_ID, NONE
+from offsets_tool.columns.replay.compiled.tables import NO_TOPIC_ID, NONE, UNCHAINED
 
 
 @step
@@ -234,7 +236,10 @@ def live(offsets: int, subject: int, timestamp: int) -> None:
 
 @step
 def put_in_tables(offsets: int, groups: int, subject: int, group: int) -> None:
-    """Note that an offset is in these tables from now on, and count it for its group."""
+    """Note that an offset is in these tables from now on: count it for its group, and see that it is in the group's chain."""
     if get_offset(offsets, subject, O_STORED_IN) != HERE:
         set_offset(offsets, subject, O_STORED_IN, HERE)
         set_group(groups, group, G_IN_TABLES, get_group(groups, group, G_IN_TABLES) + 1)
+        if get_offset(offsets, subject, O_NEXT_OF_GROUP) == UNCHAINED:
+            set_offset(offsets, subject, O_NEXT_OF_GROUP, get_group(groups, group, G_HEAD))
+            set_group(groups, group, G_HEAD, subject)

@@ -10,6 +10,7 @@ from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.replay.compiled.removal_tables import LeftCell, RemovalCell, TombstoneCell
 from offsets_tool.columns.replay.compiled.tables import (
     NONE,
+    UNCHAINED,
     WIDTHS,
     AskCell,
     ClosedCell,
@@ -69,12 +70,18 @@ class Tables:
         self._add_slots(rows)
         self._point()
 
-    def chain(self, offsets: Array, groups: Array, topics: Array) -> None:
-        """Write to the lines of new committed offsets their groups and topics, and add them to their groups' chains."""
+    def begin_offsets(self, offsets: Array, groups: Array, topics: Array) -> None:
+        """Write to the lines of new committed offsets their groups and topics."""
+        self.offsets[offsets, OffsetCell.GROUP] = groups
+        self.offsets[offsets, OffsetCell.TOPIC] = topics
+
+    def chain(self, offsets: Array) -> None:
+        """Add committed offsets, which are in the tables by now, to the chains of their groups; they may be in them already."""
         lines, heads = self.offsets, self.groups[:, GroupCell.HEAD]
-        lines[offsets, OffsetCell.GROUP], lines[offsets, OffsetCell.TOPIC] = groups, topics
-        order = np.argsort(groups, kind="stable")
-        numbers, groups = offsets[order], groups[order]
+        added = offsets[lines[offsets, OffsetCell.NEXT_OF_GROUP] == UNCHAINED]
+        order = np.argsort(lines[added, OffsetCell.GROUP], kind="stable")
+        numbers = added[order]
+        groups = lines[numbers, OffsetCell.GROUP]
         is_next = np.append(False, np.diff(groups) == 0)[: len(groups)]
         lines[numbers, OffsetCell.NEXT_OF_GROUP] = np.where(is_next, np.roll(numbers, 1), heads[groups])
         # Of each group, the last stays.
@@ -135,7 +142,9 @@ def _empty(kind: type[IntEnum], **cells: int) -> Array:
     return np.array([known.get(cell, 0) for cell in range(WIDTHS[kind])], np.int64)
 
 
-_EMPTY_OFFSET: Final = _empty(OffsetCell, PENDING=NONE, OWNER_STAMP=NONE, NEXT_OF_GROUP=NONE, REMOVED_BY=NONE)
+_EMPTY_OFFSET: Final = _empty(
+    OffsetCell, PENDING=NONE, OWNER_STAMP=NONE, NEXT_OF_GROUP=UNCHAINED, REMOVED_BY=NONE
+)
 _EMPTY_GROUP: Final = _empty(GroupCell, CHANGED=NONE, HEAD=NONE, LOST=NONE, REMOVAL=NONE)
 _EMPTY_PRODUCER: Final = _empty(ProducerCell, HEAD=NONE, TAIL=NONE)
 _EMPTY_ASK: Final = _empty(AskCell)

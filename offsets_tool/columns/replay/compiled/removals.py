@@ -82,7 +82,7 @@ from offsets_tool.columns.replay.compiled.cells import (
     set_tombstone,
 )
 from offsets_tool.columns.replay.compiled.commits import end_row, row_cell
-from offsets_tool.columns.replay.compiled.tables import NONE
+from offsets_tool.columns.replay.compiled.tables import NONE, UNCHAINED
 
 _SCATTER: Final = np.uint64(0x9E3779B97F4A7C15)
 _HALF: Final = np.uint64(32)
@@ -185,7 +185,10 @@ def _removal(run: int, row: int, group: int) -> int:
 
 @step
 def _write_left(run: int, removal: int) -> None:
-    """Write how many offsets a removal left of its group, and the oldest commit of each kind."""
+    """Write how many offsets a removal left of its group, and the oldest commit of each kind.
+
+    What is in the group's chain and no longer in the tables is taken out of it.
+    """
     offsets, groups, removals = (
         load_i64(run + R_OFFSETS),
         load_i64(run + R_GROUPS),
@@ -198,15 +201,30 @@ def _write_left(run: int, removal: int) -> None:
     for slot in range(slots):
         store_i64(kinds + WORD * slot, NONE)
     first, left = load_i64(run + R_LEFT_COUNT), 0
-    subject = get_group(groups, group, G_HEAD)
+    subject, before = get_group(groups, group, G_HEAD), NONE
     while subject != NONE:
-        is_held = get_offset(offsets, subject, O_STORED_IN) == HERE
-        if is_held and get_offset(offsets, subject, O_LIFETIME) == LIFETIME_KNOWN:
-            left += 1
-            _keep_oldest(run, subject, slots - 1)
-        subject = get_offset(offsets, subject, O_NEXT_OF_GROUP)
+        next_ = get_offset(offsets, subject, O_NEXT_OF_GROUP)
+        if get_offset(offsets, subject, O_STORED_IN) != HERE:
+            _unchain(offsets, groups, subject, before)
+        else:
+            before = subject
+            if get_offset(offsets, subject, O_LIFETIME) == LIFETIME_KNOWN:
+                left += 1
+                _keep_oldest(run, subject, slots - 1)
+        subject = next_
     set_removal(removals, removal, D_LEFT, left)
     set_removal(removals, removal, D_KINDS, load_i64(run + R_LEFT_COUNT) - first)
+
+
+@step
+def _unchain(offsets: int, groups: int, subject: int, before: int) -> None:
+    """Take an offset out of its group's chain, given the one before it there, or NONE."""
+    next_ = get_offset(offsets, subject, O_NEXT_OF_GROUP)
+    if before == NONE:
+        set_group(groups, get_offset(offsets, subject, O_GROUP), G_HEAD, next_)
+    else:
+        set_offset(offsets, before, O_NEXT_OF_GROUP, next_)
+    set_offset(offsets, subject, O_NEXT_OF_GROUP, UNCHAINED)
 
 
 @step

@@ -11,6 +11,8 @@ from offsets_tool.columns.replay.compiled.removal_tables import LeftCell, Remova
 NONE: Final = -1
 NO_TOPIC_ID: Final = 0
 """The number of no topic id."""
+UNCHAINED: Final = -2
+"""Stands for the next one of what is in no chain."""
 
 
 class Kind(IntEnum):
@@ -95,7 +97,10 @@ class OffsetCell(IntEnum):
     LIFETIME_TOPIC_ID = 25
     TOPIC = 26
     NEXT_OF_GROUP = 27
-    """Another committed offset of its group, or NONE."""
+    """Another committed offset in the chain of its group, or NONE; UNCHAINED where it is not in that.
+
+    All that are HERE are in the chain, and others until compiled code comes by.
+    """
     REMOVED_BY = 28
     """The number of the first row of the write that last had a tombstone of it, or NONE."""
 
@@ -147,7 +152,7 @@ class GroupCell(IntEnum):
     HAS_ORPHANS = 8
     """Whether State has offsets of it, but no such group."""
     HEAD = 9
-    """The first of its committed offsets, or NONE."""
+    """The first in the chain of its committed offsets, or NONE."""
     LOST = 10
     """How many commits it loses by the write that is being removed; NONE if that is not about it."""
     REMOVAL = 11
