@@ -126,7 +126,7 @@ def _reading(source: str) -> Iterator[None]:
         yield
     except SourceError:
         raise
-    except (OSError, EOFError, zlib.error, ValueError) as error:
+    except (OSError, EOFError, zlib.error, RecursionError, ValueError) as error:
         raise SourceError(source, f"not a checkpoint, or a damaged one ({error}); {_REMEDY}") from error
 
 
@@ -135,7 +135,15 @@ def understanding(source: str) -> Iterator[None]:
     """Within this, a content of another shape than a checkpoint of this version has is a SourceError; `source` is the path."""
     try:
         yield
-    except (DecodeError, LookupError, AttributeError, OverflowError, TypeError, ValueError) as error:
+    except (
+        DecodeError,
+        LookupError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
         reason = f"a checkpoint whose content is not what its version says ({error}); {_REMEDY}"
         raise SourceError(source, reason) from error
 

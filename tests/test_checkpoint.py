@@ -73,7 +73,7 @@ def test_an_unknown_version_says_what_to_do() -> None:
 
 @pytest.mark.parametrize(
     "other",
-    [b"", b"{}", *(gzip.compress(text, mtime=0) for text in (b"{}", b"[1]", b"\xff"))],
+    [b"", b"{}", *(gzip.compress(text, mtime=0) for text in (b"{}", b"[1]", b"\xff", b"[" * 100_000))],
 )
 def test_what_is_no_checkpoint(other: bytes) -> None:
     with pytest.raises(SourceError, match=r"checkpoint.* from its start"):

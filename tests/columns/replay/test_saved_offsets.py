@@ -165,6 +165,12 @@ def test_content_of_another_shape(
         go_on([first, second, json.dumps(head).encode(), packed], rows)
 
 
+def test_content_too_deep_to_read(before_and_after: tuple[Lines, pa.RecordBatch]) -> None:
+    (first, second, _, packed), rows = before_and_after
+    with pytest.raises(SourceError, match=r"s3://b/c: .* from its start"):
+        go_on([first, second, b"[" * 100_000, packed], rows)
+
+
 @given(st.data())
 def test_bytes_that_are_others_are_refused_or_are_other_numbers(
     before_and_after: tuple[Lines, pa.RecordBatch], data: st.DataObject
