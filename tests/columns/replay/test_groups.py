@@ -129,7 +129,7 @@ def _field(random: Random, spec: FieldSpec) -> Any:
     return kinds.get(shape.primitive, random.choice((0, 1, 1, 2)))
 
 
-def _of_epochs(random: Random, family: Family) -> tuple[Key, Value | None]:
+def of_epochs(random: Random, family: Family) -> tuple[Key, Value | None]:
     """Return a record of a group that has epochs: one in eight is a tombstone."""
     there = [role for role in (*ROLES, *ROLES, *SELDOM) if (family, role) in OF_EPOCHS]
     type_ = OF_EPOCHS[family, random.choice(there)]
@@ -139,7 +139,7 @@ def _of_epochs(random: Random, family: Family) -> tuple[Key, Value | None]:
     return Key(type_, type_.key(**key)), value if random.randrange(8) else None
 
 
-def _generation(random: Random, number: int) -> Value:
+def generation(random: Random, number: int) -> Value:
     members = tuple(
         MemberMetadata(
             member_id=member_id,
@@ -181,9 +181,9 @@ def _log_of_epochs(random: Random, many: int) -> list[LogRecord]:
             value = Value(3, "", commit(at)) if random.randrange(6) else None
         elif family is Family.CLASSIC:
             key = Key(RECORD_TYPES[GROUP_METADATA], GroupMetadataKey(group=group))
-            value = _generation(random, at) if random.randrange(8) else None
+            value = generation(random, at) if random.randrange(8) else None
         else:
-            key, value = _of_epochs(random, family)
+            key, value = of_epochs(random, family)
         raw = None if value is None else encode_value(value)
         records.append(written(OWN_BATCH, base, at, timestamp, encode_key(key), raw, is_control=False))
     return records
