@@ -16,7 +16,6 @@ from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.columns.offset_columns import OffsetColumns, SortedOffsets, rows_of
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.record_sums import observe_batch
-from offsets_tool.columns.replay.compiled.tables import Kind
 from offsets_tool.columns.replay.history_rows_replay import HistoryRowsReplay
 from offsets_tool.columns.replay.row_events import rows_below
 from offsets_tool.columns.replay.row_facts import observe_rows
@@ -135,14 +134,10 @@ def replayed_columns(
 
 def _replay(replay: HistoryRowsReplay, page: pa.RecordBatch, facts: LogFacts) -> None:
     """Replay a page of rows; `facts` observes each record once, as an event or as a row."""
-    alone: list[int] = []
     for event, changes in replay.replay(page):
-        alone.append(event.record.log_offset)
         facts.observe(event)
         replay.observe(event, changes)
-    kinds = replay.kinds.copy()
-    kinds[np.searchsorted(page.column("log_offset").to_numpy(), alone)] = Kind.ALONE
-    observe_rows(facts, page, kinds)
+    observe_rows(facts, page, replay.kinds)
 
 
 def _observe_run(history: History, rows: pa.RecordBatch) -> None:
