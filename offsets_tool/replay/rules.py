@@ -84,7 +84,12 @@ def is_of_new(type_id: int, value: Value | None, *, has_sequence: bool) -> bool:
 
 
 def _has_sequence(batch: Batch | None) -> bool:
-    return batch is not None and batch.magic == 2 and batch.base_sequence >= 0
+    return batch is not None and is_sequence(batch.magic, batch.base_sequence)
+
+
+def is_sequence(magic: int | None, sequence: int | None) -> bool:
+    """Return whether a batch of this format has a sequence, given its first one; -1, or None where it is not known, is none."""
+    return magic == 2 and sequence is not None and sequence >= 0
 
 
 def proves_classic(event: Event) -> bool:
@@ -112,7 +117,7 @@ def wrote_new_in(batch: Batch | None) -> bool | None:
     """Return what wrote_new says of an offset's tombstone in this batch; None where there is no batch."""
     if batch is None or batch.is_transactional:
         return None
-    return batch.magic == 2 and batch.base_sequence >= 0
+    return is_sequence(batch.magic, batch.base_sequence)
 
 
 def _is_first_join(value: Value | None) -> bool:

@@ -32,7 +32,7 @@ from offsets_tool.replay.classic import Generation, next_generation
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.epoch_groups import NO_RECORDS, changed_group, new_group
 from offsets_tool.replay.handling import ValueRules
-from offsets_tool.replay.rules import Rules, is_of_new
+from offsets_tool.replay.rules import Rules, is_of_new, is_sequence
 
 _COLUMNS = (*PLACE, *RAW)
 _LOG_OFFSET, _TIMESTAMP, _VALUE = map(_COLUMNS.index, ("log_offset", "timestamp", "value"))
@@ -256,6 +256,5 @@ class GroupsReplay(HistoryRowsReplay):
 
 def _is_of_new(key: GroupKey, value: Value, facts: tuple[Any, ...]) -> bool:
     """Return whether only the new coordinator writes such a value, given its row's columns PLACE and RAW."""
-    base_offset, magic, sequence = facts[_BASE_OFFSET], facts[_MAGIC], facts[_SEQUENCE]
-    has_sequence = base_offset is not None and magic == 2 and sequence is not None and sequence >= 0
+    has_sequence = facts[_BASE_OFFSET] is not None and is_sequence(facts[_MAGIC], facts[_SEQUENCE])
     return is_of_new(key.type.id, value, has_sequence=has_sequence)
