@@ -228,15 +228,14 @@ class OpenMemberRows:
             return []
         said, begin, end, cause = np.array(self._ended, np.int64).reshape(-1, 4).T
         self._ended.clear()
-        moments = np.array(self._moments.said, np.int64)
-        parts = np.array(self._said.said, np.int64)[said]
+        moments, parts = self._moments.lines(np.stack((begin, end))), self._said.lines(said)
         columns = {
-            "from_log_offset": pa.array(moments[begin, 0]),
-            "from_timestamp": pa.array(moments[begin, 1]),
-            "generation": or_null(moments[begin, 2], pa.int32()),
-            "member_epoch": or_null(moments[begin, 3], pa.int32()),
-            "to_log_offset": pa.array(moments[end, 0]),
-            "to_timestamp": pa.array(moments[end, 1]),
+            "from_log_offset": pa.array(moments[0, :, 0]),
+            "from_timestamp": pa.array(moments[0, :, 1]),
+            "generation": or_null(moments[0, :, 2], pa.int32()),
+            "member_epoch": or_null(moments[0, :, 3], pa.int32()),
+            "to_log_offset": pa.array(moments[1, :, 0]),
+            "to_timestamp": pa.array(moments[1, :, 1]),
             "end_cause": pa.array(_CAUSES, pa.string()).take(pa.array(np.ascontiguousarray(cause))),
             "log_partition": pa.repeat(pa.scalar(self._log_partition, pa.int32()), len(said)),
         }

@@ -63,6 +63,12 @@ class Sayings(Generic[Saying]):
         taken = rows.take(pa.array(which))
         return dict(zip(taken.schema.names, taken.columns, strict=True))
 
+    def lines(self, numbers: Array) -> Array:
+        """Return sayings that are numbers themselves, given their own; the cost follows `numbers`, not what is kept."""
+        distinct, which = np.unique(numbers, return_inverse=True)
+        found: Array = np.array([self.said[number] for number in distinct.tolist()], np.int64)
+        return found[which.reshape(numbers.shape)]
+
     def are_many(self, open_rows: int) -> bool:
         """Return whether there are so many that they should be numbered anew, given how many rows are open."""
         return max(len(self.said), len(self._of_sources)) > _FEW + 2 * open_rows
