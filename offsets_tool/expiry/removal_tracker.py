@@ -1,7 +1,7 @@
 """Which offsets were removed at once: tombstones of one group in one batch (before magic 2: in a run), and the group as it was.
 
-It observes the Changes of one log partition in the order of the log; memory grows with the live offsets. Decides nothing about
-causes (removal_causes.py).
+It observes the Changes of one log partition in the order of the log, or what writes of tombstones did to groups at once, as
+GroupTombstones; memory grows with the live offsets. Decides nothing about causes (removal_causes.py).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -60,7 +60,7 @@ class HistoryRowsReplay(WritesReplay):
         self._closed: list[pa.RecordBatch] = []
 
     def choose(self, rows: pa.RecordBatch, kinds: Array) -> None:
-        """Replay alone what removes offsets, and markers that were written with something else."""
+        """Choose as others do, and replay alone markers that were written with something else."""
         super().choose(rows, kinds)
         # A marker is alone in its batch, wherever brokers wrote it.
         marked = np.flatnonzero(np.isin(kinds, MARKERS))

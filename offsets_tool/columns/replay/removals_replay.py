@@ -1,6 +1,7 @@
 """Replays rows for a RemovalTracker, without histories: commits between removals are replayed by column.
 
-Decides nothing: tombstones, and records written together with one, are replayed alone, and the tracker observes them.
+Decides nothing: writes of tombstones that end commits and do nothing else are removed at once, and the tracker is given what each
+group lost; other tombstones, and records written together with one, are replayed alone, and the tracker observes their changes.
 """
 
 from collections.abc import Iterable, Iterator
