@@ -92,7 +92,7 @@ _HALF: Final = np.uint64(32)
 def remove_write(run: int, row: int) -> int:
     """Remove what the write of tombstones that begins with a row is about; return GO_ON, or why that cannot be done here."""
     end = row_cell(run, WRITE_END, row)
-    stop = _weigh(run, row, end)
+    stop = _count_lost(run, row, end)
     if stop == GO_ON:
         first = load_i64(run + R_REMOVAL_COUNT)
         for each in range(row, end):
@@ -108,7 +108,7 @@ def remove_write(run: int, row: int) -> int:
 
 
 @step
-def _weigh(run: int, row: int, end: int) -> int:
+def _count_lost(run: int, row: int, end: int) -> int:
     """Count what each group would lose by a write; return GO_ON if that is all it does, and there is room.
 
     It may do more where commits are pending, one offset is removed twice, or a group loses its last offset.
@@ -253,7 +253,7 @@ def _keep_oldest(run: int, subject: int, mask: int) -> None:
 def _kind_of(offsets: int, subject: int) -> int:
     """Return a number that commits of one kind have in common."""
     named = get_offset(offsets, subject, O_TOPIC) << 32 ^ get_offset(offsets, subject, F_TOPIC_ID)
-    mixed = (np.uint64(named) ^ np.uint64(_lasting(offsets, subject))) * _SCATTER
+    mixed = (np.uint64(named) ^ np.uint64(_time_to_expiry(offsets, subject))) * _SCATTER
     return int(np.int64(mixed ^ mixed >> _HALF))
 
 
@@ -263,11 +263,11 @@ def _is_same_kind(offsets: int, subject: int, other: int) -> bool:
     is_same = get_offset(offsets, subject, O_TOPIC) == get_offset(offsets, other, O_TOPIC)
     is_same &= get_offset(offsets, subject, F_TOPIC_ID) == get_offset(offsets, other, F_TOPIC_ID)
     is_same &= _wraps(offsets, subject) == _wraps(offsets, other)
-    return is_same and _lasting(offsets, subject) == _lasting(offsets, other)
+    return is_same and _time_to_expiry(offsets, subject) == _time_to_expiry(offsets, other)
 
 
 @step
-def _lasting(offsets: int, subject: int) -> int:
+def _time_to_expiry(offsets: int, subject: int) -> int:
     """Return the time from commit to expiry, which wraps as int64 does; 0 where the commit does not say when it expires."""
     expires = get_offset(offsets, subject, F_EXPIRE_TIMESTAMP)
     return 0 if expires == NONE else expires - get_offset(offsets, subject, F_COMMIT_TIMESTAMP)
