@@ -191,6 +191,17 @@ def _distinct(node: exp.Expr) -> exp.Expr:
     return node
 
 
+def _group(node: exp.Expr) -> exp.Expr:
+    """Return GROUP BY ALL by the places of constants, where there is nothing else to group by: DuckDB would not group at all."""
+    select = node.parent
+    if not node.args.get("all") or not isinstance(select, exp.Select):
+        return node
+    others = [(place, each) for place, each in enumerate(select.expressions, 1) if not each.find(exp.AggFunc)]
+    if not others or any(each.find(exp.Column, exp.Star) for _, each in others):
+        return node
+    return exp.Group(expressions=[exp.Literal.number(place) for place, _ in others])
+
+
 REWRITES: Final[Mapping[type[exp.Expr], Rewrite]] = {
     exp.Anonymous: _renamed_call,
     exp.AnyValue: _any_value,
@@ -206,6 +217,7 @@ REWRITES: Final[Mapping[type[exp.Expr], Rewrite]] = {
     exp.DPipe: _joined,
     exp.Exists: exists,
     exp.FromJson: _from_json,
+    exp.Group: _group,
     exp.ILike: _like,
     exp.JSONExtractScalar: _json_text,
     exp.Like: _like,

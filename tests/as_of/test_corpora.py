@@ -23,6 +23,7 @@ from offsets_tool.blobs import consumer_assignment, consumer_subscription
 from offsets_tool.events import Event, decode
 from offsets_tool.log.segment import read_segment
 from offsets_tool.placement import partition_for
+from offsets_tool.records.kinds import COMMITS
 from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import BatchRead
 from tests.corpora import corpora
@@ -166,11 +167,28 @@ def answered_offsets(taken: KafkaSnapshot) -> dict[tuple[str, str, int], Commit]
     for group, told in taken.answered.get("groups", {}).items():
         for topic, commits in (told.get("offsets") or {}).items():
             found |= {(group, topic, int(partition)): commit for partition, commit in commits.items()}
+    has_epochs = writes_epochs(taken.corpus)
     return {
-        place: (commit["offset"], epoch_of(commit.get("leader_epoch")), commit.get("metadata"))
+        place: (
+            commit["offset"],
+            epoch_of(commit.get("leader_epoch")) if has_epochs else None,
+            commit.get("metadata"),
+        )
         for place, commit in found.items()
         if is_in_the_log(taken, place[0], "offsets")
     }
+
+
+@cache
+def writes_epochs(corpus: Path) -> bool:
+    """Return whether any commit's value version has a leader epoch: a live coordinator remembers one that it could not write."""
+    versions = {
+        event.value_version
+        for of_log in events(corpus).values()
+        for event in of_log
+        if event.type_id in COMMITS
+    }
+    return any(version is not None and version >= 3 for version in versions)
 
 
 def epoch_of(leader_epoch: int | None) -> int | None:

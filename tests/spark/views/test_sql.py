@@ -206,6 +206,8 @@ ALIKE = (
     "SELECT substring_index(topic, '-', 0), substring_index(NULL, '-', 0), substring_index('a', NULL, 0) FROM events",
     "SELECT count(DISTINCT 1, source IS NOT NULL), count(DISTINCT topic = 'x', 1 = 1 OR source IS NULL) FROM events",
     "SELECT sum(log_offset) / count(*), sum(log_offset) % count(*), sum(log_offset) div count(*) FROM events WHERE false",
+    "SELECT 0 AS a, lower('B') AS b, count(*) AS n FROM events WHERE false GROUP BY ALL",
+    "SELECT 0 AS a, topic AS b, count(*) AS n FROM events WHERE false GROUP BY ALL",
     "SELECT * FROM (SELECT 1 AS x, 2 AS y) a JOIN (SELECT 1 AS x, 3 AS z) b ON a.x = b.x",
 )
 """Where the two engines' own SQL differs, in values or in the names of columns without an alias."""
