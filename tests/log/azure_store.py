@@ -1,4 +1,6 @@
-"""Azure's blob storage on 127.0.0.1: Azurite, Microsoft's stand-in, which npm fetches once into the cache, in a pinned version.
+"""Azure's blob storage on 127.0.0.1: Azurite, Microsoft's stand-in, which npm fetches into the cache, in a pinned version.
+
+Only `make deep` fetches it, once: it takes 366 MB, and minutes where the network is slow. Where it is there, all tests use it.
 
 Knows nothing of logs and lakes.
 """
@@ -18,6 +20,7 @@ import pytest
 from pyarrow import fs
 
 from spark.runtime.jars import cache
+from tests.depth import DEEP
 from tests.log.environment import environment, unused_port
 
 AZURITE: Final = "azurite@3.37.0"
@@ -34,6 +37,8 @@ def azurite() -> Path:
     if not shutil.which("node"):
         pytest.skip("Node is not installed, which runs Azurite: apt-get install nodejs npm")
     if not (folder / _PROGRAM).is_file():
+        if not DEEP:
+            pytest.skip("Azurite is not there: make deep fetches it")
         if not shutil.which("npm"):
             pytest.skip("npm is not installed, which fetches Azurite: apt-get install npm")
         _fetch(folder)
