@@ -7,7 +7,7 @@ what could be read and the untouched LogRecord. This is the one place where a De
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from offsets_tool.errors import DecodeError, UnknownFormat
@@ -194,7 +194,7 @@ def decode_value(record_type: RecordType, data: bytes) -> Value:
     return _trial(readable, version, data)
 
 
-@cache
+@lru_cache(1 << 10)
 def _readable(type_id: int, version: int) -> list[Layout]:
     """Return the layouts of a record type that have a version."""
     layouts = RECORD_TYPES[type_id].layouts

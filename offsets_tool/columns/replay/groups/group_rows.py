@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.groups.sayings import NONE, Place, Sayings, or_null
+from offsets_tool.columns.replay.groups.dictionaries import NONE, Dictionary, Place, or_null
 from offsets_tool.history.history import History
 from offsets_tool.history.rows import GroupEndCause, GroupHistoryRow
 from offsets_tool.replay.changes import Group, GroupOf
@@ -34,7 +34,7 @@ _CELLS: Final = {
         2,
     )
 }
-"""Columns that are numbers, by their place in a row that ended, behind those of two sayings."""
+"""Columns that are numbers, by their place in a row that ended, behind the numbers of two values."""
 
 _OpenRow = tuple[int, ...]
 
@@ -66,7 +66,7 @@ class OpenGroupRows:
         self._log_partition = log_partition
         self._open: dict[str, _OpenRow] = {}
         self._ended: list[_OpenRow] = []
-        self._names, self._phases = Sayings(_Name), Sayings(_Phase)
+        self._names, self._phases = Dictionary(_Name), Dictionary(_Phase)
 
     def end(self, group: str, place: Place) -> None:
         """End the row of a group that changes."""
@@ -75,31 +75,25 @@ class OpenGroupRows:
 
     def begin(self, group: Group, place: Place) -> None:
         """Begin the row of a group that is there anew, or whose row ended and that is of the same kind as before."""
-        said = _Name(group.group, group.kind, group.protocol_type, group.protocol, group.leader, None)
-        self._open[group.group] = (
-            self._names.number(said),
-            self._phases.number(_Phase(group.state, group.current_state_timestamp)),
-            NONE if group.generation is None else group.generation,
-            NONE if group.epoch is None else group.epoch,
-            NONE if group.assignment_epoch is None else group.assignment_epoch,
-            group.members,
-            group.log_offset,
-            *place,
-        )
+        self._open[group.group] = self._numbered(group, None, place)
 
     def _take(self, group: str) -> _OpenRow:
         """Take the open row of a group from History."""
         row = self._history.take_group(GroupOf(group))
+        return self._numbered(row, row.previous_kind, (row.from_log_offset, row.from_timestamp))
+
+    def _numbered(self, of: Group | GroupHistoryRow, previous_kind: str | None, place: Place) -> _OpenRow:
+        """Return an open row of a group as numbers."""
+        name = _Name(of.group, of.kind, of.protocol_type, of.protocol, of.leader, previous_kind)
         return (
-            self._names.number(_Name(*(getattr(row, name) for name in _Name._fields))),
-            self._phases.number(_Phase(row.state, row.current_state_timestamp)),
-            NONE if row.generation is None else row.generation,
-            NONE if row.epoch is None else row.epoch,
-            NONE if row.assignment_epoch is None else row.assignment_epoch,
-            row.members,
-            row.log_offset,
-            row.from_log_offset,
-            row.from_timestamp,
+            self._names.number(name),
+            self._phases.number(_Phase(of.state, of.current_state_timestamp)),
+            NONE if of.generation is None else of.generation,
+            NONE if of.epoch is None else of.epoch,
+            NONE if of.assignment_epoch is None else of.assignment_epoch,
+            of.members,
+            of.log_offset,
+            *place,
         )
 
     def give_back(self, subject: GroupOf) -> None:
@@ -112,8 +106,8 @@ class OpenGroupRows:
             column: None if cell == NONE else cell for column, cell in zip(_CELLS, cells, strict=False)
         }
         made = GroupHistoryRow(
-            **self._names.said[name]._asdict(),
-            **self._phases.said[phase]._asdict(),
+            **self._names.values[name]._asdict(),
+            **self._phases.values[phase]._asdict(),
             **numbers,
             log_partition=self._log_partition,
             to_log_offset=None,
@@ -141,7 +135,7 @@ class OpenGroupRows:
         return [pa.record_batch([columns[name] for name in _SCHEMA.names], schema=_SCHEMA)]
 
     def _forget(self) -> None:
-        """Forget what groups said that no open row says, if it is much, and number the rest anew."""
+        """Forget the values that no open row has, if they are many, and number the rest anew."""
         if self._names.are_many(len(self._open)) or self._phases.are_many(len(self._open)):
             names, phases = self._names.forget_all(), self._phases.forget_all()
             self._open = {

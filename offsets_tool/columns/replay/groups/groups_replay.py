@@ -13,9 +13,9 @@ import pyarrow as pa
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.compiled.tables import GroupCell, Kind
 from offsets_tool.columns.replay.groups.counted_members import CountedMembers
+from offsets_tool.columns.replay.groups.dictionaries import Place
 from offsets_tool.columns.replay.groups.group_rows import OpenGroupRows
 from offsets_tool.columns.replay.groups.member_rows import OpenMemberRows
-from offsets_tool.columns.replay.groups.sayings import Place
 from offsets_tool.columns.replay.groups.sole_values import GroupKey, GroupKeys, SoleValue, sole_values
 from offsets_tool.columns.replay.history_rows_replay import HistoryRowsReplay
 from offsets_tool.columns.replay.row_events import PLACE, RAW, ExpectedEvents

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from offsets_tool.columns.replay.groups.sayings import NONE, Place, Sayings, or_null
+from offsets_tool.columns.replay.groups.dictionaries import NONE, Dictionary, Place, or_null
 from offsets_tool.history.history import History
 from offsets_tool.history.row_builders import client_columns, held_columns, target_column
 from offsets_tool.history.rows import MemberEndCause, MemberHistoryRow
@@ -25,7 +25,7 @@ _CAUSES: Final = tuple(MemberEndCause)
 _CAUSE_NUMBERS: Final = {cause: number for number, cause in enumerate(_CAUSES)}
 _CHANGED: Final = _CAUSE_NUMBERS[MemberEndCause.CHANGED]
 _OpenRow = tuple[int, int]
-"""What the member said and the moment at which that began, by their numbers."""
+"""The member's facts and the moment at which they began, by their numbers."""
 
 
 class _Subject(NamedTuple):
@@ -77,18 +77,22 @@ class OpenMemberRows:
         self._open: dict[str, dict[str, _OpenRow]] = {}
         self._ended: list[int] = []
         """Rows that ended, one after the other: as in _OpenRow, then the moment of the end and the number of its cause."""
-        self._subjects, self._clients, self._states = Sayings(_Subject), Sayings(_Client), Sayings(_StateName)
-        self._held, self._targets = Sayings(_Held), Sayings(_Target)
-        self._parts: Final[tuple[Sayings[Any], ...]] = (
+        self._subjects, self._clients, self._states = (
+            Dictionary(_Subject),
+            Dictionary(_Client),
+            Dictionary(_StateName),
+        )
+        self._held, self._targets = Dictionary(_Held), Dictionary(_Target)
+        self._parts: Final[tuple[Dictionary[Any], ...]] = (
             self._subjects,
             self._clients,
             self._held,
             self._targets,
             self._states,
         )
-        self._said: Sayings[tuple[int, ...]] = Sayings(tuple)
-        """What members said, as numbers of the parts."""
-        self._moments: Sayings[tuple[int, ...]] = Sayings(tuple)
+        self._facts: Dictionary[tuple[int, ...]] = Dictionary(tuple)
+        """The facts of members, as numbers of their parts."""
+        self._moments: Dictionary[tuple[int, ...]] = Dictionary(tuple)
         """Log offset, timestamp, generation and epoch with which rows began or ended."""
 
     def end(self, group: str, causes: Mapping[str, MemberEndCause], place: Place) -> None:
@@ -110,10 +114,10 @@ class OpenMemberRows:
             if member_id in known:
                 row = open_.get(member_id) or self._take(name, member_id)
                 self._ended += (*row, begin, _CHANGED)
-            said = self._said.of_source((id(member.metadata), name, group.protocol_type))
-            if said is None:
-                said = self._of_classic(group, member_id, member)
-            open_[member_id] = said, begin
+            facts = self._facts.of_source((id(member.metadata), name, group.protocol_type))
+            if facts is None:
+                facts = self._of_classic(group, member_id, member)
+            open_[member_id] = facts, begin
 
     def member(
         self, group: Group, member_id: str, before: Member | None, after: Member, place: Place
@@ -126,21 +130,21 @@ class OpenMemberRows:
         begin = self._moments.number((*place, NONE, epoch))
         if before is None:
             subject = self._subjects.number(_Subject(name, member_id))
-            said = self._client(group, after), self._what_it_holds(group, after), self._target(group, after)
+            facts = self._client(group, after), self._what_it_holds(group, after), self._target(group, after)
         else:
             row = open_.get(member_id) or self._take(name, member_id)
             self._ended += (*row, begin, _CHANGED)
-            subject, client, held, target, _ = self._said.said[row[0]]
-            said = (
+            subject, client, held, target, _ = self._facts.values[row[0]]
+            facts = (
                 client if after.metadata is before.metadata else self._client(group, after),
                 held if after.current is before.current else self._what_it_holds(group, after),
                 target if after.target is before.target else self._target(group, after),
             )
         of_state = self._states.number(_StateName(state))
-        open_[member_id] = self._said.number((subject, *said, of_state)), begin
+        open_[member_id] = self._facts.number((subject, *facts, of_state)), begin
 
     def _of_classic(self, group: Group, member_id: str, member: Member) -> int:
-        said = (
+        facts = (
             self._subjects.number(_Subject(group.group, member_id)),
             self._clients.number(_client_of(group, member)),
             self._held.number(self._held_by(group, member)),
@@ -148,7 +152,7 @@ class OpenMemberRows:
             self._states.number(_StateName(None)),
         )
         key = id(member.metadata), group.group, group.protocol_type
-        return self._said.keep_source(key, member.metadata, said)
+        return self._facts.keep_source(key, member.metadata, facts)
 
     def _client(self, group: Group, member: Member) -> int:
         key = id(member.metadata), group.kind
@@ -181,7 +185,7 @@ class OpenMemberRows:
     def _take(self, group: str, member_id: str) -> _OpenRow:
         """Take the open row of a member from History."""
         row = self._history.take_member(MemberOf(group, member_id))
-        said = (
+        facts = (
             self._subjects.number(_Subject(group, member_id)),
             self._clients.number(_Client(*(getattr(row, name) for name in _Client._fields))),
             self._held.number(_Held(row.assignment, row.pending_revocation)),
@@ -191,7 +195,7 @@ class OpenMemberRows:
         generation = NONE if row.generation is None else row.generation
         epoch = NONE if row.member_epoch is None else row.member_epoch
         begin = row.from_log_offset, row.from_timestamp, generation, epoch
-        return self._said.number(said), self._moments.number(begin)
+        return self._facts.number(facts), self._moments.number(begin)
 
     def give_back(self, subject: MemberOf) -> None:
         """Give the open row of a member back to History, if it is here."""
@@ -199,9 +203,9 @@ class OpenMemberRows:
         if row is None:
             return
         columns: dict[str, Any] = {}
-        for part, number in zip(self._parts, self._said.said[row[0]], strict=True):
-            columns |= part.said[number]._asdict()
-        at, when, generation, epoch = self._moments.said[row[1]]
+        for part, number in zip(self._parts, self._facts.values[row[0]], strict=True):
+            columns |= part.values[number]._asdict()
+        at, when, generation, epoch = self._moments.values[row[1]]
         made = MemberHistoryRow(
             **columns,
             generation=None if generation == NONE else generation,
@@ -226,9 +230,9 @@ class OpenMemberRows:
         """Return, once, the rows that ended."""
         if not self._ended:
             return []
-        said, begin, end, cause = np.array(self._ended, np.int64).reshape(-1, 4).T
+        facts, begin, end, cause = np.array(self._ended, np.int64).reshape(-1, 4).T
         self._ended.clear()
-        moments, parts = self._moments.lines(np.stack((begin, end))), self._said.lines(said)
+        moments, parts = self._moments.lines(np.stack((begin, end))), self._facts.lines(facts)
         columns = {
             "from_log_offset": pa.array(moments[0, :, 0]),
             "from_timestamp": pa.array(moments[0, :, 1]),
@@ -237,7 +241,7 @@ class OpenMemberRows:
             "to_log_offset": pa.array(moments[1, :, 0]),
             "to_timestamp": pa.array(moments[1, :, 1]),
             "end_cause": pa.array(_CAUSES, pa.string()).take(pa.array(np.ascontiguousarray(cause))),
-            "log_partition": pa.repeat(pa.scalar(self._log_partition, pa.int32()), len(said)),
+            "log_partition": pa.repeat(pa.scalar(self._log_partition, pa.int32()), len(facts)),
         }
         for place, part in enumerate(self._parts):
             columns |= part.columns(parts[:, place])
@@ -245,17 +249,17 @@ class OpenMemberRows:
         return [pa.record_batch([columns[name] for name in _SCHEMA.names], schema=_SCHEMA)]
 
     def _forget(self) -> None:
-        """Forget what members said that no open row says, if it is much, and number the rest anew."""
-        tables = *self._parts, self._said, self._moments
+        """Forget the facts that no open row has, if they are many, and number the rest anew."""
+        tables = *self._parts, self._facts, self._moments
         many = sum(map(len, self._open.values()))
         if not any(table.are_many(many) for table in tables):
             return
-        *parts, said, moments = [table.forget_all() for table in tables]
+        *parts, facts, moments = [table.forget_all() for table in tables]
         for open_ in self._open.values():
             for member_id, (number, begin) in open_.items():
-                of_parts = zip(self._parts, parts, said[number], strict=True)
+                of_parts = zip(self._parts, parts, facts[number], strict=True)
                 anew = tuple([table.number(before[each]) for table, before, each in of_parts])
-                open_[member_id] = self._said.number(anew), self._moments.number(moments[begin])
+                open_[member_id] = self._facts.number(anew), self._moments.number(moments[begin])
 
 
 def _client_of(group: Group, member: Member) -> _Client:

@@ -1,0 +1,86 @@
+"""Numbers for values that repeat in rows, which are numbers until they end: equal values have one, and become columns together.
+
+Knows nothing of groups; rows are decided elsewhere.
+"""
+
+from collections.abc import Hashable
+from typing import Any, Final, Generic, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.wire.arrow import shown_batch
+
+Place = tuple[int, int]
+"""Log offset and timestamp of a record."""
+Values = TypeVar("Values", bound=tuple[Any, ...])
+
+NONE: Final = -(1 << 63)
+"""Stands for no number in the cells of a row."""
+_FEW: Final = 4096
+"""So many values are kept without a look at which are still used."""
+
+
+class Dictionary(Generic[Values]):
+    """Distinct values, all of one kind, by number.
+
+    >>> dictionary = Dictionary(tuple)
+    >>> dictionary.number(("orders", "a")), dictionary.number(("orders", "b")), dictionary.number(("orders", "a"))
+    (0, 1, 0)
+    """
+
+    def __init__(self, kind: type[Values]) -> None:
+        """Start without values; to make columns of them, `kind` must be a declared row."""
+        self._kind = kind
+        self.values: list[Values] = []
+        """The values by number."""
+        self._numbers: dict[Values, int] = {}
+        self._of_sources: dict[Hashable, tuple[int, object]] = {}
+
+    def number(self, values: Values) -> int:
+        """Return the number of some values, which is new where they are."""
+        number = self._numbers.setdefault(values, len(self.values))
+        if number == len(self.values):
+            self.values.append(values)
+        return number
+
+    def of_source(self, key: Hashable) -> int | None:
+        """Return the number of the values of a source, by the key that `keep_source` was given; None if it is not kept."""
+        found = self._of_sources.get(key)
+        return None if found is None else found[0]
+
+    def keep_source(self, key: Hashable, source: object, values: Values) -> int:
+        """Return the number of values, and keep it for their source; `key` has the identity of `source`, which is kept too."""
+        number = self.number(values)
+        self._of_sources[key] = number, source
+        return number
+
+    def columns(self, numbers: Array) -> dict[str, pa.Array]:
+        """Return values as columns by name, given their numbers."""
+        distinct, which = np.unique(numbers, return_inverse=True)
+        rows = shown_batch(self._kind, [self.values[number] for number in distinct.tolist()])
+        taken = rows.take(pa.array(which))
+        return dict(zip(taken.schema.names, taken.columns, strict=True))
+
+    def lines(self, numbers: Array) -> Array:
+        """Return values that are numbers themselves, given their own; the cost follows `numbers`, not what is kept."""
+        distinct, which = np.unique(numbers, return_inverse=True)
+        found: Array = np.array([self.values[number] for number in distinct.tolist()], np.int64)
+        return found[which.reshape(numbers.shape)]
+
+    def are_many(self, open_rows: int) -> bool:
+        """Return whether there are so many that they should be numbered anew, given how many rows are open."""
+        return max(len(self.values), len(self._of_sources)) > _FEW + 2 * open_rows
+
+    def forget_all(self) -> list[Values]:
+        """Forget all values, and return them by their numbers."""
+        before, self.values = self.values, []
+        self._numbers.clear()
+        self._of_sources.clear()
+        return before
+
+
+def or_null(cells: Array, type_: pa.DataType) -> pa.Array:
+    """Return a column of numbers; null where a cell is NONE."""
+    return pa.array(np.ascontiguousarray(cells), mask=cells == NONE).cast(type_)
