@@ -39,7 +39,7 @@ from offsets_tool.replay.state import State
 from offsets_tool.wire.json import uuid_text
 
 VERSION: Final = 9
-_READ: Final = (8, VERSION)
+READ: Final = (8, VERSION)
 """The versions that are read; 8 has all committed offsets in its JSON."""
 
 _FORMAT: Final = "offsets-tool checkpoint"
@@ -154,8 +154,8 @@ def _head(line: bytes, source: str) -> dict[str, Packed]:
     head = json.loads(line)
     if not isinstance(head, dict) or head.get("format") != _FORMAT:
         raise SourceError(source, f"JSON, but not a checkpoint; {_REMEDY}")
-    if head.get("version") not in _READ:
-        version = f"a checkpoint of version {head.get('version')}; this release knows {' and '.join(map(str, _READ))}"
+    if head.get("version") not in READ:
+        version = f"a checkpoint of version {head.get('version')}; this release knows {' and '.join(map(str, READ))}"
         raise SourceError(source, f"{version}: {_REMEDY}")
     return head
 
