@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from offsets_tool.as_of.selection import Wanted
@@ -113,7 +112,6 @@ def replayed_columns(
     ended: list[pa.RecordBatch] = []
     sums = RecordSums(partition.log_partition)
     for page in rows_below(reads, partition.end):
-        _observe_run(history, page)
         observe_batch(sums, page)
         _replay(replay, page, facts)
         # Removals are kept as they are: there are no rows of them.
@@ -138,14 +136,6 @@ def _replay(replay: HistoryRowsReplay, page: pa.RecordBatch, facts: LogFacts) ->
         facts.observe(event)
         replay.observe(event, changes)
     observe_rows(facts, page, replay.kinds)
-
-
-def _observe_run(history: History, rows: pa.RecordBatch) -> None:
-    """Make the history observe the offsets of the next records, and the first gap between them."""
-    offsets = rows.column("log_offset").to_numpy()
-    behind = np.flatnonzero(np.diff(offsets) != 1)
-    after_gap = int(offsets[behind[0] + 1]) if len(behind) else None
-    history.observe_run(int(offsets[0]), int(offsets[-1]) + 1, after_gap)
 
 
 def highest_commits(offsets: pa.Table) -> dict[str, dict[TopicPartition, int]]:

@@ -80,7 +80,6 @@ def partition_happenings(
     """
     replay = _HappeningsReplay(coordinator, History(name_of), wanted, lines)
     for page in rows_below(reads, partition.end):
-        replay.observe_offsets(page.column("log_offset").to_numpy())
         for event, changes in replay.replay(page):
             replay.observe(event, changes)
         yield from replay.take_happenings()
@@ -107,12 +106,6 @@ class _HappeningsReplay(HistoryRowsReplay):
         """Log offsets of commits that follow each other, and their lines."""
         self._ended_before = 0
         """How many rows of history had ended before the present run."""
-
-    def observe_offsets(self, offsets: Array) -> None:
-        """Observe the offsets of the next records, and the first gap between them."""
-        behind = np.flatnonzero(np.diff(offsets) != 1)
-        after_gap = int(offsets[behind[0] + 1]) if len(behind) else None
-        self.history.observe_run(int(offsets[0]), int(offsets[-1]) + 1, after_gap)
 
     def expected(self, table: Array) -> Array:
         """Replay wanted rows alone, but for commits, and whatever was written with these; nobody asks what becomes of others."""

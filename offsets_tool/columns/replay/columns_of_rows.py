@@ -3,6 +3,7 @@
 from functools import lru_cache
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -44,3 +45,9 @@ def uuid_of(text: str) -> UUID | None:
     """Return the id that wire.json.uuid_text shows; None for the one that stands for none."""
     topic_id = parse_uuid(text)
     return None if topic_id == ZERO_UUID else topic_id
+
+
+def behind_gaps(log_offsets: Array) -> Array:
+    """Return those of the log offsets of rows, which rise, that do not follow the one before."""
+    behind: Array = log_offsets[1:][np.diff(log_offsets) != 1]
+    return behind

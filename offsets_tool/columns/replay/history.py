@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
-import numpy as np
 import pyarrow as pa
 
 from offsets_tool.checkpoint import Observers, restore, save, understanding
 from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.replay.columns_of_rows import behind_gaps
 from offsets_tool.columns.replay.ended_rows import open_rows
 from offsets_tool.columns.replay.groups.groups_replay import GroupsReplay
 from offsets_tool.columns.replay.row_facts import observe_rows
@@ -143,11 +143,10 @@ class HistoryReplay:
 
     def _observe_run(self, offsets: Array) -> None:
         self._position = int(offsets[-1]) + 1
-        behind = np.flatnonzero(np.diff(offsets) != 1)
-        after_gap = int(offsets[behind[0] + 1]) if len(behind) else None
-        behind_last = int(offsets[behind[-1] + 1]) if len(behind) else None
-        self._facts.observe_offsets(int(offsets[0]), int(offsets[-1]), behind_last)
-        self._replay.history.observe_run(int(offsets[0]), self._position, after_gap)
+        behind = behind_gaps(offsets)
+        self._facts.observe_offsets(
+            int(offsets[0]), int(offsets[-1]), int(behind[-1]) if len(behind) else None
+        )
 
     def leave(self, end: int = 0) -> ReplayEnd:
         """Return the end of the replay; call it once, after all rows. Records up to `end` count as read, even if none came."""

@@ -3,13 +3,14 @@
 History handles all records of one write together, so rows that were written with an event replayed alone are replayed alone too.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.replay.columns_of_rows import behind_gaps
 from offsets_tool.columns.replay.compiled.tables import (
     MARKERS,
     GroupCell,
@@ -21,6 +22,7 @@ from offsets_tool.columns.replay.compiled.tables import (
 )
 from offsets_tool.columns.replay.ended_rows import dropped_commits, ended_rows, transaction_rows
 from offsets_tool.columns.replay.history_store import HistoryStore
+from offsets_tool.columns.replay.rows_replay import ReplayedEvent
 from offsets_tool.columns.replay.tombstones.writes_replay import WritesReplay
 from offsets_tool.events import Event
 from offsets_tool.expiry.removal_log import RemovalLog
@@ -58,6 +60,15 @@ class HistoryRowsReplay(WritesReplay):
         self._rows: list[HistoryRow | RemovalRow] = []
         self._columns: list[pa.RecordBatch] = []
         self._closed: list[pa.RecordBatch] = []
+
+    def replay(self, rows: pa.RecordBatch) -> Iterator[ReplayedEvent]:
+        """Replay rows as others do; the history observes their offsets, and the first gap between them, before."""
+        if rows.num_rows:
+            offsets = rows.column("log_offset").to_numpy()
+            behind = behind_gaps(offsets)
+            after_gap = int(behind[0]) if len(behind) else None
+            self.history.observe_run(int(offsets[0]), int(offsets[-1]) + 1, after_gap)
+        return super().replay(rows)
 
     def choose(self, rows: pa.RecordBatch, kinds: Array) -> None:
         """Choose as others do, and replay alone markers that were written with something else."""
