@@ -7,7 +7,7 @@ shown as Kafka writes ids.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from offsets_tool.events import Event, Key
@@ -15,6 +15,9 @@ from offsets_tool.records.kinds import COMMITS, TOPIC_LISTS
 from offsets_tool.replay.topic_candidates import TopicCandidates, derive_names
 from offsets_tool.wire.json import parse_uuid, uuid_text
 from offsets_tool.wire.schema import ZERO_UUID
+
+MOST_LATER: Final = 32 << 20
+"""Bytes of the records that wait to be learned from, at most."""
 
 
 class Contradicted(NamedTuple):
@@ -43,12 +46,34 @@ class TopicNames:
         self._said = said
         self._elsewhere = elsewhere
         self._found: Mapping[str, str] | None = None
-        self.candidates = TopicCandidates()
+        self._candidates = TopicCandidates()
+        self._later: list[Callable[[], None]] = []
+        self._later_bytes = 0
         self._derived: dict[UUID, str] | None = None
         self.asked_derived: dict[str, str] = {}
         """Ids that were asked for and whose names are derived, as text."""
         self.asked_unnamed: set[str] = set()
         """Ids that were asked for and have no name, as text."""
+
+    @property
+    def candidates(self) -> TopicCandidates:
+        """What the topics of ids without a name can be."""
+        self._catch_up()
+        return self._candidates
+
+    def learn_later(self, learn: Callable[[], None], size: int) -> None:
+        """Call `learn`, which learns from records of this many bytes, before anything else is learned or asked: many never ask."""
+        self._later.append(learn)
+        self._later_bytes += size
+        if self._later_bytes > MOST_LATER:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        if not self._later:
+            return
+        later, self._later, self._later_bytes = self._later, [], 0
+        for learn in later:
+            learn()
 
     def learn(self, event: Event) -> None:
         """Learn the topic names in an event, and the subscriptions from which other names follow."""
@@ -58,7 +83,8 @@ class TopicNames:
 
     def learn_value(self, log_partition: int | None, log_offset: int, key: Key, value: Any) -> None:
         """Learn names from a record, as `learn` does from an event, given its key, its value (None: a tombstone) and its offset."""
-        self.candidates.observe_value(log_partition, log_offset, key, value, self._names)
+        self._catch_up()
+        self._candidates.observe_value(log_partition, log_offset, key, value, self._names)
         self._derived = None
         if value is None:
             return
@@ -71,6 +97,7 @@ class TopicNames:
 
     def learn_one(self, topic_id: UUID, name: str) -> None:
         """Learn one name that a record has."""
+        self._catch_up()
         self._names[topic_id] = name
 
     def _learn_all(self, topics: Iterable[Any]) -> None:
@@ -81,6 +108,7 @@ class TopicNames:
 
     def name(self, topic_id: UUID) -> str:
         """Return the topic's name as far as it is learned by now, else its id as text."""
+        self._catch_up()
         if topic_id in self._names:
             return self._names[topic_id]
         text = uuid_text(topic_id)

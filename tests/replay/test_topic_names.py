@@ -1,13 +1,17 @@
 """Names of topic ids: from any record of the evidence, of whatever time, then from data directories; else the id itself."""
 
 import json
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
+import pytest
 from click.testing import CliRunner
 
 from offsets_tool.cli import main
 from offsets_tool.records import consumer, share
+from offsets_tool.replay import topic_names
+from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.wire.json import uuid_text
 from tests.replay.story import StoryRecord, commit, record_of, tombstone_of
 from tests.replay.story_segments import in_order, write_log
@@ -89,3 +93,18 @@ def test_a_data_directory_names_it(tmp_path: Path) -> None:
     (topic / "00000000000000000000.log").touch()
     (topic / "partition.metadata").write_text(f"version: 0\ntopic_id: {uuid_text(ORDERS)}\n")
     assert assignment(tmp_path) == ["orders-0", "orders-1"]
+
+
+def test_what_is_learned_later_is_learned_before_anything_is_asked_or_is_too_much(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names, other = TopicNames(), UUID(int=7)
+    names.learn_later(lambda: names.learn_one(ORDERS, "orders"), 100)
+    names.learn_later(lambda: names.learn_one(other, "before"), 100)
+    names.learn_one(other, "after")
+    assert (names.name(ORDERS), names.name(other)) == ("orders", "after")
+    monkeypatch.setattr(topic_names, "MOST_LATER", 150)
+    learned: list[int] = []
+    for number in (1, 2, 3):
+        names.learn_later(partial(learned.append, number), 100)
+    assert learned == [1, 2]

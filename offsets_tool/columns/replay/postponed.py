@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.decode import KEYS_KEPT
 from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers, plain
-from offsets_tool.columns.replay.row_events import PLACE, RAW, KeptValues, log_record
-from offsets_tool.events import Event, decode, decode_key
+from offsets_tool.columns.replay.row_events import PLACE, RAW, RowEvents
+from offsets_tool.events import Event
 from offsets_tool.records.classic import GroupMetadataValue
 from offsets_tool.records.kinds import CLASSIC_TYPES, COMMITS, RECORD_TYPES, Family
 from offsets_tool.replay.coordinator import REPLAYS, Coordinator
@@ -92,14 +92,13 @@ class _OfGroup:
 class Postponed:
     """The records of groups that wait for their replay by a coordinator."""
 
-    def __init__(self, coordinator: Coordinator, values: KeptValues) -> None:
-        """Start without records; `values` may be those that others read, too."""
+    def __init__(self, coordinator: Coordinator, events: RowEvents) -> None:
+        """Start without records; `events` makes events of them, and may make those of others."""
         self._coordinator = coordinator
         self._groups: dict[str, _OfGroup] = {}
         """By group, as rows show it."""
         self._bytes = 0
-        self._key_reader = lru_cache(KEYS_KEPT)(decode_key)
-        self._values = values
+        self._events = events
         self._member_of = lru_cache(KEYS_KEPT)(self._member_in)
 
     def take(self, rows: pa.RecordBatch, places: Array) -> tuple[Array, list[Event]]:
@@ -191,7 +190,7 @@ class Postponed:
             yield from self.pop(group)
 
     def _event(self, record: _Record) -> Event:
-        return decode(log_record(record.facts), self._key_reader, self._values.read)
+        return self._events.event(record.facts)
 
     def _drop_replaced(self, of_group: _OfGroup) -> None:
         """Drop the records that make no difference to the state after the last one."""
@@ -237,6 +236,6 @@ class Postponed:
 
     def _member_in(self, raw_key: bytes) -> tuple[str, str | None]:
         """Return the group and the member that a key names; a group's own names no member."""
-        key = self._key_reader(raw_key).data
+        key = self._events.key(raw_key).data
         member_id = getattr(key, "member_id", None)
         return (key.group_id if member_id else "", member_id)

@@ -4,34 +4,33 @@ Where the moment lies inside a batch of rows, the batch is cut there. Of the row
 about the moment: new keys, late timestamps, and other records than plain commits. Decides nothing that as_of.snapshot does not.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final, TypeVar
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.decode import KEYS_KEPT
 from offsets_tool.columns.differences import differences
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers, plain, uuid_of
 from offsets_tool.columns.replay.compiled.tables import Kind
-from offsets_tool.columns.replay.row_events import KeptValues, RowEvents, rows_below, rows_of
+from offsets_tool.columns.replay.row_events import RowEvents, rows_below, rows_of
 from offsets_tool.columns.replay.row_table import are_plain, row_kinds
 from offsets_tool.columns.replay.rows_replay import ReplayedEvent, RowsReplay
 from offsets_tool.columns.replay.state import MarkersReplay, StateReplay
 from offsets_tool.columns.replay.store import ReplayStore
 from offsets_tool.errors import DecodeError
-from offsets_tool.events import Key, decode_key
+from offsets_tool.events import Key, Value
 from offsets_tool.records.kinds import COMMITS, GROUP_METADATA, TOPIC_LISTS
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import TOPIC_ID_VERSION, proves_classic
 from offsets_tool.replay.topic_candidates import OBSERVED_TYPES
 from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import NO_TIMESTAMP
-from offsets_tool.wire.schema import Message
 from offsets_tool.wire.text import from_shown
 
 WatchRows = Callable[[pa.RecordBatch], object]
@@ -40,6 +39,7 @@ WatchRowsOf = Callable[[int | None], WatchRows]
 """Gives what is called with the rows of a log partition."""
 _TELLING: Final = sorted((OBSERVED_TYPES | TOPIC_LISTS.keys()) - COMMITS)
 """Record types of groups whose records say topics' names, or what groups subscribe to."""
+_Part = TypeVar("_Part", Key, Value)
 _MAGIC: Final = 2
 _NO_SEQUENCE: Final = -1
 _NO_TIME: Final = int(np.iinfo(np.int64).min)
@@ -113,9 +113,10 @@ class ColumnSnapshot:
     def __init__(self, snapshot: PartitionSnapshot, names: TopicNames) -> None:
         self._snapshot = snapshot
         self._names = names
-        self._decoded = _Decoded()
-        self._coordinator = StateReplay(snapshot.coordinator, self._decoded.values)
-        self._events = RowEvents()
+        self._coordinator = StateReplay(snapshot.coordinator)
+        self._events = self._coordinator.events
+        self._telling = RowEvents()
+        """Reads what names are learned from, perhaps when the replay is over: what it needed is forgotten by then."""
 
     def replay(self, rows: pa.RecordBatch) -> int:
         """Replay rows up to the moment, and observe those behind it; return how many count."""
@@ -184,49 +185,49 @@ class ColumnSnapshot:
             snapshot.replay(event)
 
     def _learn_names(self, rows: pa.RecordBatch) -> None:
-        """Learn names of topics from commits that have their topic's id, and from records of groups."""
-        self._learn_of_commits(rows)
+        """Let names of topics be learned from commits that have their topic's id, and from records of groups."""
+        named = self._named_by_commits(rows)
         telling = np.flatnonzero(np.isin(numbers(rows.column("record_type"), -1), _TELLING))
-        if not len(telling):
+        if not named and not len(telling):
             return
         found = rows.select(("log_partition", "log_offset", "key", "value")).take(pa.array(telling))
-        columns = (plain(column).to_pylist() for column in found.columns)
-        for log_partition, log_offset, raw_key, raw_value in zip(*columns, strict=True):
-            key = self._decoded.key(raw_key)
-            if key is not None:
-                value = self._decoded.value(key, raw_value)
-                self._names.learn_value(log_partition, log_offset, key, value)
+        columns = [plain(column) for column in found.columns]
+        # Without the columns of the rows, which are many more.
+        learn = partial(_learn, self._names, self._telling, named, columns)
+        self._names.learn_later(learn, sum(column.nbytes for column in columns))
 
-    def _learn_of_commits(self, rows: pa.RecordBatch) -> None:
+    def _named_by_commits(self, rows: pa.RecordBatch) -> dict[UUID, str]:
+        """Return the names of topic ids that commits have."""
         ids, topics = encoded(rows.column("topic_id")), encoded(rows.column("topic"))
         if len(ids.dictionary) == 1 and uuid_of(ids.dictionary[0].as_py()) is None:
-            return
+            return {}
         many = len(topics.dictionary) + 1
         pairs = np.unique(numbers(ids.indices, -1).astype(np.int64) * many + numbers(topics.indices, -1))
+        named = {}
         for pair in pairs[pairs >= 0].tolist():
             topic_id, topic = ids.dictionary[pair // many].as_py(), topics.dictionary[pair % many].as_py()
             if (known := uuid_of(topic_id)) is not None:
-                self._names.learn_one(known, from_shown(topic))
+                named[known] = from_shown(topic)
+        return named
 
 
-class _Decoded:
-    """Keys and values by their bytes, which repeat."""
-
-    def __init__(self) -> None:
-        self.key = lru_cache(KEYS_KEPT)(_key)
-        self.values = KeptValues()
-
-    def value(self, key: Key, raw: bytes | None) -> Message | None:
-        """Return the value of a key; None for a tombstone, and for one that does not read."""
-        try:
-            return None if raw is None else self.values.read(key.type, raw).data
-        except DecodeError:
-            return None
+def _learn(
+    names: TopicNames, telling: RowEvents, named: Mapping[UUID, str], columns: Sequence[pa.Array]
+) -> None:
+    """Learn names that commits have, and those that follow from columns of records: places, raw keys and raw values."""
+    for topic_id, topic in named.items():
+        names.learn_one(topic_id, topic)
+    rows = zip(*(column.to_pylist() for column in columns), strict=True)
+    for log_partition, log_offset, raw_key, raw_value in rows:
+        if raw_key is not None and (key := _read(telling.key, raw_key)) is not None:
+            value = None if raw_value is None else _read(telling.values.read, key.type, raw_value)
+            names.learn_value(log_partition, log_offset, key, None if value is None else value.data)
 
 
-def _key(raw: bytes | None) -> Key | None:
+def _read(reader: Callable[..., _Part], *of: object) -> _Part | None:
+    """Return a key or value as a reader returns it; None for one that does not read."""
     try:
-        return None if raw is None else decode_key(raw)
+        return reader(*of)
     except DecodeError:
         return None
 

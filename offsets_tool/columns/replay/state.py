@@ -20,7 +20,6 @@ from offsets_tool.columns.replay.compiled.tables import (
 )
 from offsets_tool.columns.replay.postponed import Postponed
 from offsets_tool.columns.replay.row_events import COLUMNS as EVENT_COLUMNS
-from offsets_tool.columns.replay.row_events import KeptValues
 from offsets_tool.columns.replay.rows_replay import RowsReplay
 from offsets_tool.columns.replay.store import ReplayStore
 from offsets_tool.events import Event
@@ -34,10 +33,10 @@ COLUMNS: Final = (*EVENT_COLUMNS, "value_json")
 class StateReplay(RowsReplay):
     """A Coordinator that takes rows. Its state is whole after `materialize`."""
 
-    def __init__(self, coordinator: Coordinator, values: KeptValues | None = None) -> None:
-        """Start with what the coordinator's state holds; `values` are those that the caller reads, too."""
+    def __init__(self, coordinator: Coordinator) -> None:
+        """Start with what the coordinator's state holds."""
         super().__init__(coordinator, ReplayStore(coordinator.state))
-        self._postponed = Postponed(coordinator, values or KeptValues())
+        self._postponed = Postponed(coordinator, self.events)
         self.late: list[Change] = []
         """Anomalies of records that were replayed later than they came, for the caller to empty."""
 
