@@ -6,7 +6,6 @@ reported.
 """
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -15,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.decode import KEYS_KEPT
 from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers, plain
+from offsets_tool.columns.replay.groups.late_values import LateValue, replay_values
+from offsets_tool.columns.replay.groups.sole_values import GroupKeys
 from offsets_tool.columns.replay.row_events import PLACE, RAW, RowEvents
-from offsets_tool.events import Event
+from offsets_tool.events import Event, Value
 from offsets_tool.records.classic import GroupMetadataValue
 from offsets_tool.records.kinds import CLASSIC_TYPES, COMMITS, RECORD_TYPES, Family
 from offsets_tool.replay.coordinator import REPLAYS, Coordinator
@@ -33,6 +33,7 @@ _FAMILIES: Final = tuple(Family)
 _TYPES: Final = max(RECORD_TYPES) + 1
 _OF_KEY: Final = ("record_type", "group", "value_version", "problem")
 _OF_BATCH: Final = ("is_transactional", "is_control", "producer_id", "sequence")
+_LOG_OFFSET: Final = PLACE.index("log_offset")
 _FEW: Final = 64
 """So many records of a group are kept without a look at what they replace."""
 _MOST_BYTES: Final = 32 << 20
@@ -99,7 +100,7 @@ class Postponed:
         """By group, as rows show it."""
         self._bytes = 0
         self._events = events
-        self._member_of = lru_cache(KEYS_KEPT)(self._member_in)
+        self._keys = GroupKeys(events.key)
 
     def take(self, rows: pa.RecordBatch, places: Array) -> tuple[Array, list[Event]]:
         """Put off those rows at the indices `places` that can wait, none of them a commit with a value.
@@ -177,31 +178,44 @@ class Postponed:
                 self._drop_replaced(of_group)
 
     def pop(self, group: str) -> Iterator[Event]:
-        """Yield, once, the events of a group that are due."""
+        """Replay what is due of a group, once; yield the events that the caller has to replay instead."""
         of_group = self._groups.pop(group, None)
         if of_group is not None:
             self._drop_replaced(of_group)
             self._bytes -= sum(map(_SIZE, of_group.records))
-            yield from map(self._event, of_group.records)
+            if not self._replay_values(from_shown(group), of_group.records):
+                yield from (self._events.event(record.facts) for record in of_group.records)
 
     def rest(self) -> Iterator[Event]:
-        """Yield, once, all events that are due, group by group."""
+        """Replay all that is due, once, group by group; yield the events that the caller has to replay instead."""
         for group in list(self._groups):
             yield from self.pop(group)
 
-    def _event(self, record: _Record) -> Event:
-        return self._events.event(record.facts)
+    def _replay_values(self, name: str, records: list[_Record]) -> bool:
+        """Replay the values of a group at once, if it is there and of their kind; return whether it is."""
+        group = self._coordinator.state.groups.get(name)
+        if group is None or self._coordinator.rules is not Rules.NEW:
+            return False
+        values = []
+        for record in records:
+            key = self._keys.of(record.key)
+            if key is None or key.rules is None or key.rules.kind is not group.kind:
+                return False
+            values.append(LateValue(key, key.rules, self._value(record), record.facts[_LOG_OFFSET]))
+        replay_values(self._coordinator.state, name, values)
+        return True
+
+    def _value(self, record: _Record) -> Value:
+        return self._events.values.read(RECORD_TYPES[record.type_id], record.value)
 
     def _drop_replaced(self, of_group: _OfGroup) -> None:
         """Drop the records that make no difference to the state after the last one."""
         records = of_group.records
         before = sum(map(_SIZE, records))
         changed = self._last_change(records)
-        last = {record.key: place for place, record in enumerate(records[:changed])}
-        kept = set(last.values()) | self._first_of_members(records[:changed])
-        of_group.records = [
-            record for place, record in enumerate(records) if place >= changed or place in kept
-        ]
+        # In the order in which keys came first: members stay in the order of coming.
+        newest = {record.key: record for record in records[:changed]}
+        of_group.records = [*newest.values(), *records[changed:]]
         of_group.most = max(_FEW, 4 * len(of_group.records))
         self._bytes += sum(map(_SIZE, of_group.records)) - before
 
@@ -219,23 +233,6 @@ class Postponed:
                 newest[record.key] = place
         for earlier, place in reversed(replaced):
             before, after = records[earlier], records[place]
-            if before.value != after.value and self._event(before).value != self._event(after).value:
+            if before.value != after.value and self._value(before) != self._value(after):
                 return place
         return 0
-
-    def _first_of_members(self, records: list[_Record]) -> set[int]:
-        """Return the places of the first records of members that the state does not have: members stay in the order of coming."""
-        first: dict[str, int] = {}
-        by_key = {record.key: place for place, record in reversed(tuple(enumerate(records)))}
-        members = self._coordinator.state.members
-        for raw_key, place in by_key.items():
-            group, member_id = self._member_of(raw_key)
-            if member_id is not None and member_id not in members.get(group, ()):
-                first[member_id] = min(place, first.get(member_id, place))
-        return set(first.values())
-
-    def _member_in(self, raw_key: bytes) -> tuple[str, str | None]:
-        """Return the group and the member that a key names; a group's own names no member."""
-        key = self._events.key(raw_key).data
-        member_id = getattr(key, "member_id", None)
-        return (key.group_id if member_id else "", member_id)

@@ -74,8 +74,10 @@ def one_at_a_time(
 
 
 def assert_equal(ours: Coordinator, expected: Coordinator) -> None:
-    """Assert that two states are equal but for the order of their entries."""
+    """Assert that two states are equal but for the order of their entries; that of a group's members is the same, too."""
     assert ours.state == expected.state
+    for group, members in expected.state.members.items():
+        assert list(ours.state.members[group]) == list(members)
     assert facts(ours) | {"subjects": None} == facts(expected) | {"subjects": None}
 
 

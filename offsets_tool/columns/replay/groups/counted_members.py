@@ -5,7 +5,9 @@ What counts is said by replay.changes and replay.member_state; nothing is decide
 
 from collections.abc import Mapping
 
-from offsets_tool.replay.changes import Member
+from offsets_tool.replay.changes import Group, Member
+from offsets_tool.replay.epoch_groups import changed_group
+from offsets_tool.replay.handling import ValueRules
 from offsets_tool.replay.member_state import is_behind
 
 
@@ -43,3 +45,11 @@ class CountedMembers:
             of_members = self._members.items()
             self._behind = {name for name, member in of_members if is_behind(member, assignment_epoch)}
         return bool(self._behind)
+
+    def changed_group(
+        self, before: Group | None, group: Group, rules: ValueRules, log_offset: int
+    ) -> Group | None:
+        """Return a group with members and state found anew, as a record at this log offset leaves it; None if it is as before."""
+        now = group if self.count == group.members else group._replace(members=self.count)
+        state = rules.state_of(now, lambda: self.is_any_behind(now.assignment_epoch or 0))
+        return changed_group(before, now, state, log_offset)

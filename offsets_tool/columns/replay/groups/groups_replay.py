@@ -30,7 +30,7 @@ from offsets_tool.history.transactions import TransactionLog
 from offsets_tool.replay.changes import Change, ChangeKind, Group, GroupOf, Member, MemberOf
 from offsets_tool.replay.classic import Generation, next_generation
 from offsets_tool.replay.coordinator import Coordinator
-from offsets_tool.replay.epoch_groups import NO_RECORDS, changed_group, new_group
+from offsets_tool.replay.epoch_groups import NO_RECORDS, new_group
 from offsets_tool.replay.handling import ValueRules
 from offsets_tool.replay.rules import Rules, is_of_new, is_sequence
 
@@ -188,9 +188,7 @@ class GroupsReplay(HistoryRowsReplay):
         facts: tuple[Any, ...],
     ) -> None:
         """Find a group's members and state anew, and put it if it changed or is new."""
-        now = group if counted.count == group.members else group._replace(members=counted.count)
-        state = rules.state_of(now, lambda: counted.is_any_behind(now.assignment_epoch or 0))
-        after = changed_group(before, now, state, facts[_LOG_OFFSET])
+        after = counted.changed_group(before, group, rules, facts[_LOG_OFFSET])
         if after is not None:
             self._begin_change(group.group, facts[_TIMESTAMP])
             self._put_group(before, after, facts[_PLACE])
