@@ -104,13 +104,13 @@ class BatchOutcome:
 
     def _replaces(self, group: str, member_id: str, before: Member) -> bool:
         """Return whether the batch wrote another member with the instance id that a member had."""
-        if not self._instances:
-            return False
         return self._instances.get((group, instance_id_of(before)), member_id) != member_id
 
     def ends_of_gone(self, group: str, gone: Mapping[str, Member]) -> list[MemberEndCause]:
         """Return how members of a group ended that the batch deleted: `gone` are those as they were, by member id."""
         cause = MemberEndCause.GROUP_DELETED if self.lost_record(group) else MemberEndCause.LEFT
+        if not self._instances:
+            return [cause] * len(gone)
         return [
             MemberEndCause.REPLACED if self._replaces(group, member_id, before) else cause
             for member_id, before in gone.items()

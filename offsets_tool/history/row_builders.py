@@ -115,7 +115,7 @@ def member_row(
     protocol_type = group.protocol_type if group else None
     is_task = group is not None and group.kind is GroupKind.STREAMS
     has_epoch = member.is_member and (group is None or group.kind is not GroupKind.CLASSIC)
-    said = _member_columns(member, protocol_type, name_of, is_task)
+    said = member_columns(member, protocol_type, name_of, is_task)
     return MemberHistoryRow(
         group=subject.group,
         member_id=subject.member_id,
@@ -142,7 +142,7 @@ def member_row(
     )
 
 
-class _MemberColumns(NamedTuple):
+class MemberColumns(NamedTuple):
     """The columns of a member's row that come from the member's own records."""
 
     client: Client
@@ -154,14 +154,15 @@ class _MemberColumns(NamedTuple):
     target_assignment: tuple[str, ...]
 
 
-_CLASSIC: Final[Kept[tuple[MemberMetadata, _MemberColumns]]] = Kept(8 << 20)
+_CLASSIC: Final[Kept[tuple[MemberMetadata, MemberColumns]]] = Kept(8 << 20)
 """What classic members say, by the identity of their part of a group's record, which generations share (wire.walk); it is kept too,
 so that nothing else gets its identity."""
 
 
-def _member_columns(
+def member_columns(
     member: Member, protocol_type: str | None, name_of: NameOf, is_task: bool
-) -> _MemberColumns:
+) -> MemberColumns:
+    """Return the columns that a member's own records say; of a classic member, what was kept."""
     metadata = member.metadata
     has_more = is_task or member.current is not None or member.target is not None
     if has_more or not isinstance(metadata, MemberMetadata):
@@ -176,8 +177,8 @@ def _member_columns(
 
 def _make_member_columns(
     member: Member, protocol_type: str | None, name_of: NameOf, is_task: bool
-) -> _MemberColumns:
-    return _MemberColumns(
+) -> MemberColumns:
+    return MemberColumns(
         *client_columns(member, protocol_type),
         *held_columns(member, protocol_type, name_of, is_task),
         target_column(member, name_of, is_task),

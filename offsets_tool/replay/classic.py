@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from offsets_tool.events import Event, Value
-from offsets_tool.records.classic import GroupMetadataValue
+from offsets_tool.records.classic import GroupMetadataValue, MemberMetadata
 from offsets_tool.records.kinds import Role
 from offsets_tool.replay.changes import Group, GroupKind, GroupOf, GroupState, Member, MemberOf
 from offsets_tool.replay.handling import Handling, Reach, Replaces
 from offsets_tool.replay.offsets import holds_offsets, simple_group
 from offsets_tool.replay.state import State
 from offsets_tool.replay.step import Step
+from offsets_tool.wire.kept import Kept
 from offsets_tool.wire.schema import Message
 
 
@@ -56,9 +57,20 @@ def _group(group: str, written: Value, log_offset: int) -> Group:
     )
 
 
+_MEMBERS: Final[Kept[tuple[tuple[MemberMetadata, ...], dict[str, Member]]]] = Kept(8 << 20)
+"""Members by the identity of their list, which generations share (wire.walk); it is kept too, so that nothing else gets its
+identity."""
+
+
 def members_of(value: GroupMetadataValue) -> dict[str, Member]:
-    """Return the members of a classic group by member id, from the value of the group's record."""
-    return {member.member_id: Member(member) for member in value.members}
+    """Return the members of a classic group by member id, from the value of the group's record; do not change them."""
+    key = id(value.members)
+    found = _MEMBERS.get(key)
+    if found is None:
+        found = value.members, {member.member_id: Member(member) for member in value.members}
+        size = sum([len(member.subscription) + len(member.assignment) for member in value.members])
+        _MEMBERS.put(key, found, size)
+    return found[1]
 
 
 def _replace_members(step: Step, group: str, value: GroupMetadataValue) -> None:
@@ -74,6 +86,8 @@ def _compared(
 ) -> tuple[dict[str, Member], dict[str, Member]]:
     """Return the members that a group no longer has, and those that are new or changed, each in their order."""
     now = members_of(value)
+    if before.keys().isdisjoint(now):
+        return dict(before), now
     gone = {member_id: member for member_id, member in before.items() if member_id not in now}
     return gone, {member_id: member for member_id, member in now.items() if before.get(member_id) != member}
 

@@ -3,7 +3,7 @@
 Only present values are held: a deleted group leaves nothing behind. `State.subjects` yields the whole state.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
@@ -74,14 +74,19 @@ class State:
         else:
             members[member_id] = member
 
-    def change_members(self, group: str, gone: Iterable[str], written: Mapping[str, Member]) -> None:
+    def change_members(self, group: str, gone: Mapping[str, Member], written: Mapping[str, Member]) -> None:
         """Remove members of a group, and set others."""
-        members = self.members.setdefault(group, {})
-        for member_id in gone:
-            members.pop(member_id, None)
-        members.update(written)
-        if not members:
-            del self.members[group]
+        members = self.members.get(group, {})
+        if gone.keys() == members.keys():
+            members = dict(written)
+        else:
+            for member_id in gone:
+                members.pop(member_id, None)
+            members.update(written)
+        if members:
+            self.members[group] = members
+        else:
+            self.members.pop(group, None)
 
     def answers(self, group: str) -> bool:
         """Return whether the coordinator answers requests about a group; if not, none of the group's offsets is effective.

@@ -135,7 +135,7 @@ class GroupsReplay(HistoryRowsReplay):
         outcome = BatchOutcome((change,))
         outcome.observe_instances(name, made.written)
         causes = outcome.ends_of_gone(name, made.gone)
-        self._member_rows.end(name, dict(zip(made.gone, causes, strict=True)), place)
+        self._member_rows.end(name, made.gone, causes, place)
 
     def _is_unknown(self, name: str) -> bool:
         """Return whether nothing at all is known of a group that is not there, so that its first record only makes it."""

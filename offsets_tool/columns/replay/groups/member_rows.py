@@ -4,18 +4,20 @@ A row is two numbers, because members say the same again and again. Which rows e
 history.end_causes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, repeat
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.groups.dictionaries import NONE, Dictionary, Place, or_null
 from offsets_tool.history.history import History
-from offsets_tool.history.row_builders import client_columns, held_columns, target_column
+from offsets_tool.history.row_builders import client_columns, held_columns, member_columns, target_column
 from offsets_tool.history.rows import MemberEndCause, MemberHistoryRow
 from offsets_tool.replay.changes import Group, GroupKind, Member, MemberOf
-from offsets_tool.replay.member_records import lists_of
+from offsets_tool.replay.member_records import Client, Timeouts, lists_of
 from offsets_tool.replay.member_state import member_epoch, member_state
 from offsets_tool.wire.arrow import arrow_schema
 from offsets_tool.wire.schema import Int32, String
@@ -26,6 +28,7 @@ _CAUSE_NUMBERS: Final = {cause: number for number, cause in enumerate(_CAUSES)}
 _CHANGED: Final = _CAUSE_NUMBERS[MemberEndCause.CHANGED]
 _OpenRow = tuple[int, int]
 """The member's facts and the moment at which they began, by their numbers."""
+_NOT_HERE: Final[Any] = None
 
 
 class _Subject(NamedTuple):
@@ -75,8 +78,10 @@ class OpenMemberRows:
         self._history = history
         self._log_partition = log_partition
         self._open: dict[str, dict[str, _OpenRow]] = {}
-        self._ended: list[int] = []
-        """Rows that ended, one after the other: as in _OpenRow, then the moment of the end and the number of its cause."""
+        self._ended: list[_OpenRow] = []
+        """Rows that ended."""
+        self._ends: list[tuple[int, int]] = []
+        """Of each row that ended, the moment of the end and the number of its cause."""
         self._subjects, self._clients, self._states = (
             Dictionary(_Subject),
             Dictionary(_Client),
@@ -92,32 +97,45 @@ class OpenMemberRows:
         )
         self._facts: Dictionary[tuple[int, ...]] = Dictionary(tuple)
         """The facts of members, as numbers of their parts."""
+        self._rosters: Dictionary[tuple[int, ...]] = Dictionary(tuple)
+        """The facts of all members that a classic group's record has."""
         self._moments: Dictionary[tuple[int, ...]] = Dictionary(tuple)
         """Log offset, timestamp, generation and epoch with which rows began or ended."""
 
-    def end(self, group: str, causes: Mapping[str, MemberEndCause], place: Place) -> None:
-        """End the rows of members, given why each ended by member id."""
-        open_ = self._open.setdefault(group, {})
+    def end(self, group: str, gone: Iterable[str], causes: Sequence[MemberEndCause], place: Place) -> None:
+        """End the rows of members, given why each of them ended."""
         end = self._moments.number((*place, NONE, NONE))
-        for member_id, cause in causes.items():
-            row = open_.pop(member_id, None) or self._take(group, member_id)
-            self._ended += (*row, end, _CAUSE_NUMBERS[cause])
+        self._end_rows(group, gone, end, [_CAUSE_NUMBERS[cause] for cause in causes])
+
+    def _end_rows(self, group: str, members: Iterable[str], end: int, causes: Iterable[int]) -> None:
+        open_ = self._open.setdefault(group, {})
+        self._ended += [open_.pop(each, _NOT_HERE) or self._take(group, each) for each in members]
+        self._ends += zip(repeat(end), causes, strict=False)
 
     def generation(
         self, group: Group, known: Mapping[str, Member], written: Mapping[str, Member], place: Place
     ) -> None:
         """End and begin the rows of the members that a classic group's record has `written`; `known` are those before it."""
-        name, open_ = group.group, self._open.setdefault(group.group, {})
+        open_ = self._open.setdefault(group.group, {})
         generation = NONE if group.generation is None else group.generation
         begin = self._moments.number((*place, generation, NONE))
-        for member_id, member in written.items():
-            if member_id in known:
-                row = open_.get(member_id) or self._take(name, member_id)
-                self._ended += (*row, begin, _CHANGED)
-            facts = self._facts.of_source((id(member.metadata), name, group.protocol_type))
-            if facts is None:
-                facts = self._of_classic(group, member_id, member)
-            open_[member_id] = facts, begin
+        if not known.keys().isdisjoint(written):
+            changed = [member_id for member_id in written if member_id in known]
+            self._end_rows(group.group, changed, begin, [_CHANGED] * len(changed))
+        open_.update(
+            zip(written, zip(self._of_all(group, written), repeat(begin), strict=False), strict=True)
+        )
+
+    def _of_all(self, group: Group, written: Mapping[str, Member]) -> Sequence[int]:
+        """Return the facts of members of a classic group's record; kept where they are all of them, whom generations share."""
+        key = id(written), group.group, group.protocol_type
+        found = self._rosters.of_source(key)
+        if found is not None:
+            return self._rosters.values[found]
+        facts = tuple([self._of_classic(group, *each) for each in written.items()])
+        if len(facts) == group.members:
+            self._rosters.keep_source(key, written, facts)
+        return facts
 
     def member(
         self, group: Group, member_id: str, before: Member | None, after: Member, place: Place
@@ -133,7 +151,8 @@ class OpenMemberRows:
             facts = self._client(group, after), self._what_it_holds(group, after), self._target(group, after)
         else:
             row = open_.get(member_id) or self._take(name, member_id)
-            self._ended += (*row, begin, _CHANGED)
+            self._ended.append(row)
+            self._ends.append((begin, _CHANGED))
             subject, client, held, target, _ = self._facts.values[row[0]]
             facts = (
                 client if after.metadata is before.metadata else self._client(group, after),
@@ -144,21 +163,26 @@ class OpenMemberRows:
         open_[member_id] = self._facts.number((subject, *facts, of_state)), begin
 
     def _of_classic(self, group: Group, member_id: str, member: Member) -> int:
+        key = id(member.metadata), group.group, group.protocol_type
+        found = self._facts.of_source(key)
+        if found is not None:
+            return found
+        said = member_columns(member, group.protocol_type, self._history.name_of, is_task=False)
         facts = (
             self._subjects.number(_Subject(group.group, member_id)),
-            self._clients.number(_client_of(group, member)),
-            self._held.number(self._held_by(group, member)),
-            self._targets.number(_Target(())),
+            self._clients.number(_client(group, *said[:4])),
+            self._held.number(_Held(said.assignment, said.pending_revocation)),
+            self._targets.number(_Target(said.target_assignment)),
             self._states.number(_StateName(None)),
         )
-        key = id(member.metadata), group.group, group.protocol_type
         return self._facts.keep_source(key, member.metadata, facts)
 
     def _client(self, group: Group, member: Member) -> int:
         key = id(member.metadata), group.kind
         found = self._clients.of_source(key)
         if found is None:
-            found = self._clients.keep_source(key, member.metadata, _client_of(group, member))
+            client = _client(group, *client_columns(member, group.protocol_type))
+            found = self._clients.keep_source(key, member.metadata, client)
         return found
 
     def _what_it_holds(self, group: Group, member: Member) -> int:
@@ -230,8 +254,10 @@ class OpenMemberRows:
         """Return, once, the rows that ended."""
         if not self._ended:
             return []
-        facts, begin, end, cause = np.array(self._ended, np.int64).reshape(-1, 4).T
+        facts, begin = _pairs(self._ended).T
+        end, cause = _pairs(self._ends).T
         self._ended.clear()
+        self._ends.clear()
         moments, parts = self._moments.lines(np.stack((begin, end))), self._facts.lines(facts)
         columns = {
             "from_log_offset": pa.array(moments[0, :, 0]),
@@ -252,8 +278,9 @@ class OpenMemberRows:
         """Forget the facts that no open row has, if they are many, and number the rest anew."""
         tables = *self._parts, self._facts, self._moments
         many = sum(map(len, self._open.values()))
-        if not any(table.are_many(many) for table in tables):
+        if not any(table.are_many(many) for table in (*tables, self._rosters)):
             return
+        self._rosters.forget_all()
         *parts, facts, moments = [table.forget_all() for table in tables]
         for open_ in self._open.values():
             for member_id, (number, begin) in open_.items():
@@ -262,6 +289,12 @@ class OpenMemberRows:
                 open_[member_id] = self._facts.number(anew), self._moments.number(moments[begin])
 
 
-def _client_of(group: Group, member: Member) -> _Client:
-    client, timeouts, topics, regex = client_columns(member, group.protocol_type)
+def _client(
+    group: Group, client: Client, timeouts: Timeouts, topics: tuple[str, ...], regex: str | None
+) -> _Client:
     return _Client(*client, group.kind, *timeouts, topics, regex)
+
+
+def _pairs(pairs: Sequence[tuple[int, int]]) -> Array:
+    """Return pairs of numbers as an array of as many lines."""
+    return np.fromiter(chain.from_iterable(pairs), np.int64, 2 * len(pairs)).reshape(-1, 2)
