@@ -108,13 +108,14 @@ class Postponed:
         Return the indices of these rows, and the events that have to be replayed before the other rows.
         """
         events = list(self.rest()) if self._bytes > _MOST_BYTES else []
-        names = (*_OF_KEY, *_OF_BATCH, *(("value_json",) if self._is_unproved else ()))
-        few = rows.select(names).take(pa.array(places))
+        few = rows.select((*_OF_KEY, *_OF_BATCH)).take(pa.array(places))
         types = numbers(few.column("record_type"), _TYPES)
         types = np.where((types >= 0) & (types < _TYPES), types, _TYPES)
         groups = encoded(few.column("group"))
         codes, shown = numbers(groups.indices, -1), groups.dictionary
         may = self._may_wait(few, types, codes)
+        if self._is_unproved:
+            may &= self._proves_nothing(few, types, codes, rows.column("value_json"), places)
         others = np.unique(codes[~may & ~_IS_COMMIT[types]])
         for code in others[others >= 0].tolist():
             events += self.pop(shown[code].as_py())
@@ -143,15 +144,23 @@ class Postponed:
         may &= are_there(few.column("value_version")) & ~are_there(few.column("problem"))
         may &= ~flags(few.column("is_transactional")) & ~flags(few.column("is_control"))
         may &= numbers(few.column("producer_id"), NO_PRODUCER_ID) == NO_PRODUCER_ID
-        if self._is_unproved:
-            # What proves the new coordinator is seen where it stands.
-            joins = pc.fill_null(pc.starts_with(few.column("value_json"), _FIRST_JOIN), False)
-            sequenced = numbers(few.column("sequence"), -1) >= 0
-            may &= _IS_NEW[types] | ~(sequenced | joins.to_numpy(zero_copy_only=False))
-            may[np.flatnonzero(_IS_NEW[types] & (groups >= 0))[:1]] = False
-        elif self._coordinator.rules is not Rules.NEW:
+        if not self._is_unproved and self._coordinator.rules is not Rules.NEW:
             may &= ~_IS_NEW[types]
         return may
+
+    def _proves_nothing(
+        self, few: pa.RecordBatch, types: Array, groups: Array, json: pa.Array, places: Array
+    ) -> Array:
+        """Return which rows prove nothing of the rules, as truth values: what proves the new coordinator is seen where it stands.
+
+        `json` is the JSON of the values of all rows, which is long: it stays where it is.
+        """
+        is_new = _IS_NEW[types]
+        sequenced = numbers(few.column("sequence"), -1) >= 0
+        joins = flags(pc.starts_with(json, _FIRST_JOIN))[places]
+        proves_nothing: Array = is_new | ~(sequenced | joins)
+        proves_nothing[np.flatnonzero(is_new & (groups >= 0))[:1]] = False
+        return proves_nothing
 
     def _is_there(self, group: str, families: set[int]) -> bool:
         """Return whether State has a group, and it is of the one family."""
