@@ -1,6 +1,6 @@
 """Azure's blob storage on 127.0.0.1: Azurite, Microsoft's stand-in, which npm fetches into the cache, in a pinned version.
 
-Only `make deep` fetches it, once: it takes 366 MB, and minutes where the network is slow. Where it is there, all tests use it.
+Only `make deep` fetches it, once, and uses it: it takes 366 MB, and minutes where the network is slow.
 
 Knows nothing of logs and lakes.
 """
@@ -9,9 +9,11 @@ import base64
 import secrets
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -22,6 +24,7 @@ from pyarrow import fs
 from spark.runtime.jars import cache
 from tests.depth import DEEP
 from tests.log.environment import environment, unused_port
+from tests.log.faults import FaultyStore, forwarding, serve, started
 
 AZURITE: Final = "azurite@3.37.0"
 """The first that lists from a name on, as deltalake asks; it asks for Node 22, and runs on 20."""
@@ -66,22 +69,30 @@ def _fetch(folder: Path) -> None:
         (Path(staging) / "node_modules").rename(folder / "node_modules")
 
 
+@dataclass
+class AzureStore(FaultyStore):
+    """A running server of Azure's storage, and the key of its account."""
+
+    key: str
+
+
 @contextmanager
-def azure_store() -> Iterator[str]:
-    """Start Azurite with an empty container, whose environment is set in this process meanwhile; yield the key of its account."""
+def azure_store() -> Iterator[AzureStore]:
+    """Start Azurite with an empty container, whose environment is set in this process meanwhile."""
     key, port = base64.b64encode(secrets.token_bytes(32)).decode(), unused_port()
     quiet = ("--silent", "--disableTelemetry", "--inMemoryPersistence", "--skipApiVersionCheck")
-    given = {
-        "AZURITE_ACCOUNTS": f"{ACCOUNT}:{key}",
-        "AZURE_STORAGE_ACCOUNT_KEY": key,
-        "AZURE_STORAGE_ENDPOINT": f"http://127.0.0.1:{port}/{ACCOUNT}",
-    }
-    with environment(given), TemporaryDirectory() as folder:
+    with environment({"AZURITE_ACCOUNTS": f"{ACCOUNT}:{key}"}), TemporaryDirectory() as folder:
         command = ("node", str(azurite()), "--blobPort", str(port), *quiet)
         server = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
         try:
             _system(key, port).create_dir(CONTAINER)
-            yield key
+            with started("tests.log.azure_store", f"http://127.0.0.1:{port}") as url:
+                given = {
+                    "AZURE_STORAGE_ACCOUNT_KEY": key,
+                    "AZURE_STORAGE_ENDPOINT": f"{url}/{ACCOUNT}",
+                }
+                with environment(given):
+                    yield AzureStore(url, ROOT, key)
         finally:
             server.kill()
             server.wait()
@@ -103,3 +114,7 @@ def _system(key: str, port: int) -> fs.AzureFileSystem:
             time.sleep(0.1)
         else:
             return system
+
+
+if __name__ == "__main__":
+    serve(forwarding(sys.argv[1]))

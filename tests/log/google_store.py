@@ -1,11 +1,10 @@
 """Google's storage on 127.0.0.1: gcp-storage-emulator answers Arrow's JSON API, and what stands here deltalake's XML API.
 
-The emulator lacks of that API listings, generations, and puts that are refused where there is an object already.
-It is a process of its own: deltalake waits for answers without letting other threads of its process run.
+The emulator lacks of that API listings, generations, and puts that are refused where there is an object already. Of the JSON API it
+answers otherwise than Google how much of an upload has arrived, where nothing has, or all: so that stands here too.
 """
 
-import subprocess
-import sys
+import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from gcp_storage_emulator.server import RequestHandler
 from gcp_storage_emulator.storage import Storage
 
 from tests.log.environment import environment
+from tests.log.faults import FaultyStore, forwarding, serve, started
 
 BUCKET: Final = "evidence"
 ROOT: Final = f"gs://{BUCKET}"
@@ -33,17 +33,10 @@ _LISTING: Final = "<ListBucketResult><IsTruncated>false</IsTruncated>{}</ListBuc
 
 
 @contextmanager
-def google_store() -> Iterator[None]:
+def google_store() -> Iterator[FaultyStore]:
     """Start a server with an empty bucket, whose environment is set in this process meanwhile."""
-    command = [sys.executable, "-W", "ignore", "-m", "tests.log.google_store"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    try:
-        with environment({"STORAGE_EMULATOR_HOST": server.stdout.readline().strip()}):
-            yield
-    finally:
-        server.kill()
-        server.communicate()
+    with started("tests.log.google_store") as url, environment({"STORAGE_EMULATOR_HOST": url}):
+        yield FaultyStore(url, ROOT)
 
 
 class _Server(ThreadingHTTPServer):
@@ -95,6 +88,24 @@ class _Handler(RequestHandler):  # type: ignore[misc]
             self._answer(404)
         else:
             self._answer(204)
+
+    def do_PUT(self) -> None:
+        what = self.headers.get("Content-Range", "")
+        # Whoever ends an upload of nothing asks in the same words.
+        if what == "bytes */0" or not what.startswith("bytes */"):
+            super().do_PUT()
+            return
+        asked = parse_qs(urlsplit(self.path).query)
+        try:
+            self.storage.get_resumable_file_obj(asked["upload_id"][0])
+        except NotFound:
+            there = self._there(BUCKET, asked["name"][0])
+            self._answer(200 if there else 404, json.dumps(there).encode())
+            return
+        if self.storage.get_resumable_byte_count(asked["upload_id"][0]):
+            super().do_PUT()
+        else:
+            self._answer(308)
 
     def _place(self) -> tuple[str, str]:
         bucket, _, key = unquote(urlsplit(self.path).path)[1:].partition("/")
@@ -149,8 +160,8 @@ def _serve() -> None:
     storage = Storage(use_memory_fs=True)
     buckets.create_bucket(BUCKET, storage)
     server = _Server(("127.0.0.1", 0), partial(_Handler, storage))
-    print(f"http://127.0.0.1:{server.server_port}", flush=True)
-    server.serve_forever()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    serve(forwarding(f"http://127.0.0.1:{server.server_port}"))
 
 
 if __name__ == "__main__":

@@ -30,7 +30,8 @@ from offsets_tool.log.topics import find_topics
 from offsets_tool.log.unread_files import find_unread
 from offsets_tool.rows import LogRecord
 from tests.corpora import FIXTURES
-from tests.log.object_store import CUT, SECRET, ObjectStore, object_store
+from tests.log.faults import CUT
+from tests.log.object_store import SECRET, ObjectStore, object_store
 
 pytestmark = pytest.mark.server
 CORPUS = "corpora/3.9.2-txn"

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from spark.lake.compact import compact
 from spark.lake.lease import leased
 from spark.lake.scan import facts_of
 from tests.log.object_store import SECRET, ObjectStore, object_store
-from tests.spark.lake.test_stored_lake import SEGMENTS, assert_same, bring, run
+from tests.spark.lake.test_stored_lake import SEGMENTS, assert_same, bring
 from tests.spark.lakes import no_session
 
 pytestmark = pytest.mark.server
@@ -34,15 +35,30 @@ def server() -> Iterator[ObjectStore]:
     buckets._bucket.cache_clear()
 
 
-def nights(lake: str | Path) -> None:
-    """Bring the segments partition by partition, so that each table has several files."""
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake on disk to which the segments were brought partition by partition, so that each table has several files."""
+    lake = tmp_path_factory.mktemp("nights")
     for folder in sorted(SEGMENTS.iterdir()):
         bring(lake, folder)
+    return lake
 
 
-def said(found: list[Checked]) -> list[tuple[object, ...]]:
-    """Return what a check says, but for where the lake is."""
-    return [(each.what, each.is_ok, each.looked_at, each.severity, each.problem) for each in found]
+@pytest.fixture(scope="module")
+def damaged(server: ObjectStore, nights: Path) -> Iterator[tuple[str, Path]]:
+    """The lake of `nights` in storage and on disk: whoever damages a file there mends it."""
+    yield server.upload(nights, "damaged"), nights
+
+
+@contextmanager
+def damage(path: Path, *, is_gone: bool) -> Iterator[None]:
+    """Take a file, or its last bytes, away inside of a `with` block."""
+    content = path.read_bytes()
+    path.unlink()
+    if not is_gone:
+        path.write_bytes(content[:-7])
+    yield
+    path.write_bytes(content)
 
 
 def without_sizes(found: Checked) -> tuple[str, str]:
@@ -55,34 +71,18 @@ def file_of(lake: str | Path, table: str) -> Path:
     return root / table / min(file["path"] for file in facts_of(open_delta(root / table)))
 
 
-def test_a_sound_lake_in_storage_has_nothing_wrong(server: ObjectStore, tmp_path: Path) -> None:
-    for lake, source in ((STORED.format("sound"), "s3://evidence/dump"), (str(tmp_path), SEGMENTS)):
-        run(lake, source)
-    stored, here = (
-        list(check(lake, reads_rows=True, reads_sources=True))
-        for lake in (STORED.format("sound"), str(tmp_path))
-    )
-    assert said(stored) == said(here)
-    assert all(each.is_ok for each in stored)
-
-
 @pytest.mark.parametrize("table", [LOG.name, EVENTS.name, SOURCES.name])
 @pytest.mark.parametrize("is_gone", [True, False])
-def test_damage_in_storage_is_named_as_on_disk(
-    server: ObjectStore, tmp_path: Path, table: str, is_gone: bool
-) -> None:
-    lakes = STORED.format(f"damaged-{table}-{is_gone}"), str(tmp_path)
-    for lake in lakes:
-        nights(lake)
-        path = file_of(lake, table)
-        if is_gone:
-            path.unlink()
-        else:
-            path.write_bytes(path.read_bytes()[:-7])
-    stored, here = ([each for each in check(lake) if not each.is_ok] for lake in lakes)
+def test_damage_in_storage_is_named_as_on_disk(damaged: tuple[str, Path], table: str, is_gone: bool) -> None:
+    found, names = [], []
+    for lake in damaged:
+        names.append(file_of(lake, table))
+        with damage(names[-1], is_gone=is_gone):
+            found.append([each for each in check(str(lake)) if not each.is_ok])
+    stored, here = found
     assert [without_sizes(each) for each in stored] == [without_sizes(each) for each in here]
     assert stored[0].severity == Severity.CRITICAL and SECRET not in str(stored)
-    assert stored[0].where == f"{table}/{file_of(lakes[0], table).name}"
+    assert stored[0].where == f"{table}/{names[0].name}"
 
 
 def test_a_lake_that_is_written_to_is_not_checked(server: ObjectStore) -> None:
@@ -100,13 +100,11 @@ def test_a_lake_that_is_written_to_is_not_checked(server: ObjectStore) -> None:
 
 @pytest.mark.parametrize("is_full", [False, True])
 def test_compaction_in_storage_leaves_the_rows_and_one_file(
-    server: ObjectStore, tmp_path: Path, is_full: bool
+    server: ObjectStore, nights: Path, is_full: bool
 ) -> None:
-    lake = STORED.format(f"compacted-{is_full}")
-    nights(lake)
-    nights(tmp_path)
+    lake = server.upload(nights, f"compacted-{is_full}")
     done = compact(lake, no_session, days_kept=0, is_full=is_full)
-    assert_same(lake, tmp_path)
+    assert_same(lake, nights)
     assert all(each.files_after == 1 for each in done if each.files_before)
     assert all(each.files_deleted >= each.files_before - 1 for each in done)
     assert [each for each in check(lake, reads_rows=True) if not each.is_ok] == []
