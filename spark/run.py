@@ -23,6 +23,7 @@ from spark.ingest.ingest import Ingested, Request, ingest
 from spark.lake.folder import root_of
 from spark.replay.replay import Replayed, replay
 from spark.replay.topic_ids import DIRECTORY, Named
+from spark.runtime.memory import give_back
 from spark.runtime.rows import Progress, untold
 
 
@@ -127,7 +128,9 @@ def _also(notes: list[str], step: JobDone) -> JobDone:
 
 def _timed(job: Callable[[], JobDone]) -> JobDone:
     began = time.monotonic()
-    return job()._replace(seconds=round(time.monotonic() - began, 1))
+    done = job()
+    give_back()
+    return done._replace(seconds=round(time.monotonic() - began, 1))
 
 
 def _ingested(done: Ingested) -> JobDone:
