@@ -19,6 +19,7 @@ from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.columns_of_rows import are_there, plain, uuid_of
 from offsets_tool.events import Event, Key, Value, decode, decode_key, decode_value, encode_key
 from offsets_tool.records import RECORD_TYPES, RecordType
+from offsets_tool.records.kinds import GROUP_METADATA
 from offsets_tool.records.offsets import OffsetCommitValue
 from offsets_tool.rows import Batch, Codec, LogRecord, TimestampType
 from offsets_tool.wire.kept import Kept
@@ -94,6 +95,9 @@ class KeptValues:
 
     def read(self, record_type: RecordType, data: bytes) -> Value:
         """Return the value that decode_value returns."""
+        if record_type.id == GROUP_METADATA:
+            # No two are alike; what generations share is kept by its reader (wire.walk).
+            return decode_value(record_type, data)
         found = self._kept.get((record_type.id, data))
         if found is None:
             found = decode_value(record_type, data)

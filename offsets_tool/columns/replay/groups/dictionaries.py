@@ -3,7 +3,8 @@
 Knows nothing of groups; rows are decided elsewhere.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from itertools import chain
 from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
@@ -37,6 +38,8 @@ class Dictionary(Generic[Values]):
         """The values by number."""
         self._numbers: dict[Values, int] = {}
         self._of_sources: dict[Hashable, tuple[int, object]] = {}
+        self._made: pa.RecordBatch | None = None
+        """Columns of the first values."""
 
     def number(self, values: Values) -> int:
         """Return the number of some values, which is new where they are."""
@@ -58,10 +61,21 @@ class Dictionary(Generic[Values]):
 
     def columns(self, numbers: Array) -> dict[str, pa.Array]:
         """Return values as columns by name, given their numbers."""
-        distinct, which = np.unique(numbers, return_inverse=True)
-        rows = shown_batch(self._kind, [self.values[number] for number in distinct.tolist()])
-        taken = rows.take(pa.array(which))
+        if len(self.values) <= _FEW + len(numbers):
+            taken = self._of_all().take(pa.array(numbers))
+        else:
+            distinct, which = np.unique(numbers, return_inverse=True)
+            rows = shown_batch(self._kind, [self.values[number] for number in distinct.tolist()])
+            taken = rows.take(pa.array(which))
         return dict(zip(taken.schema.names, taken.columns, strict=True))
+
+    def _of_all(self) -> pa.RecordBatch:
+        """Return all values as columns; those that came before are kept."""
+        known = 0 if self._made is None else self._made.num_rows
+        if known < len(self.values):
+            more = shown_batch(self._kind, self.values[known:])
+            self._made = more if self._made is None else pa.concat_batches([self._made, more])
+        return self._made
 
     def lines(self, numbers: Array) -> Array:
         """Return values that are numbers themselves, given their own; the cost follows `numbers`, not what is kept."""
@@ -76,6 +90,7 @@ class Dictionary(Generic[Values]):
     def forget_all(self) -> list[Values]:
         """Forget all values, and return them by their numbers."""
         before, self.values = self.values, []
+        self._made = None
         self._numbers.clear()
         self._of_sources.clear()
         return before
@@ -84,3 +99,8 @@ class Dictionary(Generic[Values]):
 def or_null(cells: Array, type_: pa.DataType) -> pa.Array:
     """Return a column of numbers; null where a cell is NONE."""
     return pa.array(np.ascontiguousarray(cells), mask=cells == NONE).cast(type_)
+
+
+def pairs(rows: Sequence[tuple[int, int]]) -> Array:
+    """Return pairs of numbers as an array with a line for each."""
+    return np.fromiter(chain.from_iterable(rows), np.int64, 2 * len(rows)).reshape(-1, 2)

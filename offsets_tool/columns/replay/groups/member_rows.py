@@ -5,14 +5,13 @@ history.end_causes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, repeat
+from itertools import repeat
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.groups.dictionaries import NONE, Dictionary, Place, or_null
+from offsets_tool.columns.replay.groups.dictionaries import NONE, Dictionary, Place, or_null, pairs
 from offsets_tool.history.history import History
 from offsets_tool.history.row_builders import client_columns, held_columns, member_columns, target_column
 from offsets_tool.history.rows import MemberEndCause, MemberHistoryRow
@@ -254,8 +253,8 @@ class OpenMemberRows:
         """Return, once, the rows that ended."""
         if not self._ended:
             return []
-        facts, begin = _pairs(self._ended).T
-        end, cause = _pairs(self._ends).T
+        facts, begin = pairs(self._ended).T
+        end, cause = pairs(self._ends).T
         self._ended.clear()
         self._ends.clear()
         moments, parts = self._moments.lines(np.stack((begin, end))), self._facts.lines(facts)
@@ -275,26 +274,27 @@ class OpenMemberRows:
         return [pa.record_batch([columns[name] for name in _SCHEMA.names], schema=_SCHEMA)]
 
     def _forget(self) -> None:
-        """Forget the facts that no open row has, if they are many, and number the rest anew."""
-        tables = *self._parts, self._facts, self._moments
+        """Forget what no open row has, where it is much, and number the rest anew."""
         many = sum(map(len, self._open.values()))
-        if not any(table.are_many(many) for table in (*tables, self._rosters)):
-            return
+        if self._moments.are_many(many):
+            moments = self._moments.forget_all()
+            for open_ in self._open.values():
+                for member_id, (facts, begin) in open_.items():
+                    open_[member_id] = facts, self._moments.number(moments[begin])
+        if any(table.are_many(many) for table in (*self._parts, self._facts, self._rosters)):
+            self._forget_facts()
+
+    def _forget_facts(self) -> None:
         self._rosters.forget_all()
-        *parts, facts, moments = [table.forget_all() for table in tables]
+        *parts, facts = [table.forget_all() for table in (*self._parts, self._facts)]
         for open_ in self._open.values():
             for member_id, (number, begin) in open_.items():
                 of_parts = zip(self._parts, parts, facts[number], strict=True)
                 anew = tuple([table.number(before[each]) for table, before, each in of_parts])
-                open_[member_id] = self._facts.number(anew), self._moments.number(moments[begin])
+                open_[member_id] = self._facts.number(anew), begin
 
 
 def _client(
     group: Group, client: Client, timeouts: Timeouts, topics: tuple[str, ...], regex: str | None
 ) -> _Client:
     return _Client(*client, group.kind, *timeouts, topics, regex)
-
-
-def _pairs(pairs: Sequence[tuple[int, int]]) -> Array:
-    """Return pairs of numbers as an array of as many lines."""
-    return np.fromiter(chain.from_iterable(pairs), np.int64, 2 * len(pairs)).reshape(-1, 2)
