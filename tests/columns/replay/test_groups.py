@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from offsets_tool.columns.replay.groups import dictionaries
 from offsets_tool.columns.replay.groups.groups_replay import GroupsReplay
 from offsets_tool.columns.replay.history import Start, replay_batches
 from offsets_tool.events import Key, Value, encode_key, encode_value
@@ -250,6 +251,15 @@ def test_epochs_at_once_and_change_by_change(seed: int) -> None:
         assert sorted_rows(list(replay_batches(Start(0, {}, rules), parts(rows, cuts[:1])))) == wanted
         assert sorted_rows(in_turns(parts(rows, cuts), rules, 0)) == wanted
         assert log_facts_in_turns(parts(rows, cuts), rules) == log_facts_of(log)
+
+
+@pytest.mark.parametrize("seed", range(100) if DEEP else range(4))
+def test_values_that_are_forgotten(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What open rows do not have is forgotten after each few records, and what they have goes on."""
+    monkeypatch.setattr(dictionaries, "_FEW", 0)
+    log = _log_of_epochs(Random(seed), 150)
+    in_pieces = parts(rows_of(log), [*range(5, 150, 1 + 4 * (seed % 4))])
+    assert sorted_rows(list(replay_batches(Start(0, {}, None), in_pieces))) == expected(log, None, 0)
 
 
 def test_what_goes_at_once() -> None:
