@@ -48,6 +48,11 @@ class Dictionary(Generic[Values]):
             self.values.append(values)
         return number
 
+    def add(self, values: Values) -> int:
+        """Return a new number of some values that hardly come again."""
+        self.values.append(values)
+        return len(self.values) - 1
+
     def of_source(self, key: Hashable) -> int | None:
         """Return the number of the values of a source, by the key that `keep_source` was given; None if it is not kept."""
         found = self._of_sources.get(key)

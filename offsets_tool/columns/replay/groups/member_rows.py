@@ -103,7 +103,7 @@ class OpenMemberRows:
 
     def end(self, group: str, gone: Iterable[str], causes: Sequence[MemberEndCause], place: Place) -> None:
         """End the rows of members, given why each of them ended."""
-        end = self._moments.number((*place, NONE, NONE))
+        end = self._moments.add((*place, NONE, NONE))
         self._end_rows(group, gone, end, [_CAUSE_NUMBERS[cause] for cause in causes])
 
     def _end_rows(self, group: str, members: Iterable[str], end: int, causes: Iterable[int]) -> None:
@@ -117,7 +117,7 @@ class OpenMemberRows:
         """End and begin the rows of the members that a classic group's record has `written`; `known` are those before it."""
         open_ = self._open.setdefault(group.group, {})
         generation = NONE if group.generation is None else group.generation
-        begin = self._moments.number((*place, generation, NONE))
+        begin = self._moments.add((*place, generation, NONE))
         if not known.keys().isdisjoint(written):
             changed = [member_id for member_id in written if member_id in known]
             self._end_rows(group.group, changed, begin, [_CHANGED] * len(changed))
@@ -141,10 +141,8 @@ class OpenMemberRows:
     ) -> None:
         """End the row of a member of a group that is not classic, if it is there, and begin another."""
         name, open_ = group.group, self._open.setdefault(group.group, {})
-        epoch, state = NONE, None
-        if after.is_member:
-            epoch, state = member_epoch(after), member_state(after)
-        begin = self._moments.number((*place, NONE, epoch))
+        epoch, state = (member_epoch(after), member_state(after)) if after.is_member else (NONE, None)
+        begin = self._moments.add((*place, NONE, epoch))
         if before is None:
             subject = self._subjects.number(_Subject(name, member_id))
             facts = self._client(group, after), self._what_it_holds(group, after), self._target(group, after)
@@ -158,7 +156,9 @@ class OpenMemberRows:
                 held if after.current is before.current else self._what_it_holds(group, after),
                 target if after.target is before.target else self._target(group, after),
             )
-        of_state = self._states.number(_StateName(state))
+        of_state = self._states.of_source(state)
+        if of_state is None:
+            of_state = self._states.keep_source(state, state, _StateName(state))
         open_[member_id] = self._facts.number((subject, *facts, of_state)), begin
 
     def _of_classic(self, group: Group, member_id: str, member: Member) -> int:
@@ -218,7 +218,7 @@ class OpenMemberRows:
         generation = NONE if row.generation is None else row.generation
         epoch = NONE if row.member_epoch is None else row.member_epoch
         begin = row.from_log_offset, row.from_timestamp, generation, epoch
-        return self._facts.number(facts), self._moments.number(begin)
+        return self._facts.number(facts), self._moments.add(begin)
 
     def give_back(self, subject: MemberOf) -> None:
         """Give the open row of a member back to History, if it is here."""
@@ -280,7 +280,7 @@ class OpenMemberRows:
             moments = self._moments.forget_all()
             for open_ in self._open.values():
                 for member_id, (facts, begin) in open_.items():
-                    open_[member_id] = facts, self._moments.number(moments[begin])
+                    open_[member_id] = facts, self._moments.add(moments[begin])
         if any(table.are_many(many) for table in (*self._parts, self._facts, self._rosters)):
             self._forget_facts()
 

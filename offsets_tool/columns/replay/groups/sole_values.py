@@ -130,12 +130,9 @@ def _families(
         if key is None:
             continue
         part, family = (write, key.group), key.type.family
-        before = kinds.setdefault(part, family)
-        is_again = part in is_sole
-        is_sole[part] = (
-            is_value
-            and is_sole.get(part, True)
-            and before is family
-            and not (is_again and family is Family.CLASSIC)
-        )
+        before = kinds.get(part)
+        if before is None:
+            kinds[part], is_sole[part] = family, is_value
+        elif not is_value or before is not family or family is Family.CLASSIC:
+            is_sole[part] = False
     return is_sole
