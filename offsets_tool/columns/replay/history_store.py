@@ -119,11 +119,13 @@ class HistoryStore(LifetimeStore):
             return
         groups = self.subjects.group_of[asks[:, AskCell.SUBJECT]].tolist()
         nobody = {group: self._nobody(group) for group in set(groups)}
-        facts = asks[:, [AskCell.SUBJECT, AskCell.TOPIC_ID]].tolist()
-        places = list[int]()
-        for group, fact in zip(groups, facts, strict=True):
-            of_all = nobody[group]
-            places.append(self._owner_of(*fact) if of_all is None else of_all)
+        places = [place for group in groups if (place := nobody[group]) is not None]
+        if len(places) < len(groups):
+            facts = asks[:, [AskCell.SUBJECT, AskCell.TOPIC_ID]].tolist()
+            places = [
+                self._owner_of(*fact) if (place := nobody[group]) is None else place
+                for group, fact in zip(groups, facts, strict=True)
+            ]
         self.owners.answer(asks[:, AskCell.OWNER], places)
         run[RunCell.ASK_COUNT] = 0
 

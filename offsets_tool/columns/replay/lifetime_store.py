@@ -56,8 +56,11 @@ class LifetimeStore(ReplayStore):
 
     def take_made(self, log_partition: int | None) -> Iterator[Change]:
         """Make the simple groups in State that compiled code has made, and yield the change of each."""
-        made = self.tables.made[: self.tables.run[RunCell.MADE_COUNT]].tolist()
-        self.tables.run[RunCell.MADE_COUNT] = 0
+        run = self.tables.run
+        if not run[RunCell.MADE_COUNT]:
+            return
+        made = self.tables.made[: run[RunCell.MADE_COUNT]].tolist()
+        run[RunCell.MADE_COUNT] = 0
         for group, at, when in made:
             self.materialize_simple_group(group)
             name = self.subjects.groups.texts[group]
