@@ -238,7 +238,7 @@ def happenings(
         for _, replayed in replay.once_more():
             yield from _happenings_of(replayed, name_of)
         return
-    from offsets_tool.columns.happenings import LinesAsked, partition_happenings  # noqa: PLC0415 - with Arrow, where it pays
+    from offsets_tool.columns.happenings.happenings import LinesAsked, partition_happenings  # noqa: PLC0415 - with Arrow, where it pays
 
     # Whether a member is asked for is known of a happening only.
     are_lines = is_printed and not (asked.members or asked.instances)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -12,22 +13,25 @@ from offsets_tool.as_of.selection import NameFilter, Wanted
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.cli.history import Asked, _happenings_of, _json_row
 from offsets_tool.cli.texts import json_line, json_text
-from offsets_tool.columns.happenings import LinesAsked, partition_happenings
+from offsets_tool.columns.happenings.happenings import LinesAsked, partition_happenings
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.row_events import RAW
-from offsets_tool.events import decode
+from offsets_tool.events import Key, Value, decode, encode_key, encode_value
 from offsets_tool.evidence.filters import EVERYTHING, Filters
 from offsets_tool.evidence.moments.moment_texts import Bound
 from offsets_tool.history.change_log import Happening, HappeningKind
+from offsets_tool.records import RECORD_TYPES
+from offsets_tool.records.offsets import OffsetCommitKey
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import LogRecord
 from offsets_tool.time_texts import time_text
 from tests import plain_rows
+from tests.cases import commit
 from tests.columns.replay.test_state import PARTITIONS, cut, live_segments, rows_of
 from tests.depth import DEEP, sample
-from tests.replay.hostile_sequences import logs
+from tests.replay.hostile_sequences import Writing, logs, marker, written
 from tests.replay.random_logs import READERS, RandomLog, segment
 from tests.test_checkpoint import RULES
 
@@ -82,13 +86,13 @@ def copied(options: Asked) -> Asked:
 
 def assert_same(
     log: list[LogRecord], rules: Rules | None, sizes: list[int], options: Asked, number: int = 0
-) -> int:
-    """Hold both ways against each other, by rows and as lines; return how often lines came as text."""
+) -> bytes:
+    """Hold both ways against each other, by rows and as lines; return the lines that came as text."""
     moment = Snapshot(AsOf(), TopicNames(), rules)
     moment.replay(number, map(decode, log))
     partitions = list(moment)
     if not partitions:
-        return 0
+        return b""
     [partition] = partitions
     again = [
         Coordinator(number, None if partition.coordinator.auto else partition.coordinator.rules)
@@ -106,7 +110,7 @@ def assert_same(
     described = found(again[1], None)
     assert shown((each for each in described if isinstance(each, Happening)), other) == wanted
     if options.members or options.instances:
-        return 0
+        return b""
     other = copied(options)
     printed = [
         each
@@ -115,7 +119,7 @@ def assert_same(
     ]
     lines = (bytes(each) if isinstance(each, memoryview) else json_line(_json_row(each)) for each in printed)
     assert b"".join(lines) == b"".join(map(json_line, map(_json_row, wanted[0])))
-    return sum(isinstance(each, memoryview) for each in printed)
+    return b"".join(each for each in printed if isinstance(each, memoryview))
 
 
 SIZES = st.lists(st.integers(1, 20), min_size=1, max_size=4)
@@ -135,7 +139,42 @@ def test_random_logs(release: str, seed: int, tmp_path: Path) -> None:
     path.write_bytes(segment(log.placed))
     records = list(plain_rows.records([path]))
     for rules in RULES:
-        assert assert_same(records, rules, [[1 << 16], [9, 40]][seed % 2], asked(), 3) > 0
+        assert assert_same(records, rules, [[1 << 16], [9, 40]][seed % 2], asked(), 3)
+
+
+def _transactions(random: Random, many: int) -> list[LogRecord]:
+    """Return a log in which producers commit few offsets in transactions, over each other and over plain commits."""
+    records: list[LogRecord] = []
+    timestamp = 1_700_000_000_000
+    while len(records) < many:
+        at, producer = len(records), random.choice((7, 8, 9))
+        timestamp += random.choice((1, 1, 30))
+        is_transactional = random.random() < 0.6
+        writing = Writing(producer if is_transactional else -1, is_transactional, True, -1)
+        key, value = marker(0, random.choice((0, 1, 1)))
+        is_marker = is_transactional and random.random() < 0.25
+        if not is_marker:
+            group, topic = random.choice(("orders", "refund")), random.choice(("t", 'quoted "u"'))
+            data = OffsetCommitKey(group=group, topic=topic, partition=random.randrange(2))
+            key = encode_key(Key(RECORD_TYPES[1], data))
+            committed = commit(3, offset=random.randrange(1000), metadata=random.choice(("", "m", 'é"\\x41')))
+            value = encode_value(Value(3, "", committed)) if random.randrange(30) else b""
+        raw = value or None
+        records.append(written(writing, at, at, timestamp, key, raw, is_control=is_marker))
+    return records
+
+
+@pytest.mark.parametrize("seed", range(100 if DEEP else 6))
+def test_transactions_are_printed_by_column(seed: int) -> None:
+    random = Random(seed)
+    log = _transactions(random, 200)
+    for rules in RULES:
+        lines = assert_same(log, rules, [random.randrange(1, 200), 50], asked())
+        for what in (b"pending commit", b"transaction committed", b"transaction aborted", b"rewind"):
+            assert b'"what":"' + what in lines
+    assert_same(
+        log, None, [60], asked(groups=("orders",), range_=Filters(since=Bound(time=1_700_000_000_500)))
+    )
 
 
 @pytest.mark.parametrize("partition", sample(PARTITIONS, 8), ids=lambda path: "/".join(path.parts[-3::2]))

@@ -163,6 +163,10 @@ class Subjects:
         """Return the producer id with this number."""
         return int(self._producers.keys[number])
 
+    def producer_ids(self, numbers: Array) -> Array:
+        """Return the producer id with each of these numbers; any id where a number is none."""
+        return self._producers.keys[numbers]
+
     def producer_number(self, producer_id: int) -> int:
         """Return the number of a producer id."""
         return int(self.producer_numbers(np.array([producer_id], np.int64))[0])

@@ -1,6 +1,6 @@
-"""JSON lines of commits that happened, by column: a template for all that repeats, numbers in between.
+"""JSON lines of what happened to committed offsets, by column: a template for all that repeats, numbers and names in between.
 
-Does not know what a line says: a template is made of the line of one commit, as it is printed one at a time.
+Does not know what a line says: a template is made of the line of one of them, as it is printed one at a time.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -13,8 +13,10 @@ import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.differences import differences
+from offsets_tool.columns.happenings.commits_of_run import CommitsOfRun
 from offsets_tool.columns.replay.compiled.tables import NONE, FactCell
 from offsets_tool.columns.replay.history_store import HistoryStore
+from offsets_tool.wire.text import from_shown
 
 JsonOf = Callable[[Any], str]
 """From a value to its JSON."""
@@ -24,13 +26,15 @@ TimeOf = Callable[[int], str | None]
 _FACTS: Final = {
     "committed_offset": FactCell.COMMITTED_OFFSET,
     "leader_epoch": FactCell.LEADER_EPOCH,
+    "metadata": FactCell.TEXT,
     "commit_timestamp": FactCell.COMMIT_TIMESTAMP,
     "expire_timestamp": FactCell.EXPIRE_TIMESTAMP,
 }
-"""The numbers of a commit that vary, in the order of their fields."""
-_VARYING: Final = ("written_at", "timestamp", "log_offset", "delta")
-_KEPT: Final = 200_000
-"""How many templates are kept: about as many as there are partitions of groups, twice."""
+"""The facts of a commit that vary, in the order of their fields: numbers, but for the text of its metadata."""
+_OR_NULL: Final = ("delta", "producer_id")
+_VARYING: Final = ("written_at", "timestamp", "log_offset", "group", "topic", "partition", *_OR_NULL)
+_KEPT: Final = 100_000
+"""How many templates are kept: a few for each owner of partitions."""
 _VALUES_KEPT: Final = 100_000
 """Of how many values the JSON is kept."""
 _CALENDAR_END: Final = 253_402_300_800_000
@@ -38,34 +42,8 @@ _CALENDAR_END: Final = 253_402_300_800_000
 _TIME_LENGTH: Final = 23
 
 
-class CommitsOfRun(NamedTuple):
-    """Commits in the order of the log: numbers of their offsets, facts of each, and of each what it replaced, if `has_before`."""
-
-    subjects: Array
-    after: Array
-    """Lines of FactCell."""
-    before: Array
-    """Lines that begin with FactCell; of those without, any."""
-    has_before: Array
-
-    @property
-    def log_offsets(self) -> Array:
-        """The log offset of each commit."""
-        offsets: Array = self.after[:, FactCell.FROM_LOG_OFFSET]
-        return offsets
-
-    def at(self, places: Sequence[int]) -> "CommitsOfRun":
-        """Return the commits at some places."""
-        return CommitsOfRun(*(column[list(places)] for column in self))
-
-
-def together(some: Sequence[CommitsOfRun]) -> CommitsOfRun:
-    """Return the commits of several runs, one behind the other."""
-    return CommitsOfRun(*(np.concatenate(columns) for columns in zip(*some, strict=True)))
-
-
 class CommitLines:
-    """Makes the lines of commits, with a template for each offset, owner and whatever else does not vary."""
+    """Makes the lines of what happened, with a template for each owner and whatever else does not vary."""
 
     def __init__(self, json_of: JsonOf, time_of: TimeOf) -> None:
         """Start without templates."""
@@ -74,7 +52,7 @@ class CommitLines:
         self._templates: dict[Hashable, list[str]] = {}
 
     def of(self, commits: CommitsOfRun, store: HistoryStore, rows_of: RowsOf) -> pa.StringArray:
-        """Return the line of each commit; `rows_of` returns the fields of some of them, given their places."""
+        """Return the line of each thing that happened; `rows_of` returns the fields of some of them, given their places."""
         keys = _keys(commits, store)
         distinct = list(keys.distinct(commits, store))
         if len(self._templates) > _KEPT:
@@ -85,23 +63,40 @@ class CommitLines:
         pieces = zip(*(self._templates[key] for key, _ in distinct), strict=True)
         codes = pa.array(keys.codes)
         texts = [_taken(first, codes) for first in pieces]
-        numbers = [*self._numbers(commits), None]
-        alternating = [each for pair in zip(texts, numbers, strict=True) for each in pair][:-1]
+        varying = [*self._varying(commits, store), None]
+        alternating = [each for pair in zip(texts, varying, strict=True) for each in pair][:-1]
         lines: pa.StringArray = pc.binary_join_element_wise(*alternating, "")
         return lines
 
-    def _numbers(self, commits: CommitsOfRun) -> Iterator[pa.Array]:
-        """Yield the texts that stand between the pieces of templates, in their order; empty where a template has no such number."""
-        after, has_before = commits.after, commits.has_before
-        deltas = differences(after[:, FactCell.COMMITTED_OFFSET], after[:, FactCell.BEFORE])
-        yield self._times(after[:, FactCell.FROM_TIMESTAMP])
-        yield _text(after[:, FactCell.FROM_TIMESTAMP])
-        yield _text(after[:, FactCell.FROM_LOG_OFFSET])
+    def _varying(self, commits: CommitsOfRun, store: HistoryStore) -> Iterator[pa.Array]:
+        """Yield the texts that stand between the pieces of templates, in their order; empty where a template has none."""
+        rows, producers = commits.rows, commits.rows[:, FactCell.PRODUCER]
+        deltas = differences(rows[:, FactCell.COMMITTED_OFFSET], rows[:, FactCell.BEFORE])
+        yield self._times(commits.timestamps)
+        yield _text(commits.timestamps)
+        yield _text(commits.log_offsets)
+        topics, partitions = store.subjects.names_of(commits.subjects)
+        yield self._json(store.subjects.groups.column(store.subjects.group_of[commits.subjects]))
+        yield self._json(topics)
+        yield partitions.cast(pa.string())
+        yield from self._facts(commits.before, commits.has_before, store)
+        yield from self._facts(rows, commits.has_after, store)
+        yield _text(deltas, rows[:, FactCell.HAS_BEFORE] != 0)
+        yield _text(store.subjects.producer_ids(producers), producers != NONE)
+
+    def _facts(self, lines: Array, where: Array, store: HistoryStore) -> Iterator[pa.Array]:
+        """Yield the texts of commits' facts, empty where they do not count."""
         for cell in _FACTS.values():
-            yield _text(commits.before[:, cell], has_before)
-        for cell in _FACTS.values():
-            yield _text(after[:, cell])
-        yield _text(deltas, after[:, FactCell.HAS_BEFORE] != 0)
+            if cell == FactCell.TEXT:
+                yield _where(where, self._json(store.texts.column(np.where(where, lines[:, cell], NONE))))
+            else:
+                yield _text(lines[:, cell], where)
+
+    def _json(self, column: pa.Array) -> pa.Array:
+        """Return the JSON of texts, which are as rows show them."""
+        texts = column.dictionary_encode()
+        json = [self._json_of(from_shown(text)) for text in texts.dictionary.to_pylist()]
+        return pa.array(json, pa.string()).take(texts.indices)
 
     def _times(self, times: Array) -> pa.Array:
         """Return times of records in JSON."""
@@ -123,11 +118,16 @@ def _taken(texts: Sequence[str], codes: pa.Array) -> pa.Array | pa.Scalar:
 def _text(numbers: Array, where: Array | None = None) -> pa.Array:
     """Return numbers as texts, empty texts where they do not count."""
     texts = pa.array(np.ascontiguousarray(numbers)).cast(pa.string())
-    return texts if where is None or where.all() else pc.if_else(pa.array(where), texts, "")
+    return texts if where is None else _where(where, texts)
+
+
+def _where(where: Array, texts: pa.Array) -> pa.Array:
+    """Return texts, empty where they do not count."""
+    return texts if where.all() else pc.if_else(pa.array(where), texts, "")
 
 
 def _pieces(row: Mapping[str, Any], json_of: JsonOf) -> Iterator[str]:
-    """Yield the JSON line of a row in pieces, between which the numbers that vary belong."""
+    """Yield the JSON line of a row in pieces, between which what varies belongs."""
     piece = "{"
     for place, (name, value) in enumerate(row.items()):
         piece += f"{',' if place else ''}{json_of(name)}:"
@@ -135,7 +135,7 @@ def _pieces(row: Mapping[str, Any], json_of: JsonOf) -> Iterator[str]:
             *varying, piece = _facts(value, json_of, piece)
             yield from varying
         elif name in _VARYING:
-            yield piece + ("null" if name == "delta" and value is None else "")
+            yield piece + ("null" if value is None and name in _OR_NULL else "")
             piece = ""
         else:
             piece += json_of(value)
@@ -165,42 +165,36 @@ class _Keys(NamedTuple):
     codes: Array
     firsts: Sequence[int]
     columns: Sequence[Array]
-    metadata: Sequence[pa.Array]
 
     def distinct(self, commits: CommitsOfRun, store: HistoryStore) -> Iterator[tuple[Hashable, int]]:
         """Yield for each code what its commits have in common, and the place of one of them."""
         firsts = np.array(self.firsts)
-        owners = store.owners.of(commits.after[firsts, FactCell.OWNER]).tolist()
-        texts = [column.take(pa.array(firsts)).to_pylist() for column in self.metadata]
+        owners = store.owners.of(commits.rows[firsts, FactCell.OWNER]).tolist()
         facts = [column[firsts].tolist() for column in self.columns]
-        for place, owner, *others in zip(self.firsts, owners, *texts, *facts, strict=True):
+        for place, owner, *others in zip(self.firsts, owners, *facts, strict=True):
             yield (store.owners.owners[owner], *others), place
 
 
 def _keys(commits: CommitsOfRun, store: HistoryStore) -> _Keys:
-    after, before = commits.after, commits.before
+    rows, before = commits.rows, commits.before
     after_gap = store.history.after_gap
-    # Numbers in which two commits with one template do not differ; of those that vary, what a label may depend on.
-    behind_gap = (after[:, FactCell.COMMIT_LOG_OFFSET] >= after_gap) if after_gap is not None else None
-    zeros = np.zeros(len(after), bool)
-    falls = differences(after[:, FactCell.COMMITTED_OFFSET], after[:, FactCell.BEFORE]) < 0
+    # Numbers in which two lines of one template do not differ; of those that vary, what a label may depend on.
+    behind_gap = (rows[:, FactCell.COMMIT_LOG_OFFSET] >= after_gap) if after_gap is not None else None
+    zeros = np.zeros(len(rows), bool)
+    falls = differences(rows[:, FactCell.COMMITTED_OFFSET], rows[:, FactCell.BEFORE]) < 0
     columns = [
-        commits.subjects,
         falls,
         zeros if behind_gap is None else behind_gap,
         commits.has_before,
-        *(after[:, cell] for cell in (FactCell.HAS_BEFORE, FactCell.IS_EFFECTIVE, FactCell.BEGIN_CAUSE)),
-        *(after[:, cell] for cell in (FactCell.PRODUCER, FactCell.NOOP_TOMBSTONE)),
+        commits.has_after,
+        rows[:, FactCell.PRODUCER] == NONE,
+        *(rows[:, cell] for cell in (FactCell.HAS_BEFORE, FactCell.IS_EFFECTIVE, FactCell.BEGIN_CAUSE)),
+        rows[:, FactCell.NOOP_TOMBSTONE],
         np.where(commits.has_before, before[:, FactCell.IS_EFFECTIVE], 0),
     ]
-    replaced = np.where(commits.has_before, before[:, FactCell.TEXT], NONE)
-    metadata = [
-        store.texts.column(numbers) for numbers in (np.ascontiguousarray(after[:, FactCell.TEXT]), replaced)
-    ]
-    coded = [column.dictionary_encode().indices.to_numpy() for column in metadata]
-    codes = _codes([*columns, store.owners.of(after[:, FactCell.OWNER]), *coded])
+    codes = _codes([*columns, store.owners.of(rows[:, FactCell.OWNER])])
     _, firsts = np.unique(codes, return_index=True)
-    return _Keys(codes, firsts.tolist(), columns, metadata)
+    return _Keys(codes, firsts.tolist(), columns)
 
 
 def _codes(columns: Sequence[Array]) -> Array:

@@ -1,26 +1,20 @@
-"""What happened in one log partition, by rows: commits by column, of which only wanted ones become happenings; others one by one.
+"""What happened in one log partition, by rows: commits and what markers did, if wanted, by column; all else one by one.
 
 What is a happening and how it is described is decided by history.change_log, of the same row changes as from events.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.happening_lines import CommitLines, CommitsOfRun, JsonOf, TimeOf, together
+from offsets_tool.columns.happenings.commits_of_run import CommitsOfRun, commits_at, places_of_run, together
+from offsets_tool.columns.happenings.lines import CommitLines, JsonOf, TimeOf
 from offsets_tool.columns.reading import RowsRead
-from offsets_tool.columns.replay.compiled.tables import (
-    NONE,
-    EndedCell,
-    FactCell,
-    Kind,
-    RowCell,
-    RunCell,
-)
+from offsets_tool.columns.replay.compiled.tables import NONE, Kind, RowCell, RunCell
 from offsets_tool.columns.replay.history_rows_replay import HistoryRowsReplay
 from offsets_tool.columns.replay.row_events import rows_below
 from offsets_tool.expiry.removal_log import RemovalLog
@@ -31,8 +25,6 @@ from offsets_tool.history.rows import OffsetEndCause
 from offsets_tool.history.transactions import TransactionLog
 from offsets_tool.replay.changes import Change, ChangeKind, OffsetOf
 from offsets_tool.replay.coordinator import Coordinator
-
-_FROM: Final = int(FactCell.FROM_LOG_OFFSET)
 
 
 class WantedCommits(Protocol):
@@ -87,7 +79,7 @@ def partition_happenings(
 
 
 class _HappeningsReplay(HistoryRowsReplay):
-    """A replay for histories that keeps no rows, but what happened; of what is wanted, only plain commits go by column."""
+    """A replay for histories that keeps no rows, but what happened; of what is wanted, tombstones do not go by column."""
 
     def __init__(
         self, coordinator: Coordinator, history: History, wanted: WantedCommits, lines: LinesAsked | None
@@ -108,13 +100,13 @@ class _HappeningsReplay(HistoryRowsReplay):
         """How many rows of history had ended before the present run."""
 
     def expected(self, table: Array) -> Array:
-        """Replay wanted rows alone, but for commits, and whatever was written with these; nobody asks what becomes of others."""
+        """Replay wanted tombstones alone, and whatever was written with these; nobody asks what becomes of others."""
         self._add_wanted()
         subjects = table[RowCell.SUBJECT]
         named = np.flatnonzero(subjects != NONE)
         are_wanted = np.zeros(table.shape[1], bool)
         are_wanted[named] = self._are_wanted[subjects[named]]
-        alone = (self.kinds == Kind.ALONE) | (are_wanted & (self.kinds != Kind.COMMIT))
+        alone = (self.kinds == Kind.ALONE) | (are_wanted & (self.kinds == Kind.TOMBSTONE))
         together = np.isin(self.writes, np.unique(self.writes[alone]))
         self.kinds[together] = table[RowCell.KIND, together] = Kind.ALONE
         return super().expected(table)
@@ -131,7 +123,7 @@ class _HappeningsReplay(HistoryRowsReplay):
         yield from _in_order(sorted(happened, key=lambda happening: happening.log_offset), printed)
 
     def after_run(self, first: int, end: int) -> None:
-        """Make happenings of the commits in a run: what follows it may move their rows out of the tables."""
+        """Make happenings of what a run did to committed offsets: what follows it may move their rows out of the tables."""
         super().after_run(first, end)
         tables = self.store.tables
         ended = tables.ended[self._ended_before : tables.run[RunCell.ENDED_COUNT]]
@@ -146,13 +138,13 @@ class _HappeningsReplay(HistoryRowsReplay):
             self._unprinted.append(commits)
 
     def take_ended(self) -> None:
-        """Make the lines of commits while all that they say is still known, and forget the rows that ended."""
+        """Make the lines of what happened while all that they say is still known, and forget the rows that ended."""
         self._print()
         self.store.tables.forget_ended()
         self._ended_before = 0
 
     def _print(self) -> None:
-        """Make the lines of the commits in all runs since the last ones were made."""
+        """Make the lines of what happened in all runs since the last ones were made."""
         if not self._unprinted:
             return
         assert self._asked is not None and self._lines is not None
@@ -177,55 +169,37 @@ class _HappeningsReplay(HistoryRowsReplay):
         self._are_met[subjects] = True
 
     def _commits(self, table: Array, ended: Array) -> CommitsOfRun | None:
-        """Return the wanted commits in a table of rows, given the rows of history that ended with these; None without any."""
-        rows = np.flatnonzero(table[RowCell.KIND] == Kind.COMMIT)
-        self._meet(table[RowCell.SUBJECT, rows])
-        rows = rows[self._are_wanted[table[RowCell.SUBJECT, rows]]]
+        """Return what happened to wanted offsets in a run, given its rows and the rows of history that ended; None if nothing."""
+        places = places_of_run(table, ended)
+        self._meet(places.subjects)
+        places = places.at(self._are_wanted[places.subjects])
         if not self._wanted.wants_all_records:
-            places = table[:, rows][[RowCell.TIMESTAMP, RowCell.LOG_OFFSET]].T.tolist()
-            rows = rows[np.array([self._wanted.wants_record(*place) for place in places], bool)]
-        if not len(rows):
-            return None
-        subjects = table[RowCell.SUBJECT, rows]
-        lines = self._facts(subjects, table[RowCell.LOG_OFFSET, rows], ended)
-        # What a commit replaced is among the rows that ended, whose ends rise.
-        found = np.searchsorted(ended[:, EndedCell.TO_LOG_OFFSET], lines[:, _FROM])
-        known = np.flatnonzero(found < len(ended))
-        known = known[ended[found[known], EndedCell.TO_LOG_OFFSET] == lines[known, _FROM]]
-        before = np.zeros((len(rows), len(FactCell)), np.int64)
-        before[known] = ended[found[known], : len(FactCell)]
-        has_before = np.zeros(len(rows), bool)
-        has_before[known] = True
-        return CommitsOfRun(subjects, lines, before, has_before)
-
-    def _facts(self, subjects: Array, log_offsets: Array, ended: Array) -> Array:
-        """Return the facts of commits of these subjects at these offsets of the log: they hold, or have ended by now."""
-        lines: Array = self.store.tables.offsets[subjects, : len(FactCell)]
-        gone = np.flatnonzero(lines[:, _FROM] != log_offsets)
-        order = np.argsort(ended[:, _FROM], kind="stable")
-        found = order[np.searchsorted(ended[:, _FROM], log_offsets[gone], sorter=order)]
-        lines[gone] = ended[found, : len(FactCell)]
-        return lines
+            records = zip(places.timestamps.tolist(), places.log_offsets.tolist(), strict=True)
+            places = places.at(np.array([self._wanted.wants_record(*record) for record in records], bool))
+        return commits_at(places, ended, self.store.tables) if len(places.subjects) else None
 
     def _described(self, commits: CommitsOfRun) -> Iterator[Happening]:
-        """Yield what each commit is."""
+        """Yield what each thing is that happened."""
         for row_change in self._row_changes(commits):
             yield from batch_happenings((row_change,))
 
     def _row_changes(self, commits: CommitsOfRun) -> Iterator[RowChange]:
-        """Yield the row change of each commit."""
+        """Yield the row change of each thing that happened; its change has the place and the offset, which is all that is asked."""
         known = np.flatnonzero(commits.has_before)
         replaced = self.store.rows_of(commits.before[known], commits.subjects[known])
-        earlier = dict(zip(known.tolist(), replaced, strict=True))
-        for number, (row, commit) in enumerate(self.store.rows_of(commits.after, commits.subjects)):
-            at, when = row.from_log_offset, row.from_timestamp
-            before, was = earlier.get(number, (None, None))
+        earlier = {place: row for place, (row, _) in zip(known.tolist(), replaced, strict=True)}
+        rows = (row for row, _ in self.store.rows_of(commits.rows, commits.subjects))
+        facts = (commits.log_offsets, commits.timestamps, commits.subjects, commits.has_after)
+        for number, (row, at, when, subject, has_after) in enumerate(
+            zip(rows, *(column.tolist() for column in facts), strict=True)
+        ):
+            before = earlier.get(number)
             if before is not None:
-                ends = OffsetEndCause.SUPERSEDED
+                ends = OffsetEndCause.SUPERSEDED if has_after else OffsetEndCause.ABORTED
                 before = before._replace(to_log_offset=at, to_timestamp=when, end_cause=ends)
-            offset = self.store.subjects.offsets[int(commits.subjects[number])]
             place = self.coordinator.log_partition, at, when, at
-            yield RowChange(Change(*place, ChangeKind.SET, offset, was, commit), before, row)
+            change = Change(*place, ChangeKind.SET, self.store.subjects.offsets[subject], None, None)
+            yield RowChange(change, before, row if has_after else None)
 
 
 def _in_order(
