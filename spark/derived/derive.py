@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from offsets_tool.errors import UsageError
 from offsets_tool.job_rows import DerivationRow
@@ -39,6 +38,8 @@ Since = Callable[[str, BasisFields], pa.Table | None]
 """From a cluster and the basis of its present rows to the partitions of topics to compute again; None for all."""
 FILE_ROWS: Final = 131_072
 """The rows of a file at most: a later replacement of some rows then copies few others."""
+_OF_RUN: Final = ("cluster", "derived", "run")
+"""The columns that tell rows of `derivations` from one another."""
 
 
 class Derived(NamedTuple):
@@ -93,20 +94,20 @@ def derive(
     at, lake, tables = datetime.now(UTC), ArrowLake(root, job), job.tables[:-1]
     lake.create()
     notes = [note for note in [lake.finish()] if note]
-    new = outdated(lake, tables, basis)
+    newest = _newest_rows(lake, tables)
+    new = _outdated(newest, basis)
     if not new:
         return Derived(None, {}, notes)
-    known, run = _newest_rows(lake, tables[0]), lake.next_run()
+    known, run = newest[0], lake.next_run()
     wanted = {of: since(of, json.loads(known[of]["basis"])) if since and of in known else None for of in new}
     made = make(wanted, run)
     if not made:
         return Derived(None, {}, notes)
     counted = {(of, table.name): _count(files, table) for of, files in made.items() for table in tables}
     replaced = {of: replaced_rows(of, wanted[of]) for of in made}
+    remaining = _remaining_rows(lake, known, replaced)
     derivations = [
-        DerivationRow(
-            of, table, _text(basis[of]), rows + _remaining_rows(lake, known.get(of), replaced[of]), at, run
-        )
+        DerivationRow(of, table, _text(basis[of]), rows + remaining.get(of, 0), at, run)
         for (of, table), rows in counted.items()
     ]
     files = [*chain.from_iterable(made.values()), *write_rows(root, DERIVATIONS, derivations)]
@@ -118,13 +119,16 @@ def _count(files: Iterable[NewFile], table: Table) -> int:
     return sum(file.rows for file in files if file.table == table.name)
 
 
-def outdated(lake: ArrowLake, tables: Iterable[Table], basis: Mapping[str, BasisFields]) -> list[str]:
+def outdated(lake: ArrowLake, tables: Sequence[Table], basis: Mapping[str, BasisFields]) -> list[str]:
     """Return the clusters whose rows of one of the tables were not computed from this basis, in the order of their names."""
-    known = [_newest_rows(lake, table) for table in tables]
+    return _outdated(_newest_rows(lake, tables), basis)
+
+
+def _outdated(newest: Sequence[Mapping[str, Row]], basis: Mapping[str, BasisFields]) -> list[str]:
     return sorted(
         of
         for of, each in basis.items()
-        if any(of not in rows or rows[of]["basis"] != _text(each) for rows in known)
+        if any(of not in rows or rows[of]["basis"] != _text(each) for rows in newest)
     )
 
 
@@ -136,7 +140,7 @@ def known_derivations(root: Path, table: Table) -> dict[str, Derivation]:
     """Return what each cluster's rows of a table were computed from; empty where none were."""
     if not (root / DERIVATIONS.name / "_delta_log").is_dir():
         return {}
-    newest = _newest(ArrowLake(root, REPLAY), table)
+    [newest] = _newest(ArrowLake(root, REPLAY), [table])
     return {of: Derivation(row["run"], json.loads(row["basis"])) for of, row in newest.items()}
 
 
@@ -147,11 +151,13 @@ def replaced_rows(cluster: str, partitions: pa.Table | None) -> Replacement:
     )
 
 
-def _remaining_rows(lake: ArrowLake, known: Mapping[str, Any] | None, replaced: Replacement) -> int:
-    """Return how many rows of a cluster stay when those of `replaced` go; `known` is the cluster's row of `derivations`."""
-    if known is None or isinstance(replaced, Replaced):
-        return 0
-    return int(known["rows"]) - lake.count_replaced([replaced])
+def _remaining_rows(
+    lake: ArrowLake, known: Mapping[str, Row], replaced: Mapping[str, Replacement]
+) -> dict[str, int]:
+    """Return by cluster how many of its rows stay, where those of some partitions go; `known` are its rows of `derivations`."""
+    some = {of: each for of, each in replaced.items() if of in known and not isinstance(each, Replaced)}
+    gone = lake.count_replaced(some.values()) if some else []
+    return {of: int(known[of]["rows"]) - count for of, count in zip(some, gone, strict=True)}
 
 
 def write_rows(root: Path, table: Table, rows: Sequence[tuple[Any, ...]]) -> list[NewFile]:
@@ -226,13 +232,13 @@ def made_of(clusters: Iterable[str], results: Iterable[Sequence[Any]]) -> Made:
     return made
 
 
-def _newest_rows(lake: ArrowLake, table: Table) -> dict[str, Row]:
-    """Return the newest row of `derivations` for each cluster; nothing where an interrupted job may have left other rows."""
-    if not lake.is_whole():
-        return {}
-    return _newest(lake, table)
+def _newest_rows(lake: ArrowLake, tables: Sequence[Table]) -> list[dict[str, Row]]:
+    """Return for each table, by cluster, its newest row of `derivations`; none where an interrupted job may have left others."""
+    return _newest(lake, tables) if lake.is_whole() else [{} for _ in tables]
 
 
-def _newest(lake: ArrowLake, table: Table) -> dict[str, Row]:
-    rows = lake.rows(DERIVATIONS, where=ds.field("derived") == table.name)
-    return {row["cluster"]: row for row in sorted(rows, key=lambda row: row["run"])}
+def _newest(lake: ArrowLake, tables: Sequence[Table]) -> list[dict[str, Row]]:
+    found = lake.table(DERIVATIONS, ("cluster", "derived", "basis", "rows", "run"))
+    newest = found.group_by(["cluster", "derived"]).aggregate([("run", "max")]).rename_columns(_OF_RUN)
+    rows = found.join(newest, list(_OF_RUN), join_type="inner").to_pylist()
+    return [{row["cluster"]: row for row in rows if row["derived"] == table.name} for table in tables]

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
+import pyarrow as pa
 import pyarrow.dataset as ds
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError
@@ -22,7 +23,7 @@ from offsets_tool.errors import OffsetsToolError
 from offsets_tool.lake.journal import JOURNAL, REWRITTEN, finished, interrupted_note, journal_of
 from offsets_tool.lake.layout import layout_error, other_columns
 from offsets_tool.lake.tables import REPLAY_TABLES, SOURCES, TABLES, Table
-from offsets_tool.log.archive.delta import delta_options, delta_rows, open_delta, reading_delta
+from offsets_tool.log.archive.delta import delta_options, open_delta, reading_delta, rows_of
 from offsets_tool.log.archive.delta_log import has_commit
 from offsets_tool.rows import Row
 from spark.lake.actions import Action, changes
@@ -97,9 +98,15 @@ class ArrowLake:
         self, table: Table, columns: Sequence[str] | None = None, where: ds.Expression | None = None
     ) -> list[Row]:
         """Return the rows of a small table, all or those that `where` says, with all columns or only these: each costs time."""
-        found = delta_rows(self._root / table.name, list(columns) if columns else None)
-        rows: list[Row] = (found if where is None else found.filter(where)).to_pylist()
+        rows: list[Row] = self.table(table, columns, where).to_pylist()
         return rows
+
+    def table(
+        self, table: Table, columns: Sequence[str] | None = None, where: ds.Expression | None = None
+    ) -> pa.Table:
+        """Return the rows of a small table as `rows` does, and make no objects of them."""
+        found = rows_of(self._root / table.name, self._open(table), list(columns) if columns else None)
+        return found if where is None else found.filter(where)
 
     def next_run(self) -> int:
         return max(self._last_run(self._first), self._last_run(self._tables[-1])) + 1
@@ -211,9 +218,10 @@ class ArrowLake:
         """Return whether every run that was begun was finished; False where a run was given up halfway."""
         return self._last_run(self._first) <= self._last_run(self._tables[-1])
 
-    def count_replaced(self, replaced: Sequence[Replacement]) -> int:
-        """Return how many rows of the chain's first table a commit with these replacements would remove."""
-        return count_replaced(self._root, self._first, facts_of(self._open(self._first)), replaced)
+    def count_replaced(self, replaced: Iterable[Replacement]) -> list[int]:
+        """Return for each replacement how many rows of the chain's first table a commit with it would remove."""
+        files = facts_of(self._open(self._first))
+        return [count_replaced(self._root, self._first, files, [each]) for each in replaced]
 
     def _last_run(self, table: Table) -> int:
         return self._open(table).transaction_version(self._app) or 0

@@ -113,7 +113,16 @@ def delta_rows(
     table: str | Path, columns: list[str] | None = None, where: "ds.Expression | None" = None
 ) -> pa.Table:
     """Return the rows of a table that is small enough to be held; SourceError for one that does not open or has damaged data."""
-    opened = open_delta(table)
+    return rows_of(table, open_delta(table), columns, where)
+
+
+def rows_of(
+    table: str | Path,
+    opened: OpenDelta,
+    columns: list[str] | None = None,
+    where: "ds.Expression | None" = None,
+) -> pa.Table:
+    """Return the rows of a table as of the version that it is open at, as `delta_rows` does of its newest."""
     rows = dataset_of(table, opened)
     # A file of other bytes that happens to be Parquet has nulls for columns that it lacks.
     if (
