@@ -10,6 +10,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import pyarrow.dataset as ds
+
 from offsets_tool.columns.expiry import ExpiryAsked
 from offsets_tool.errors import OffsetsToolError, SourceError
 from offsets_tool.evidence.expiring import PolicyOverrides, basis_note
@@ -69,14 +71,14 @@ class _Expiry:
         self.notes: list[str] = []
 
     def make(self, clusters: Collection[str], run: int) -> Made:
-        replays = {
-            log_partition: row
-            for log_partition, row in latest(ArrowLake(self._root).rows(REPLAYS)).items()
-            if log_partition[0] in clusters
-        }
+        of_clusters = ds.field("cluster").isin(sorted(clusters))
+        replays = latest(ArrowLake(self._root).rows(REPLAYS, where=of_clusters))
         facts = facts_of_logs(self._root, replays)
         checkpoints = [(log_partition, row["checkpoint"]) for log_partition, row in replays.items()]
-        bases = {cluster: self._basis_of(cluster, facts) for cluster in sorted(clusters)}
+        here: dict[str, list[LogFacts]] = {cluster: [] for cluster in sorted(clusters)}
+        for (cluster, _), fact in facts.items():
+            here[cluster].append(fact)
+        bases = {cluster: self._basis_of(some) for cluster, some in here.items()}
         asked = {cluster: _asked(each) for cluster, each in bases.items()}
         job = ExpiryJob(self._root.as_posix(), run, asked, _log_ends(self._root, replays, facts))
         given = self._input(checkpoints)
@@ -96,9 +98,8 @@ class _Expiry:
             checkpoints, paths, partial(of_units, self._start, is_here=is_here, progress=self._progress)
         )
 
-    def _basis_of(self, cluster: str, facts: Mapping[LogPartition, LogFacts]) -> "_ClusterBasis":
+    def _basis_of(self, here: Sequence[LogFacts]) -> "_ClusterBasis":
         request, of_cluster = self._request, ClusterFacts()
-        here = [each for log_partition, each in facts.items() if log_partition[0] == cluster]
         for each in here:
             of_cluster.add(each)
         retentions: Sequence[int | None] = request.retentions or [None]

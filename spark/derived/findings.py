@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from offsets_tool import __version__
 from offsets_tool.errors import OffsetsToolError, SetupError, UsageError
@@ -21,7 +22,7 @@ from offsets_tool.findings.finders import find_all, find_in_log
 from offsets_tool.findings.group_rows import GroupRows, LogStretch
 from offsets_tool.findings.partition_facts import PartitionFacts
 from offsets_tool.findings.rows import Finding
-from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, FINDINGS, REBALANCES, REPLAYS, Table
+from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, FINDINGS, REBALANCES, REPLAYS, SOURCES, Table
 from offsets_tool.rebalances.row_builder import rebalance_rows
 from offsets_tool.rebalances.rows import RebalanceRow
 from offsets_tool.replay.rules import Rules
@@ -102,7 +103,7 @@ class _Findings:
         wanted = outdated(lake, OF_FINDINGS.tables[:-1], bases)
         run, rows = None, dict[str, int]()
         if wanted:
-            self._read()
+            self._read(wanted)
         for begin in range(0, len(wanted), CLUSTERS_AT_ONCE):
             some = {cluster: bases[cluster] for cluster in wanted[begin : begin + CLUSTERS_AT_ONCE]}
             each = derive(self._root, OF_FINDINGS, some, self._make)
@@ -110,13 +111,15 @@ class _Findings:
         problems = (f"findings of cluster {cluster!r}: {why}" for cluster, why in self._problems.items())
         return Derived(run, rows, notes, tuple(problems))
 
-    def _read(self) -> None:
+    def _read(self, clusters: Sequence[str]) -> None:
+        """Read what the lake has on some clusters: of a lake of a thousand, most nights few are new."""
         self._files = history_files(self._root)
+        lake, some = ArrowLake(self._root), ds.field("cluster").isin(clusters)
         self._sources: dict[str, list[SourceFields]] = defaultdict(list)
-        for row in ArrowLake(self._root).sources():
+        for row in lake.rows(SOURCES, where=some):
             self._sources[row["cluster"]].append(row)
         self._replays: dict[str, dict[LogPartition, LakeRow]] = defaultdict(dict)
-        for place, replay in latest(ArrowLake(self._root).rows(REPLAYS)).items():
+        for place, replay in latest(lake.rows(REPLAYS, where=some)).items():
             self._replays[place[0]][place] = replay
 
     def _basis(self, cluster: str) -> BasisFields:

@@ -12,6 +12,7 @@ from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 
 from offsets_tool.lake.tables import ENDS, OFFSET_HISTORY, REPLAYS
 from spark.lake.commit import REPLAY, ArrowLake
@@ -27,7 +28,7 @@ _SPAN: Final = ("log_partition", "from_log_offset", "to_log_offset")
 
 def new_partitions(root: Path, cluster: str, replay: int, ends: int) -> pa.Table | None:
     """Return the topics and partitions with rows of replays after run `replay`, or samples after run `ends`; None means all."""
-    replays = [row for row in ArrowLake(root, REPLAY).rows(REPLAYS) if row["cluster"] == cluster]
+    replays = ArrowLake(root, REPLAY).rows(REPLAYS, where=ds.field("cluster") == cluster)
     before = latest(row for row in replays if row["run"] <= replay)
     since = [row for row in replays if row["run"] > replay]
     partitions = {(row["cluster"], row["log_partition"]) for row in since}
