@@ -201,7 +201,8 @@ class _Faults:
         with self._lock:
             self._failed += body != whole
         status, headers = said[0][:2]
-        start(status, [(name, value) for name, value in headers if name.lower() != "content-length"])
+        others = [(name, value) for name, value in headers if name.lower() != "content-length"]
+        start(status, [*others, ("Content-Length", str(len(body)))])
         return [body]
 
     def _controlled(self, what: str, said: Any) -> Any:
