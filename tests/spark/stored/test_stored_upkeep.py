@@ -19,8 +19,8 @@ from spark.lake.compact import compact
 from spark.lake.lease import leased
 from spark.lake.scan import facts_of
 from tests.log.object_store import SECRET, ObjectStore, object_store
-from tests.spark.lake.test_stored_lake import SEGMENTS, assert_same, bring
 from tests.spark.lakes import no_session
+from tests.spark.stored.test_stored_lake import SEGMENTS, assert_same, bring
 
 pytestmark = pytest.mark.server
 STORED = "s3://evidence/{}"

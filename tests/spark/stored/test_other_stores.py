@@ -24,8 +24,8 @@ from spark.lake.compact import compact
 from tests.log import azure_store
 from tests.log.environment import environment
 from tests.log.stores import STORES
-from tests.spark.lake.test_stored_lake import SEGMENTS, assert_same, bring
 from tests.spark.lakes import no_session
+from tests.spark.stored.test_stored_lake import SEGMENTS, assert_same, bring
 
 pytestmark = pytest.mark.server
 _QUESTION: Final = "SELECT `group`, topic, lag, worst_topic FROM group_lag JOIN current_offsets USING (`group`) ORDER BY 1, 2, 3"

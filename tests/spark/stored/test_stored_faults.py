@@ -19,8 +19,8 @@ from spark.lake.failures import in_one_sentence
 from tests.log.faults import CUT, CUT_AFTER, LATE, FaultyStore
 from tests.log.object_store import SECRET
 from tests.log.stores import STORES, in_each
-from tests.spark.lake.test_stored_lake import SEGMENTS, assert_same, content
-from tests.spark.lake.test_stored_lake import bring as bring_raw
+from tests.spark.stored.test_stored_lake import SEGMENTS, assert_same, content
+from tests.spark.stored.test_stored_lake import bring as bring_raw
 
 pytestmark = pytest.mark.server
 PARTS: Final = sorted(SEGMENTS.iterdir())
