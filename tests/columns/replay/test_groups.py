@@ -4,6 +4,8 @@ Groups of few members, static or not, rebalance, come and go, and become groups 
 batches as commits and tombstones.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -262,10 +264,9 @@ def test_values_that_are_forgotten(seed: int, monkeypatch: pytest.MonkeyPatch) -
     assert sorted_rows(list(replay_batches(Start(0, {}, None), in_pieces))) == expected(log, None, 0)
 
 
-def test_what_goes_at_once() -> None:
-    """All but the last row, whose write may go on, and two of one moment."""
+def _log_of_generations(times: Sequence[int]) -> list[LogRecord]:
+    """Return a log of one classic group's generations, written at these times."""
     key = encode_key(Key(RECORD_TYPES[GROUP_METADATA], GroupMetadataKey(group="orders")))
-    times = (1, 2, 3, 4, 5, 5, 6, 7)
     values = [
         Value(
             3,
@@ -281,10 +282,28 @@ def test_what_goes_at_once() -> None:
         )
         for number in range(len(times))
     ]
-    log = [
+    return [
         written(OWN_BATCH, at, at, when, key, encode_value(value), is_control=False)
         for at, (when, value) in enumerate(zip(times, values, strict=True))
     ]
+
+
+@pytest.mark.parametrize("edge", [-(1 << 63), -1, (1 << 63) - 1])
+def test_times_may_be_any_number(edge: int) -> None:
+    """No time stands for none: what a damaged or hostile record says is kept."""
+    epochs = [
+        record if at % 3 else replace(record, timestamp=edge)
+        for at, record in enumerate(_log_of_epochs(Random(edge), 60))
+    ]
+    for log in (epochs, _log_of_generations((5, edge, 6, edge, 7, 8))):
+        wanted, rows = expected(log, None, 0), rows_of(log)
+        assert sorted_rows(list(replay_batches(Start(0, {}, None), [rows]))) == wanted
+        assert sorted_rows(in_turns(parts(rows, [2, 5]), None, 0)) == wanted
+
+
+def test_what_goes_at_once() -> None:
+    """All but the last row, whose write may go on, and two of one moment."""
+    log = _log_of_generations((1, 2, 3, 4, 5, 5, 6, 7))
     replay = GroupsReplay(Coordinator(0), History(), RemovalLog(0), TransactionLog())
     alone = []
     for event, changes in replay.replay(rows_of(log)):

@@ -35,6 +35,8 @@ _CELLS: Final = {
     )
 }
 """Columns that are numbers, by their place in a row that ended, behind the numbers of two values."""
+_OR_NONE: Final = ("generation", "epoch", "assignment_epoch")
+"""Those of them that a group may lack; others may be any number, NONE too."""
 
 _OpenRow = tuple[int, ...]
 
@@ -103,7 +105,8 @@ class OpenGroupRows:
             return
         name, phase, *cells = row
         numbers: dict[str, Any] = {
-            column: None if cell == NONE else cell for column, cell in zip(_CELLS, cells, strict=False)
+            column: None if cell == NONE and column in _OR_NONE else cell
+            for column, cell in zip(_CELLS, cells, strict=False)
         }
         made = GroupHistoryRow(
             **self._names.values[name]._asdict(),
@@ -127,7 +130,7 @@ class OpenGroupRows:
             return []
         lines: Array = np.array(self._ended, np.int64)
         self._ended.clear()
-        columns = {name: or_null(lines[:, cell], _SCHEMA.field(name).type) for name, cell in _CELLS.items()}
+        columns = {name: _column(name, lines[:, cell]) for name, cell in _CELLS.items()}
         columns |= self._names.columns(lines[:, 0]) | self._phases.columns(lines[:, 1])
         columns["end_cause"] = pa.repeat(pa.scalar(str(GroupEndCause.CHANGED)), len(lines))
         columns["log_partition"] = pa.repeat(pa.scalar(self._log_partition, pa.int32()), len(lines))
@@ -142,3 +145,8 @@ class OpenGroupRows:
                 group: (self._names.number(names[name]), self._phases.number(phases[phase]), *cells)
                 for group, (name, phase, *cells) in self._open.items()
             }
+
+
+def _column(name: str, cells: Array) -> pa.Array:
+    type_ = _SCHEMA.field(name).type
+    return or_null(cells, type_) if name in _OR_NONE else pa.array(np.ascontiguousarray(cells)).cast(type_)
