@@ -28,6 +28,7 @@ from offsets_tool.replay.changes import (
     OffsetOf,
     PendingOf,
 )
+from offsets_tool.replay.classic import kept_size
 from offsets_tool.replay.member_records import (
     Client,
     OwnedOfTopic,
@@ -171,7 +172,7 @@ def member_columns(
     found = _CLASSIC.get(key)
     if found is None:
         found = metadata, _make_member_columns(member, protocol_type, name_of, is_task)
-        _CLASSIC.put(key, found, len(metadata.subscription) + len(metadata.assignment))
+        _CLASSIC.put(key, found, kept_size(metadata))
     return found[1]
 
 

@@ -57,6 +57,15 @@ def _group(group: str, written: Value, log_offset: int) -> Group:
     )
 
 
+_LEAST_OF_MEMBER: Final = 128
+"""For so many bytes a member counts besides what it says: about those of its ids and its host."""
+
+
+def kept_size(member: MemberMetadata) -> int:
+    """Return for how many bytes a member counts where it is kept; one that says nothing takes memory too."""
+    return _LEAST_OF_MEMBER + len(member.subscription) + len(member.assignment)
+
+
 _MEMBERS: Final[Kept[tuple[tuple[MemberMetadata, ...], dict[str, Member]]]] = Kept(8 << 20)
 """Members by the identity of their list, which generations share (wire.walk); it is kept too, so that nothing else gets its
 identity."""
@@ -68,8 +77,7 @@ def members_of(value: GroupMetadataValue) -> dict[str, Member]:
     found = _MEMBERS.get(key)
     if found is None:
         found = value.members, {member.member_id: Member(member) for member in value.members}
-        size = sum([len(member.subscription) + len(member.assignment) for member in value.members])
-        _MEMBERS.put(key, found, size)
+        _MEMBERS.put(key, found, sum(map(kept_size, value.members)))
     return found[1]
 
 
