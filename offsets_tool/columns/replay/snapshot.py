@@ -40,6 +40,8 @@ WatchRowsOf = Callable[[int | None], WatchRows]
 _TELLING: Final = sorted((OBSERVED_TYPES | TOPIC_LISTS.keys()) - COMMITS)
 """Record types of groups whose records say topics' names, or what groups subscribe to."""
 _Part = TypeVar("_Part", Key, Value)
+_NAME_BYTES: Final = 256
+"""About what a name of a topic id takes while it waits to be learned."""
 _MAGIC: Final = 2
 _NO_SEQUENCE: Final = -1
 _NO_TIME: Final = int(np.iinfo(np.int64).min)
@@ -194,7 +196,8 @@ class ColumnSnapshot:
         columns = [plain(column) for column in found.columns]
         # Without the columns of the rows, which are many more.
         learn = partial(_learn, self._names, self._telling, named, columns)
-        self._names.learn_later(learn, sum(column.nbytes for column in columns))
+        size = _NAME_BYTES * len(named) + sum(column.nbytes for column in columns)
+        self._names.learn_later(learn, size)
 
     def _named_by_commits(self, rows: pa.RecordBatch) -> dict[UUID, str]:
         """Return the names of topic ids that commits have."""

@@ -1,7 +1,9 @@
 """A moment by rows is the moment event by event: state, cut, proof, what was learnt; wherever it lies among the rows."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,15 +15,19 @@ from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.columns.replay.row_events import COLUMNS, COMMIT, RAW, MomentRows
 from offsets_tool.columns.replay.snapshot import replay_rows
-from offsets_tool.events import decode
+from offsets_tool.events import Key, Value, decode, encode_key, encode_value
+from offsets_tool.records import RECORD_TYPES
+from offsets_tool.records.offsets import OffsetCommitKey
+from offsets_tool.replay import topic_names
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topic_candidates import derive_names
 from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import LogRecord
 from tests import plain_rows
+from tests.cases import commit
 from tests.columns.replay.test_state import PARTITIONS, cut, live_segments, read_rows, rows_of
 from tests.depth import sample
-from tests.replay.hostile_sequences import logs
+from tests.replay.hostile_sequences import Writing, logs, written
 from tests.test_checkpoint import RULES, facts
 
 
@@ -45,6 +51,25 @@ def both(log: list[LogRecord], as_of: AsOf, rules: Rules | None) -> tuple[Snapsh
     by_events, by_rows = Snapshot(as_of, TopicNames(), rules), Snapshot(as_of, TopicNames(), rules)
     by_events.replay(0, map(decode, log), begins=3)
     return by_events, by_rows
+
+
+def naming(*topics: str) -> list[LogRecord]:
+    """Return commits of these topics, all with one topic id."""
+    log = []
+    for at, topic in enumerate(topics):
+        key = Key(RECORD_TYPES[1], OffsetCommitKey(group="orders", topic=topic, partition=0))
+        value = Value(4, "", replace(commit(4, offset=at), topic_id=UUID(int=1)))
+        place = at, at, 1_700_000_000_000 + at
+        log.append(written(Writing(-1, False, True, -1), *place, encode_key(key), encode_value(value), False))
+    return log
+
+
+def test_names_that_commits_have_wait_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic_names, "MOST_LATER", 1_000)
+    moment = Snapshot(AsOf(), TopicNames(), None)
+    replay_rows((moment,), 0, cut(rows_of(naming(*["orders"] * 30)), [1]))
+    assert len(moment.names._later) < 10
+    assert moment.names.name(UUID(int=1)) == "orders"
 
 
 MOMENTS = st.one_of(
