@@ -97,7 +97,9 @@ def _compared(
     if before.keys().isdisjoint(now):
         return dict(before), now
     gone = {member_id: member for member_id, member in before.items() if member_id not in now}
-    return gone, {member_id: member for member_id, member in now.items() if before.get(member_id) != member}
+    written = {member_id: member for member_id, member in now.items() if before.get(member_id) != member}
+    # All of them are told again by their dictionary, which generations share.
+    return gone, now if len(written) == len(now) else written
 
 
 class Generation(NamedTuple):

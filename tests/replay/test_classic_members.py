@@ -4,11 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
+from offsets_tool.events import Value
 from offsets_tool.history import row_builders
 from offsets_tool.records.classic import GroupMetadataValue, MemberMetadata
 from offsets_tool.replay import classic
 from offsets_tool.replay.changes import Member
-from offsets_tool.replay.classic import members_of
+from offsets_tool.replay.classic import members_of, next_generation
+from offsets_tool.replay.state import State
 from offsets_tool.wire.kept import Kept
 
 
@@ -52,3 +54,13 @@ def test_members_that_say_nothing_are_forgotten_too(
     for each in others:
         made(each)
     assert made(first) is not found
+
+
+def test_members_that_all_change_are_those_that_generations_share() -> None:
+    """Whoever keeps something about all members of a generation keeps it once, however the assignments alternate."""
+    state = State()
+    for number, value in enumerate([generation(1, b"1", "a", "b"), generation(2, b"2", "a", "b")] * 2):
+        made = next_generation(state, "orders", Value(3, "", value), number)
+        assert made is not None and made.written is members_of(value)
+        state.change_members("orders", made.gone, made.written)
+        assert state.members["orders"] == made.written and state.members["orders"] is not made.written
