@@ -200,14 +200,19 @@ class ColumnSnapshot:
         self._names.learn_later(learn, size)
 
     def _named_by_commits(self, rows: pa.RecordBatch) -> dict[UUID, str]:
-        """Return the names of topic ids that commits have."""
+        """Return the names of topic ids that commits have; of an id with several, the one that came last."""
         ids, topics = encoded(rows.column("topic_id")), encoded(rows.column("topic"))
         if len(ids.dictionary) == 1 and uuid_of(ids.dictionary[0].as_py()) is None:
             return {}
         many = len(topics.dictionary) + 1
-        pairs = np.unique(numbers(ids.indices, -1).astype(np.int64) * many + numbers(topics.indices, -1))
+        of_rows = numbers(ids.indices, -1).astype(np.int64) * many + numbers(topics.indices, -1)
+        of_rows = of_rows[of_rows >= 0]
+        pairs = np.unique(of_rows)
+        if (np.diff(pairs // many) == 0).any():
+            pairs, before_end = np.unique(of_rows[::-1], return_index=True)
+            pairs = pairs[np.argsort(-before_end)]
         named = {}
-        for pair in pairs[pairs >= 0].tolist():
+        for pair in pairs.tolist():
             topic_id, topic = ids.dictionary[pair // many].as_py(), topics.dictionary[pair % many].as_py()
             if (known := uuid_of(topic_id)) is not None:
                 named[known] = from_shown(topic)

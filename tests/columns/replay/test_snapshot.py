@@ -72,6 +72,15 @@ def test_names_that_commits_have_wait_within_bounds(monkeypatch: pytest.MonkeyPa
     assert moment.names.name(UUID(int=1)) == "orders"
 
 
+@pytest.mark.parametrize("topics", ["aba", "bab", "abab", "cabba"])
+def test_of_names_that_contradict_each_other_the_last_one_stays(topics: str) -> None:
+    for sizes in ([1], [2], [9]):
+        by_events, by_rows = both(naming(*topics), AsOf(), None)
+        replay_rows((by_rows,), 0, cut(rows_of(naming(*topics)), sizes), begins=3)
+        assert comparable(by_rows) == comparable(by_events)
+        assert by_rows.names.name(UUID(int=1)) == topics[-1]
+
+
 MOMENTS = st.one_of(
     st.just(AsOf()),
     st.integers(0, 60).map(lambda end: AsOf(ends={0: end})),
