@@ -41,6 +41,9 @@ _STATUS: Final = {
 }
 _ERROR: Final = "<?xml version='1.0'?><Error><Code>{0}</Code><Message>{0} of {1}</Message></Error>"
 _OF_CONNECTION: Final = ("connection", "keep-alive", "transfer-encoding", "content-length", "date", "server")
+_OF_REQUEST: Final = ("connection", "transfer-encoding", "content-length", "expect")
+_SENT: Final = "offsets_tool.sent"
+"""What a request's headers are in its environment: WSGI's own have none with an underscore, as Azure's folders have."""
 
 
 @dataclass
@@ -103,6 +106,9 @@ def serve(storage: WSGIApplication) -> None:
     class Quiet(WSGIRequestHandler):
         protocol_version = "HTTP/1.1"
 
+        def make_environ(self) -> WSGIEnvironment:
+            return {**super().make_environ(), _SENT: self.headers.items()}
+
         def log(self, type: str, message: str, *args: Any) -> None:
             """Log nothing: requests are counted instead."""
 
@@ -150,11 +156,7 @@ def _content(request: WSGIEnvironment) -> bytes:
 
 
 def _headers(request: WSGIEnvironment) -> Iterator[tuple[str, str]]:
-    for name, value in request.items():
-        if name.startswith("HTTP_") and name not in ("HTTP_TRANSFER_ENCODING", "HTTP_EXPECT"):
-            yield name.removeprefix("HTTP_").replace("_", "-"), value
-    if kind := request.get("CONTENT_TYPE"):
-        yield "Content-Type", kind
+    yield from (each for each in request[_SENT] if each[0].lower() not in _OF_REQUEST)
 
 
 class _Faults:
