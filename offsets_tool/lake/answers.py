@@ -37,8 +37,11 @@ def _statement(lines: Sequence[str]) -> Iterator[str]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON lines have it: times in UTC with milliseconds, bytes in base64."""
+    """Return a value as JSON lines have it: times in UTC with milliseconds, bytes in base64, no zero with a sign."""
     match value:
+        case float():
+            # Spark groups by 0.0 what is -0.0; DuckDB shows whichever of them comes first.
+            return value + 0.0
         case datetime():
             return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         case bytes() | bytearray():

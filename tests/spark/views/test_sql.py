@@ -208,6 +208,8 @@ ALIKE = (
     "SELECT sum(log_offset) / count(*), sum(log_offset) % count(*), sum(log_offset) div count(*) FROM events WHERE false",
     "SELECT 0 AS a, lower('B') AS b, count(*) AS n FROM events WHERE false GROUP BY ALL",
     "SELECT 0 AS a, topic AS b, count(*) AS n FROM events WHERE false GROUP BY ALL",
+    "SELECT 0 / nullif(log_offset - 2, 0) AS a, count(*) AS n FROM events GROUP BY 0 / nullif(log_offset - 2, 0)",
+    "SELECT array(0 / -1) AS a, 0 / -1 AS b",
     "SELECT * FROM (SELECT 1 AS x, 2 AS y) a JOIN (SELECT 1 AS x, 3 AS z) b ON a.x = b.x",
 )
 """Where the two engines' own SQL differs, in values or in the names of columns without an alias."""
