@@ -23,7 +23,7 @@ from spark.ingest.ingest import Ingested, Request, ingest
 from spark.lake.folder import root_of
 from spark.replay.replay import Replayed, replay
 from spark.replay.topic_ids import DIRECTORY, Named
-from spark.runtime.memory import give_back
+from spark.runtime.memory import release_unused
 from spark.runtime.rows import Progress, untold
 
 
@@ -129,7 +129,7 @@ def _also(notes: list[str], step: JobDone) -> JobDone:
 def _timed(job: Callable[[], JobDone]) -> JobDone:
     began = time.monotonic()
     done = job()
-    give_back()
+    release_unused()
     return done._replace(seconds=round(time.monotonic() - began, 1))
 
 

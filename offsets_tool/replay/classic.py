@@ -98,7 +98,7 @@ def _compared(
         return dict(before), now
     gone = {member_id: member for member_id, member in before.items() if member_id not in now}
     written = {member_id: member for member_id, member in now.items() if before.get(member_id) != member}
-    # All of them are told again by their dictionary, which generations share.
+    # Of all members, the dictionary that generations share: what others keep by its identity is found again.
     return gone, now if len(written) == len(now) else written
 
 

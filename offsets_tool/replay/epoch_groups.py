@@ -34,8 +34,6 @@ from offsets_tool.wire.schema import Message
 Members = Mapping[str, Member]
 
 _NO_MEMBERS: Final[Members] = {}
-NO_RECORDS: Final = Member()
-"""A member of whom there is no record."""
 _DELETED_EPOCH: Final = -1
 
 
@@ -185,11 +183,14 @@ class Replays:
     def _put(self, step: Step, key: Message, value: Value, rules: ValueRules) -> None:
         """Replay a value: it creates its group if that is not there."""
         group = open_group(step, self._family, key.group_id)
-        if rules.of_group is not None:
-            update_group(step, self._family, rules.of_group(group, key, value))
-        elif rules.of_member is not None:
-            before = _member(step, key) or NO_RECORDS
-            self._set_member(step, key, group, before, rules.of_member(before, value))
+        known = None if rules.of_member is None else _member(step, key)
+        replayed = rules.replayed(group, known, key, value)
+        if replayed is None:
+            return
+        after, member = replayed
+        if member is not None:
+            step.set(MemberOf(key.group_id, key.member_id), member)
+        update_group(step, self._family, after)
 
     def _set_member(self, step: Step, key: Message, group: Group, before: Member, after: Member) -> None:
         if after != before:

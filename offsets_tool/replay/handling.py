@@ -6,11 +6,12 @@ State before it calls the function. Knows no record type.
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from offsets_tool.events import Event, Value
 from offsets_tool.replay.changes import Group, GroupKind, GroupState, Member, TopicPartition
 from offsets_tool.replay.step import Step
+from offsets_tool.wire.schema import Message
 
 
 class Reach(NamedTuple):
@@ -53,6 +54,10 @@ StateOf = Callable[[Group, Callable[[], bool]], GroupState]
 """Return the state of a group; the second argument tells whether a member is behind the target assignment, if that is asked."""
 
 
+_NO_RECORDS: Final = Member()
+"""A member of whom there is no record."""
+
+
 class ValueRules(NamedTuple):
     """How a value is replayed for a group that is of its kind already: what it makes of the group, or of the key's member.
 
@@ -63,6 +68,20 @@ class ValueRules(NamedTuple):
     state_of: StateOf
     of_group: Callable[[Group, Any, Value], Group] | None = None
     of_member: Callable[[Member, Value], Member] | None = None
+
+    def replayed(
+        self, group: Group, known: Member | None, key: Message, value: Value
+    ) -> tuple[Group, Member | None] | None:
+        """Return a group, not counted anew yet, and the member that a key names, as a value leaves them; None if both stay.
+
+        `known` is that member as it was; None where nothing is known of it. Of a value about the group no member is returned.
+        """
+        if self.of_group is not None:
+            return self.of_group(group, key, value), None
+        assert self.of_member is not None
+        before = known or _NO_RECORDS
+        after = self.of_member(before, value)
+        return None if after == before else (group, after)
 
 
 class Handling(NamedTuple):

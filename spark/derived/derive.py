@@ -38,8 +38,8 @@ Since = Callable[[str, BasisFields], pa.Table | None]
 """From a cluster and the basis of its present rows to the partitions of topics to compute again; None for all."""
 FILE_ROWS: Final = 131_072
 """The rows of a file at most: a later replacement of some rows then copies few others."""
-_OF_RUN: Final = ("cluster", "derived", "run")
-"""The columns that tell rows of `derivations` from one another."""
+_IDENTITY: Final = ("cluster", "derived", "run")
+"""The columns that identify a row of `derivations`."""
 
 
 class Derived(NamedTuple):
@@ -239,6 +239,6 @@ def _newest_rows(lake: ArrowLake, tables: Sequence[Table]) -> list[dict[str, Row
 
 def _newest(lake: ArrowLake, tables: Sequence[Table]) -> list[dict[str, Row]]:
     found = lake.table(DERIVATIONS, ("cluster", "derived", "basis", "rows", "run"))
-    newest = found.group_by(["cluster", "derived"]).aggregate([("run", "max")]).rename_columns(_OF_RUN)
-    rows = found.join(newest, list(_OF_RUN), join_type="inner").to_pylist()
+    newest = found.group_by(["cluster", "derived"]).aggregate([("run", "max")]).rename_columns(_IDENTITY)
+    rows = found.join(newest, list(_IDENTITY), join_type="inner").to_pylist()
     return [{row["cluster"]: row for row in rows if row["derived"] == table.name} for table in tables]

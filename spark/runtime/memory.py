@@ -8,7 +8,7 @@ import ctypes
 import pyarrow as pa
 
 
-def give_back() -> None:
+def release_unused() -> None:
     """Give unused memory of Arrow and of the C library back to the system; only Arrow's where the library is not glibc."""
     pa.default_memory_pool().release_unused()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)

@@ -1,4 +1,4 @@
-"""A server of object storage that counts what it is asked and fails as it is told, whatever storage stands behind it.
+"""A server of object storage that counts what it is asked and fails on request, whatever storage stands behind it.
 
 It is a WSGI application around another, for a process of its own: deltalake waits for answers without letting other threads of
 its process run. Knows of S3's, Google's and Azure's interfaces how each says an error and what is in a listing.
@@ -100,7 +100,7 @@ def started(module: str, *arguments: str) -> Iterator[str]:
 
 
 def serve(storage: WSGIApplication) -> None:
-    """Serve storage, with the faults that it is told, at an address that is printed, until the process is killed."""
+    """Serve storage, with the faults that it is asked for, at an address that is printed, until the process is killed."""
     from werkzeug.serving import WSGIRequestHandler, make_server
 
     class Quiet(WSGIRequestHandler):

@@ -1,4 +1,4 @@
-"""S3 on 127.0.0.1: moto's server, which counts what it is asked and fails as it is told."""
+"""S3 on 127.0.0.1: moto's server, which counts what it is asked and fails on request."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

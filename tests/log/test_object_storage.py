@@ -30,6 +30,7 @@ from offsets_tool.log.topics import find_topics
 from offsets_tool.log.unread_files import find_unread
 from offsets_tool.rows import LogRecord
 from tests.corpora import FIXTURES
+from tests.log.environment import environment
 from tests.log.faults import CUT
 from tests.log.object_store import SECRET, ObjectStore, object_store
 
@@ -41,12 +42,10 @@ MB = 1 << 20
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ObjectStore]:
-    buckets._bucket.cache_clear()
     with object_store() as server:
         for folder in (CORPUS, COPIES):
             server.upload(FIXTURES / folder, folder)
         yield server
-    buckets._bucket.cache_clear()
 
 
 @pytest.fixture(autouse=True)
@@ -227,11 +226,9 @@ def test_faults_that_last_are_said(server: ObjectStore, code: str) -> None:
 
 
 def test_storage_that_cannot_be_reached_is_said(server: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     monkeypatch.setattr(buckets, "_ATTEMPTS", 1)
-    buckets._bucket.cache_clear()
-    code, _, said = answer("groups", "s3://evidence/unreachable")
-    buckets._bucket.cache_clear()
+    with environment({"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}):
+        code, _, said = answer("groups", "s3://evidence/unreachable")
     assert code == 1
     assert "cannot be reached; check the network and AWS_ENDPOINT_URL" in said
 

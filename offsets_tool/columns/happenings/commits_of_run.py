@@ -40,22 +40,23 @@ class CommitsOfRun(NamedTuple):
     """Lines that begin with FactCell; of those without, any."""
     has_before: Array
 
-    def at(self, places: Sequence[int] | Array) -> "CommitsOfRun":
-        """Return what happened at some places."""
-        return CommitsOfRun(*(column[places] for column in self))
+    def at(self, which: Sequence[int] | Array) -> "CommitsOfRun":
+        """Return some of what happened, by its numbers."""
+        return CommitsOfRun(*(column[which] for column in self))
 
 
-class PlacesOfRun(NamedTuple):
-    """Where something happened to committed offsets, in the order of the log; `ended` are lines of what markers ended, or -1."""
+class TouchedOffsets(NamedTuple):
+    """Committed offsets to which something happened, and its record, in the log's order."""
 
     subjects: Array
     log_offsets: Array
     timestamps: Array
     ended: Array
+    """Lines of what markers ended, or -1."""
 
-    def at(self, places: Array) -> "PlacesOfRun":
-        """Return some of them."""
-        return PlacesOfRun(*(column[places] for column in self))
+    def at(self, which: Array) -> "TouchedOffsets":
+        """Return some of them, by their numbers or truth values."""
+        return TouchedOffsets(*(column[which] for column in self))
 
 
 def together(some: Sequence[CommitsOfRun]) -> CommitsOfRun:
@@ -63,8 +64,8 @@ def together(some: Sequence[CommitsOfRun]) -> CommitsOfRun:
     return CommitsOfRun(*(np.concatenate(columns) for columns in zip(*some, strict=True)))
 
 
-def places_of_run(table: Array, ended: Array) -> PlacesOfRun:
-    """Return where a run of rows made commits, pending ones too, and where its markers ended pending ones.
+def touched_offsets(table: Array, ended: Array) -> TouchedOffsets:
+    """Return the offsets of which a run of rows made commits, pending ones too, and of which its markers ended pending ones.
 
     `table` has the cells of the rows (RowCell), `ended` the rows of history that ended with them (EndedCell).
     """
@@ -77,13 +78,13 @@ def places_of_run(table: Array, ended: Array) -> PlacesOfRun:
         (table[RowCell.TIMESTAMP, rows], ended[by_marker, EndedCell.TO_TIMESTAMP]),
         (np.full(len(rows), -1), by_marker),
     )
-    places = PlacesOfRun(*map(np.concatenate, both))
-    return places.at(np.argsort(places.log_offsets, kind="stable")) if len(by_marker) else places
+    touched = TouchedOffsets(*map(np.concatenate, both))
+    return touched.at(np.argsort(touched.log_offsets, kind="stable")) if len(by_marker) else touched
 
 
-def commits_at(places: PlacesOfRun, ended: Array, tables: Tables) -> CommitsOfRun:
-    """Return what happened at some places of the run of rows that was replayed last, with which the rows `ended` ended."""
-    subjects, log_offsets, timestamps, of_marker = places
+def commits_of_run(touched: TouchedOffsets, ended: Array, tables: Tables) -> CommitsOfRun:
+    """Return what happened to some offsets in the run of rows that was replayed last, with which the rows `ended` ended."""
+    subjects, log_offsets, timestamps, of_marker = touched
     has_after = np.ones(len(subjects), bool)
     marked = np.flatnonzero(of_marker >= 0)
     has_after[marked] = ended[of_marker[marked], EndedCell.END_CAUSE] == COMMITTED

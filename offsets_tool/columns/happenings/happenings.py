@@ -11,7 +11,12 @@ import pyarrow as pa
 
 from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.happenings.commits_of_run import CommitsOfRun, commits_at, places_of_run, together
+from offsets_tool.columns.happenings.commits_of_run import (
+    CommitsOfRun,
+    commits_of_run,
+    together,
+    touched_offsets,
+)
 from offsets_tool.columns.happenings.lines import CommitLines, JsonOf, TimeOf
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.compiled.tables import NONE, Kind, RowCell, RunCell
@@ -170,13 +175,13 @@ class _HappeningsReplay(HistoryRowsReplay):
 
     def _commits(self, table: Array, ended: Array) -> CommitsOfRun | None:
         """Return what happened to wanted offsets in a run, given its rows and the rows of history that ended; None if nothing."""
-        places = places_of_run(table, ended)
-        self._meet(places.subjects)
-        places = places.at(self._are_wanted[places.subjects])
+        touched = touched_offsets(table, ended)
+        self._meet(touched.subjects)
+        touched = touched.at(self._are_wanted[touched.subjects])
         if not self._wanted.wants_all_records:
-            records = zip(places.timestamps.tolist(), places.log_offsets.tolist(), strict=True)
-            places = places.at(np.array([self._wanted.wants_record(*record) for record in records], bool))
-        return commits_at(places, ended, self.store.tables) if len(places.subjects) else None
+            records = zip(touched.timestamps.tolist(), touched.log_offsets.tolist(), strict=True)
+            touched = touched.at(np.array([self._wanted.wants_record(*record) for record in records], bool))
+        return commits_of_run(touched, ended, self.store.tables) if len(touched.subjects) else None
 
     def _described(self, commits: CommitsOfRun) -> Iterator[Happening]:
         """Yield what each thing is that happened."""
@@ -184,7 +189,7 @@ class _HappeningsReplay(HistoryRowsReplay):
             yield from batch_happenings((row_change,))
 
     def _row_changes(self, commits: CommitsOfRun) -> Iterator[RowChange]:
-        """Yield the row change of each thing that happened; its change has the place and the offset, which is all that is asked."""
+        """Yield the row change of each thing that happened; its change has the record and the offset, and nothing else is asked."""
         known = np.flatnonzero(commits.has_before)
         replaced = self.store.rows_of(commits.before[known], commits.subjects[known])
         earlier = {place: row for place, (row, _) in zip(known.tolist(), replaced, strict=True)}

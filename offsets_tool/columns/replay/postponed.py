@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers, plain
-from offsets_tool.columns.replay.groups.late_values import LateValue, replay_values
+from offsets_tool.columns.replay.groups.postponed_values import PostponedValue, replay_values
 from offsets_tool.columns.replay.groups.sole_values import GroupKeys
 from offsets_tool.columns.replay.row_events import PLACE, RAW, RowEvents
 from offsets_tool.events import Event, Value
@@ -210,7 +210,7 @@ class Postponed:
             key = self._keys.of(record.key)
             if key is None or key.rules is None or key.rules.kind is not group.kind:
                 return False
-            values.append(LateValue(key, key.rules, self._value(record), record.facts[_LOG_OFFSET]))
+            values.append(PostponedValue(key, key.rules, self._value(record), record.facts[_LOG_OFFSET]))
         replay_values(self._coordinator.state, name, values)
         return True
 

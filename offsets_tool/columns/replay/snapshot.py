@@ -117,7 +117,7 @@ class ColumnSnapshot:
         self._names = names
         self._coordinator = StateReplay(snapshot.coordinator)
         self._events = self._coordinator.events
-        self._telling = RowEvents()
+        self._of_names = RowEvents()
         """Reads what names are learned from, perhaps when the replay is over: what it needed is forgotten by then."""
 
     def replay(self, rows: pa.RecordBatch) -> int:
@@ -195,7 +195,7 @@ class ColumnSnapshot:
         found = rows.select(("log_partition", "log_offset", "key", "value")).take(pa.array(telling))
         columns = [plain(column) for column in found.columns]
         # Without the columns of the rows, which are many more.
-        learn = partial(_learn, self._names, self._telling, named, columns)
+        learn = partial(_learn, self._names, self._of_names, named, columns)
         size = _NAME_BYTES * len(named) + sum(column.nbytes for column in columns)
         self._names.learn_later(learn, size)
 
@@ -220,15 +220,15 @@ class ColumnSnapshot:
 
 
 def _learn(
-    names: TopicNames, telling: RowEvents, named: Mapping[UUID, str], columns: Sequence[pa.Array]
+    names: TopicNames, events: RowEvents, named: Mapping[UUID, str], columns: Sequence[pa.Array]
 ) -> None:
-    """Learn names that commits have, and those that follow from columns of records: places, raw keys and raw values."""
+    """Learn names that commits have, and those that follow from columns of records: partition, log offset, raw key, raw value."""
     for topic_id, topic in named.items():
         names.learn_one(topic_id, topic)
     rows = zip(*(column.to_pylist() for column in columns), strict=True)
     for log_partition, log_offset, raw_key, raw_value in rows:
-        if raw_key is not None and (key := _read(telling.key, raw_key)) is not None:
-            value = None if raw_value is None else _read(telling.values.read, key.type, raw_value)
+        if raw_key is not None and (key := _read(events.key, raw_key)) is not None:
+            value = None if raw_value is None else _read(events.values.read, key.type, raw_value)
             names.learn_value(log_partition, log_offset, key, None if value is None else value.data)
 
 

@@ -31,11 +31,11 @@ def test_what_was_freed_below_what_is_used_goes_back_to_the_system() -> None:
     for piece in freed:
         library.free(piece)
     before = anonymous()
-    memory.give_back()
+    memory.release_unused()
     assert before - anonymous() > PIECES * SIZE // 2
     library.free(used)
 
 
 def test_another_library_gives_back_what_arrow_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
-    memory.give_back()
+    memory.release_unused()

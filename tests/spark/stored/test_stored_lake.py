@@ -10,7 +10,6 @@ from click.testing import CliRunner
 
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.lake.tables import ALL_TABLES, Table
-from offsets_tool.log import buckets
 from offsets_tool.log.archive.delta import delta_rows
 from offsets_tool.log.archive.delta_log import has_commit
 from offsets_tool.log.storage import as_path
@@ -43,11 +42,9 @@ PASSING = (
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ObjectStore]:
-    buckets._bucket.cache_clear()
     with object_store() as server:
         server.upload(SEGMENTS, "dump")
         yield server
-    buckets._bucket.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,6 @@ import pytest
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.findings.rows import Severity
 from offsets_tool.lake.tables import EVENTS, LOG, SOURCES
-from offsets_tool.log import buckets
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.storage import as_path
 from spark.check.check import check
@@ -28,11 +27,9 @@ STORED = "s3://evidence/{}"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ObjectStore]:
-    buckets._bucket.cache_clear()
     with object_store() as server:
         server.upload(SEGMENTS, "dump")
         yield server
-    buckets._bucket.cache_clear()
 
 
 @pytest.fixture(scope="module")

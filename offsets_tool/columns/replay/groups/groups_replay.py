@@ -30,7 +30,7 @@ from offsets_tool.history.transactions import TransactionLog
 from offsets_tool.replay.changes import Change, ChangeKind, Group, GroupOf, Member, MemberOf
 from offsets_tool.replay.classic import Generation, next_generation
 from offsets_tool.replay.coordinator import Coordinator
-from offsets_tool.replay.epoch_groups import NO_RECORDS, new_group
+from offsets_tool.replay.epoch_groups import new_group
 from offsets_tool.replay.handling import ValueRules
 from offsets_tool.replay.rules import Rules, is_of_new, is_sequence
 
@@ -158,15 +158,13 @@ class GroupsReplay(HistoryRowsReplay):
         counted = self._counted.get(name)
         if counted is None:
             counted = self._counted[name] = CountedMembers(self.coordinator.state.members.get(name, _NOBODY))
-        if rules.of_group is not None:
-            group = rules.of_group(group, key.data, value)
-        elif rules.of_member is not None:
-            known = self.coordinator.state.members.get(name, _NOBODY).get(key.member_id)
-            member = rules.of_member(known or NO_RECORDS, value)
-            if member == known:
-                return True
-            self._put_member(key, group, known, member, facts)
-        self._update_group(before, group, rules, counted, facts)
+        known = self.coordinator.state.members.get(name, _NOBODY).get(key.member_id)
+        replayed = rules.replayed(group, known, key.data, value)
+        if replayed is not None:
+            group, member = replayed
+            if member is not None:
+                self._put_member(key, group, known, member, facts)
+            self._update_group(before, group, rules, counted, facts)
         return True
 
     def _put_member(

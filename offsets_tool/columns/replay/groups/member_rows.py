@@ -27,7 +27,6 @@ _CAUSE_NUMBERS: Final = {cause: number for number, cause in enumerate(_CAUSES)}
 _CHANGED: Final = _CAUSE_NUMBERS[MemberEndCause.CHANGED]
 _OpenRow = tuple[int, int]
 """The member's facts and the moment at which they began, by their numbers."""
-_NOT_HERE: Final[Any] = None
 
 
 class _Subject(NamedTuple):
@@ -96,7 +95,7 @@ class OpenMemberRows:
         )
         self._facts: Dictionary[tuple[int, ...]] = Dictionary(tuple)
         """The facts of members, as numbers of their parts."""
-        self._rosters: Dictionary[tuple[int, ...]] = Dictionary(tuple)
+        self._member_lists: Dictionary[tuple[int, ...]] = Dictionary(tuple)
         """The facts of all members that a classic group's record has."""
         self._moments: Dictionary[tuple[int, ...]] = Dictionary(tuple)
         """Log offset, timestamp, generation and epoch with which rows began or ended."""
@@ -108,7 +107,7 @@ class OpenMemberRows:
 
     def _end_rows(self, group: str, members: Iterable[str], end: int, causes: Iterable[int]) -> None:
         open_ = self._open.setdefault(group, {})
-        self._ended += [open_.pop(each, _NOT_HERE) or self._take(group, each) for each in members]
+        self._ended += [open_.pop(each) if each in open_ else self._take(group, each) for each in members]
         self._ends += zip(repeat(end), causes, strict=False)
 
     def generation(
@@ -128,12 +127,12 @@ class OpenMemberRows:
     def _of_all(self, group: Group, written: Mapping[str, Member]) -> Sequence[int]:
         """Return the facts of members of a classic group's record; kept where they are all of them, whom generations share."""
         key = id(written), group.group, group.protocol_type
-        found = self._rosters.of_source(key)
+        found = self._member_lists.of_source(key)
         if found is not None:
-            return self._rosters.values[found]
+            return self._member_lists.values[found]
         facts = tuple([self._of_classic(group, *each) for each in written.items()])
         if len(facts) == group.members:
-            self._rosters.keep_source(key, written, facts)
+            self._member_lists.keep_source(key, written, facts)
         return facts
 
     def member(
@@ -281,11 +280,11 @@ class OpenMemberRows:
             for open_ in self._open.values():
                 for member_id, (facts, begin) in open_.items():
                     open_[member_id] = facts, self._moments.add(moments[begin])
-        if any(table.are_many(many) for table in (*self._parts, self._facts, self._rosters)):
+        if any(table.are_many(many) for table in (*self._parts, self._facts, self._member_lists)):
             self._forget_facts()
 
     def _forget_facts(self) -> None:
-        self._rosters.forget_all()
+        self._member_lists.forget_all()
         *parts, facts = [table.forget_all() for table in (*self._parts, self._facts)]
         for open_ in self._open.values():
             for member_id, (number, begin) in open_.items():
