@@ -19,7 +19,7 @@ from offsets_tool.lake.tables import ENDS, OFFSET_HISTORY, Table
 from offsets_tool.log.archive.delta import open_delta
 from spark.lake.parquet import encoded_schema
 from spark.lake.replaced import Replacement
-from spark.lake.scan import facts_of, file_rows, is_within, scan
+from spark.lake.scan import facts_of, file_rows, scan, values_within
 from spark.runtime.rows import (
     Batches,
     Progress,
@@ -62,10 +62,10 @@ class LagInput(NamedTuple):
     @classmethod
     def of(cls, root: Path, wanted: Mapping[str, Replacement]) -> "LagInput":
         """Return the files of the lake that may have `wanted` rows, which are given by cluster."""
-        files, records = [], 0
+        files, records, clusters = [], 0, sorted(wanted)
         for table in (OFFSET_HISTORY, ENDS):
             for facts in facts_of(open_delta(root / table.name)):
-                if any(is_within(facts, "cluster", cluster) for cluster in wanted):
+                if values_within(facts, "cluster", clusters):
                     files.append(LagFile(table, root / table.name / facts["path"]))
                     records += facts["num_records"]
         return cls(files, list(wanted.values()), Readings.of(root, wanted), records)

@@ -22,7 +22,7 @@ from spark.derived.survivors import Survivors
 from spark.lake.commit import ArrowLake
 from spark.lake.folder import RETAINING, locked, mark, require_lake, root_of
 from spark.lake.replaced import ReplacedRecords, replace, rewritten
-from spark.lake.scan import facts_of, file_rows, is_within
+from spark.lake.scan import facts_of, file_rows, values_within
 from spark.replay.copies import last_ingests
 from spark.replay.notes import partition_text
 from spark.replay.plan import LogPartition, Work, failed, latest
@@ -176,8 +176,9 @@ class _RetainCounts:
         for row in sources:
             if row["same_as"] is None and row["cluster"] in self._clusters:
                 self._ranges.setdefault((row["cluster"], row["source"], row["run"]), []).append(row)
+        clusters = sorted(self._clusters)
         for file in facts_of(open_delta(root / LOG.name)) if replaced else ():
-            if any(is_within(file, "cluster", cluster) for cluster in self._clusters):
+            if values_within(file, "cluster", clusters):
                 concerned = [each for each in replaced if each.may_be_in(file, LOG)]
                 for rows in file_rows(root / LOG.name / file["path"], LOG, _READ):
                     self._observe(rows, concerned)

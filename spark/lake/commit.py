@@ -9,7 +9,7 @@ Two ways to write: files that tasks wrote with Arrow, committed by deltalake (Ar
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
@@ -35,6 +35,8 @@ from spark.lake.scan import FileFacts, facts_of
 
 RUNS_BETWEEN: Final = 8
 """After how many runs the files of tables that jobs read as a whole are counted."""
+_LATEST: Final = 4
+"""So many commits are looked at first for what a run has left to commit: there it is, unless others wrote behind it."""
 ATTEMPTS: Final = 5
 """How often a commit is tried when another writer (OPTIMIZE, DELETE, ALTER by Spark) came first."""
 
@@ -143,9 +145,7 @@ class ArrowLake:
         run = self._last_run(self._first)
         if run <= self._last_run(self._tables[-1]):
             return None
-        left = journal_of(
-            run, (entry.get("userMetadata") for entry in self._open(self._first).history()), "files"
-        )
+        left = journal_of(run, self._said(self._first), "files")
         files = [NewFile(*fields) for fields in left["files"]] if left else []
         if not files or any(not (self._root / file.table / file.path).is_file() for file in files):
             return interrupted_note(run)
@@ -153,6 +153,12 @@ class ArrowLake:
         for table in self._others:
             self._commit(table, run, [file for file in files if file.table == table.name], replaced)
         return finished(run)
+
+    def _said(self, table: Table) -> Iterator[str | None]:
+        """Yield the user metadata of a table's commits, the newest first; all commits are read only where the latest do not do."""
+        there = self._open(table)
+        for limit in (_LATEST, None):
+            yield from (entry.get("userMetadata") for entry in there.history(limit))
 
     def _commit(
         self,

@@ -4,6 +4,7 @@ Files that cannot have wanted rows, by Delta's statistics, are not opened. Reads
 row groups ahead. Does not know what rows are used for.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -34,8 +35,15 @@ def facts_of(there: DeltaTable) -> list[FileFacts]:
 
 def is_within(file: FileFacts, column: str, value: Any) -> bool:
     """Return whether a file's column may have the value, by its statistics; True where all values are null or nothing is known."""
+    return bool(values_within(file, column, [value]))
+
+
+def values_within(file: FileFacts, column: str, values: Sequence[Any]) -> Sequence[Any]:
+    """Return which of some values, in ascending order, a file's column may have: a thousand clusters are not asked one by one."""
     least, greatest = file.get(f"min.{column}"), file.get(f"max.{column}")
-    return least is None or greatest is None or least <= value <= greatest
+    if least is None or greatest is None:
+        return values
+    return values[bisect_left(values, least) : bisect_right(values, greatest)]
 
 
 def file_rows(
@@ -97,11 +105,12 @@ def scan(
 
     `may_have` says whether a file may have rows that are wanted, by its statistics: others are not opened.
     """
-    names = pa.array(sorted(clusters), pa.string())
+    wanted = sorted(clusters)
+    names = pa.array(wanted, pa.string())
     for file in facts_of(open_delta(lake / table.name)):
         greatest = file.get("max.run")
         is_old = greatest is not None and greatest <= after
-        if is_old or not any(is_within(file, "cluster", cluster) for cluster in clusters):
+        if is_old or not values_within(file, "cluster", wanted):
             continue
         if not may_have(file):
             continue

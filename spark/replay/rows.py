@@ -19,7 +19,7 @@ from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.records.kinds import COMMITS
 from spark.ingest.plan import counts
 from spark.lake.parquet import encoded_schema
-from spark.lake.scan import FileFacts, facts_of, file_rows, group_rows, is_within
+from spark.lake.scan import FileFacts, facts_of, file_rows, group_rows, is_within, values_within
 from spark.replay.merge import Part, merged, sorted_parts
 from spark.replay.plan import Work
 
@@ -58,16 +58,17 @@ class TableFile(NamedTuple):
 
     def may_have(self, work: Work) -> bool:
         """Return whether the file may have rows of a log partition that are in no checkpoint."""
-        if not self.may_be_after(work.cluster, work.after_run):
+        if not self.may_be_after({work.cluster: work.after_run}, [work.cluster]):
             return False
         if work.log_partition is None:
             return self.facts.get("null_count.log_partition") != 0
         return is_within(self.facts, "log_partition", work.log_partition)
 
-    def may_be_after(self, cluster: str, run: int) -> bool:
-        """Return whether the file may have rows of a cluster that ingests after a run have brought."""
+    def may_be_after(self, runs: Mapping[str, int], clusters: Sequence[str]) -> bool:
+        """Return whether the file may have rows that ingests after the run of their cluster brought; `clusters` are sorted."""
         last = self.facts.get("max.run")
-        return (last is None or last > run) and is_within(self.facts, "cluster", cluster)
+        its = values_within(self.facts, "cluster", clusters)
+        return any(last is None or last > runs[cluster] for cluster in its)
 
     @property
     def records(self) -> int:
@@ -102,11 +103,8 @@ class LakeRows(NamedTuple):
 
     def since(self, runs: Mapping[str, int]) -> list[TableFile]:
         """Return the files of `events` that may have rows of ingests after the run of their cluster."""
-        return [
-            file
-            for file in self.events
-            if any(file.may_be_after(cluster, run) for cluster, run in runs.items())
-        ]
+        clusters = sorted(runs)
+        return [file for file in self.events if file.may_be_after(runs, clusters)]
 
     def of(self, work: Work) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a log partition for columns.replay.history, in the order of offsets, then of ingests."""

@@ -120,9 +120,13 @@ def test_half_a_run_does_not_count(tmp_path: Path) -> None:
     assert content(tmp_path / "half") == content(tmp_path / "whole")
 
 
-def test_a_half_run_is_finished_first_and_said(tmp_path: Path) -> None:
-    """Even by an ingest of something else: nothing is read again."""
+@pytest.mark.parametrize("later", [0, 9])
+def test_a_half_run_is_finished_first_and_said(tmp_path: Path, later: int) -> None:
+    """Even by an ingest of something else, and with so many commits of others behind it: nothing is read again."""
     half_done(tmp_path / "half")
+    log = DeltaTable(tmp_path / "half" / "log")
+    for _ in range(later):
+        log.create_write_transaction([], "append", log.schema())
     done = ingest_here(tmp_path / "half", OTHER)
     assert (done.run, done.notes) == (None, ["finished run 2, which had been interrupted"])
     ingest_here(tmp_path / "whole", OTHER, SEGMENT)

@@ -12,7 +12,7 @@ from offsets_tool.errors import SourceError
 from offsets_tool.lake.tables import ENDS, OFFSET_HISTORY, REPLAYS
 from spark.lake.commit import REPLAY, ArrowLake, Chain
 from spark.lake.parquet import NewFile, TableWriter
-from spark.lake.scan import greatest_of, scan
+from spark.lake.scan import greatest_of, scan, values_within
 from tests.spark.lakes import Row
 from tests.spark.views.random_lake import full
 
@@ -73,6 +73,15 @@ def test_files_that_have_none_are_not_opened(tmp_path: Path) -> None:
         scanned(tmp_path, "a")
     with pytest.raises(SourceError, match="does not hold the table's rows"):
         scanned(tmp_path, "b", 1)
+
+
+@pytest.mark.parametrize(
+    ("least", "greatest", "within"),
+    [("a", "c", "ac"), ("b", "b", ""), ("b", "d", "c"), ("c", "c", "c"), ("f", "g", ""), (None, None, "ace")],
+)
+def test_which_clusters_a_file_may_have(least: str | None, greatest: str | None, within: str) -> None:
+    facts = {} if least is None else {"min.cluster": least, "max.cluster": greatest}
+    assert list(values_within(facts, "cluster", ["a", "c", "e"])) == list(within)
 
 
 def commits(lake: Path) -> list[NewFile]:
