@@ -3,7 +3,7 @@
 import gc
 from typing import Final
 
-_AFTER: Final = 50_000
+_AFTER: Final = 500_000
 """So many new objects are made before Python looks; by default 700."""
 
 

@@ -1,8 +1,9 @@
 """From a declaration to its reader: this module and writing.py alone know Kafka's rules for versions, nulls and tags.
 
 `decode` and `encode` handle one message without its version prefix. A reader is a tree of small closures, built once for each
-(class, version). It promises to read what Kafka's generated classes read and to refuse what they refuse, in their words
-(`DecodeError.kafka`); it knows nothing about records, groups or files.
+(class, version); what reads plainly, code that is written out has read before (wire.fast_reading). It promises to read what
+Kafka's generated classes read and to refuse what they refuse, in their words (`DecodeError.kafka`); it knows nothing about records,
+groups or files.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from typing import Final, NamedTuple
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.wire.cursor import Cursor
+from offsets_tool.wire.fast_reading import ReadTags, fast_fields, fast_or, fast_struct
 from offsets_tool.wire.kept import Kept
 from offsets_tool.wire.primitives import FIXED_READERS, ReadValue
 from offsets_tool.wire.schema import (
@@ -55,9 +57,13 @@ def encode(message: Message, version: int) -> bytes:
 @cache
 def struct_reader(cls: type, version: int, flexible: bool) -> ReadValue:
     """Return the reader of a declared class in one version; `flexible` tells whether it has compact lengths and tags."""
-    read_fields = _fields_reader(cls, version, flexible, 0)
+    read_fields = _step_by_step(cls, version, flexible, 0)
     absent = _absent(cls, version)
-    return lambda cursor: cls(**absent, **read_fields(cursor))
+
+    def read(cursor: Cursor) -> FieldValue:
+        return cls(**absent, **read_fields(cursor))
+
+    return fast_or(fast_struct(cls, version, flexible, _tags_reader), read)
 
 
 @cache
@@ -110,10 +116,16 @@ def _head(fields: Sequence[FieldSpec]) -> int | None:
 
 def _fields_reader(cls: type, version: int, flexible: bool, first: int, end: int | None = None) -> ReadValue:
     """Return a reader that yields the class's fields from index `first` up to `end` as a dictionary; without `end`, tags too."""
+    read = _step_by_step(cls, version, flexible, first, end)
+    specs, has_tags = untagged(schema_of(cls), version)[first:end], flexible and end is None
+    return fast_or(fast_fields(cls, version, flexible, specs, _tags_reader, has_tags=has_tags), read)
+
+
+def _step_by_step(cls: type, version: int, flexible: bool, first: int, end: int | None = None) -> ReadValue:
+    """Return a reader as `_fields_reader` does, which reads or refuses whatever comes."""
     schema = schema_of(cls)
     plain = [(f, field_reader(f, version, flexible)) for f in untagged(schema, version)[first:end]]
-    has_tags = flexible and end is None
-    known = {f.tag: (f, _tag_reader(f, version)) for f in tagged(schema, version)} if has_tags else {}
+    read_tags = _tags_reader(cls, version) if flexible and end is None else None
     lenient = schema.has_lenient_end
 
     def read(cursor: Cursor) -> dict[str, FieldValue]:
@@ -126,8 +138,8 @@ def _fields_reader(cls: type, version: int, flexible: bool, first: int, end: int
                 values[spec.name] = read_field(cursor)
             except DecodeError as error:
                 raise error.within(spec.name) from None
-        if has_tags:
-            _read_tags(cursor, known, values)
+        if read_tags is not None:
+            read_tags(cursor, values)
         return values
 
     return read
@@ -137,6 +149,13 @@ def _fields_reader(cls: type, version: int, flexible: bool, first: int, end: int
 def _absent(cls: type, version: int) -> dict[str, FieldValue]:
     """Return the fields that a version lacks, with the values that Kafka gives them."""
     return {f.name: f.default for f in schema_of(cls).fields if version not in f.versions}
+
+
+@cache
+def _tags_reader(cls: type, version: int) -> ReadTags:
+    """Return the reader of the tags of a class in one version."""
+    known = {f.tag: (f, _tag_reader(f, version)) for f in tagged(schema_of(cls), version)}
+    return lambda cursor, values: _read_tags(cursor, known, values)
 
 
 def _read_tags(

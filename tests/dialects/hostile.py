@@ -33,6 +33,7 @@ _TEXTS: Final = (
     "\ufffd\uffff",
     "bad\udcff\udcc3",
     "\udced\udca0\udc80",
+    "x" * 127,
     "x" * 300,
 )
 _BLOBS: Final = (
@@ -108,6 +109,9 @@ class Hostile:
         random = self._random
         return random.choice(_TEXTS) if random.random() < 0.5 else f"name-{random.randrange(1 << 20):x}"
 
+    def _java_text(self) -> str:
+        return self._text().encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
     def _blob(self) -> bytes:
         return self._random.choice(_BLOBS)
 
@@ -123,6 +127,8 @@ class Hostile:
         Primitive.STRING: lambda self: self._text(),
         Primitive.BYTES: lambda self: self._blob(),
         Primitive.UUID: lambda self: self._uuid(),
+        Primitive.JAVA_UTF: lambda self: self._java_text(),
+        Primitive.JAVA_CHARS: lambda self: self._java_text(),
     }
 
     # ---- classic groups

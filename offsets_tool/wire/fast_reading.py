@@ -1,0 +1,233 @@
+"""Readers of declared fields as plain Python code: a function for each class and version, in which every step is written out.
+
+They may decline, never decide. What does not read plainly (an early end, a null where none may be, text that is not UTF-8, odd
+tags) is left to the readers of wire.walk, which read it or say why not; so here are no messages and no notes.
+"""
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, TypeAlias
+from uuid import UUID
+
+from offsets_tool.errors import DecodeError
+from offsets_tool.wire.cursor import Cursor
+from offsets_tool.wire.primitives import FIXED_READERS, ReadValue
+from offsets_tool.wire.schema import FieldSpec, FieldValue, Primitive, Shape, schema_of, untagged
+
+FastReader: TypeAlias = Callable[[bytes, int], tuple[FieldValue, int]]
+"""Reads what begins at a byte of some data; returns it and the position behind it."""
+ReadTags: TypeAlias = Callable[[Cursor, dict[str, FieldValue]], None]
+"""Reads the tags where a cursor stands into values by field name."""
+TagsOf: TypeAlias = Callable[[type, int], ReadTags]
+"""Returns the reader of the tags of a class in a version."""
+
+
+class Declined(Exception):
+    """Some bytes are not for a fast reader."""
+
+
+DECLINES: Final = (Declined, DecodeError, struct.error, IndexError, ValueError)
+"""What a fast reader raises where it declines; nothing was read then."""
+
+_LAYOUTS: Final = {
+    Primitive.INT8: ("b", 1),
+    Primitive.INT16: ("h", 2),
+    Primitive.UINT16: ("H", 2),
+    Primitive.INT32: ("i", 4),
+    Primitive.INT64: ("q", 8),
+}
+"""Struct's letter and the number of bytes of the integers."""
+_LONGEST_STRING: Final = 0x7FFF
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    cursor = Cursor(data, position)
+    return cursor.unsigned_varint(), cursor.position
+
+
+def fast_fields(
+    cls: type, version: int, flexible: bool, specs: Sequence[FieldSpec], tags_of: TagsOf, *, has_tags: bool
+) -> FastReader:
+    """Return a reader of some of a class's fields, and of tags behind them if it `has_tags`, as a dictionary."""
+    code = _Code(version, flexible, tags_of)
+    code.structure(cls, specs, "made", has_tags=has_tags, is_object=False)
+    return code.compiled(cls)
+
+
+def fast_struct(cls: type, version: int, flexible: bool, tags_of: TagsOf) -> FastReader:
+    """Return a reader of a class in one version; `flexible` tells whether it has compact lengths and tags."""
+    code = _Code(version, flexible, tags_of)
+    code.part(cls, "made")
+    return code.compiled(cls)
+
+
+def fast_or(fast: FastReader, read: ReadValue) -> ReadValue:
+    """Return a reader that reads what `fast` does not decline as it does, and all else by `read`."""
+
+    def read_fast(cursor: Cursor) -> FieldValue:
+        try:
+            value, cursor.position = fast(cursor.data, cursor.position)
+        except DECLINES:
+            return read(cursor)
+        return value
+
+    return read_fast
+
+
+class _Code:
+    """Writes the code of one reader: `data` has `end` bytes, and `at` is the byte that is read next."""
+
+    def __init__(self, version: int, flexible: bool, tags_of: TagsOf) -> None:
+        self._version, self._flexible, self._tags_of = version, flexible, tags_of
+        self._lines = ["def read(data, at):", " end = len(data)"]
+        self._depth = 1
+        self._names: dict[str, object] = {"Cursor": Cursor, "Declined": Declined, "UUID": UUID}
+        self._names |= {"varint": _varint, "unpack": struct.unpack_from}
+        for letter, _ in _LAYOUTS.values():
+            self._names[f"read_{letter}"] = struct.Struct(f">{letter}").unpack_from
+        self._variables = 0
+
+    def compiled(self, cls: type) -> FastReader:
+        """Return the reader, which returns the variable `made`."""
+        self._line("return made, at")
+        code = compile("\n".join(self._lines), f"<reader of {cls.__name__} {self._version}>", "exec")
+        # All of the text was written here, from declarations.
+        exec(code, self._names)
+        reader: FastReader = self._names["read"]  # type: ignore[assignment]
+        return reader
+
+    def part(self, cls: type, name: str) -> None:
+        """Write how a whole structure is read into a variable."""
+        specs = untagged(schema_of(cls), self._version)
+        self.structure(cls, specs, name, has_tags=self._flexible, is_object=True)
+
+    def structure(
+        self, cls: type, specs: Sequence[FieldSpec], name: str, *, has_tags: bool, is_object: bool
+    ) -> None:
+        """Write how fields, and tags if there are any, are read into a variable: an object of the class, or a dictionary."""
+        held = {spec.name: self._value(spec.shape) for spec in specs}
+        if is_object:
+            held |= self._absent(cls)
+        opening, closing = (f"{self._named(cls)}(", ")") if is_object else ("dict(", ")")
+        fields = ", ".join(f"{field}={value}" for field, value in held.items())
+        if not has_tags:
+            self._line(f"{name} = {opening}{fields}{closing}")
+            return
+        with self._block("if data[at]:"):
+            self._read_tags(cls)
+            self._line(f"{name} = {opening}{fields}, **tags{closing}")
+        with self._block("else:"):
+            self._line("at += 1")
+            self._line(f"{name} = {opening}{fields}{closing}")
+
+    def _absent(self, cls: type) -> dict[str, str]:
+        """Return the fields that the version lacks, with the values that Kafka gives them."""
+        fields = schema_of(cls).fields
+        return {f.name: self._named(f.default) for f in fields if self._version not in f.versions}
+
+    def _read_tags(self, cls: type) -> None:
+        self._line("cursor, tags = Cursor(data, at), {}")
+        self._line(f"{self._named(self._tags_of(cls, self._version))}(cursor, tags)")
+        self._line("at = cursor.position")
+        with self._block("if cursor.notes:"):
+            self._line("raise Declined")
+
+    def _value(self, shape: Shape) -> str:
+        """Write how a value is read, and return the variable that has it."""
+        name = self._variable()
+        if shape.element is not None:
+            self._sized(shape, name, "i", 4, lambda size: self._elements(shape.element, name, size))
+        elif shape.part is not None:
+            self._part(shape, name)
+        elif shape.primitive is Primitive.BYTES:
+            self._sized(shape, name, "i", 4, lambda size: self._slice(name, size, ""))
+        elif shape.primitive is Primitive.STRING:
+            self._sized(shape, name, "h", 2, lambda size: self._slice(name, size, ".decode()"))
+        else:
+            self._fixed(shape.primitive, name)
+        return name
+
+    def _fixed(self, primitive: Primitive | None, name: str) -> None:
+        assert primitive is not None
+        if primitive in _LAYOUTS:
+            letter, size = _LAYOUTS[primitive]
+            self._line(f"{name} = read_{letter}(data, at)[0]")
+            self._line(f"at += {size}")
+        elif primitive is Primitive.UUID:
+            self._line(f"{name} = UUID(bytes=data[at : at + 16])")
+            self._line("at += 16")
+        else:
+            self._line("cursor = Cursor(data, at)")
+            self._line(f"{name} = {self._named(FIXED_READERS[primitive])}(cursor)")
+            self._line("at = cursor.position")
+
+    def _sized(self, shape: Shape, name: str, letter: str, width: int, write: Callable[[str], None]) -> None:
+        """Write how a length is read, and by `write` what it is of; where it is negative, a null."""
+        size = self._variable()
+        if self._flexible:
+            self._line(f"{size} = data[at]")
+            self._line("at += 1")
+            with self._block(f"if {size} > 127:"):
+                self._line(f"{size}, at = varint(data, at - 1)")
+            self._line(f"{size} -= 1")
+        else:
+            self._line(f"{size} = read_{letter}(data, at)[0]")
+            self._line(f"at += {width}")
+        with self._block(f"if {size} < 0:"):
+            self._line(f"{name} = None" if shape.is_nullable else "raise Declined")
+        with self._block(f"elif {size} > end - at:"):
+            self._line("raise Declined")
+        with self._block("else:"):
+            write(size)
+
+    def _slice(self, name: str, size: str, decoded: str) -> None:
+        if decoded and self._flexible:
+            with self._block(f"if {size} > {_LONGEST_STRING}:"):
+                self._line("raise Declined")
+        self._line(f"{name} = data[at : at + {size}]{decoded}")
+        self._line(f"at += {size}")
+
+    def _elements(self, element: Shape | None, name: str, count: str) -> None:
+        assert element is not None
+        if element.primitive in _LAYOUTS:
+            letter, size = _LAYOUTS[element.primitive]
+            self._line(f'{name} = unpack(f">{{{count}}}{letter}", data, at)')
+            self._line(f"at += {size} * {count}")
+            return
+        found = self._variable()
+        self._line(f"{found} = []")
+        with self._block(f"for _ in range({count}):"):
+            self._line(f"{found}.append({self._value(element)})")
+        self._line(f"{name} = tuple({found})")
+
+    def _part(self, shape: Shape, name: str) -> None:
+        assert shape.part is not None
+        if not shape.is_nullable:
+            self.part(shape.part, name)
+            return
+        self._line("at += 1")
+        with self._block("if read_b(data, at - 1)[0] < 0:"):
+            self._line(f"{name} = None")
+        with self._block("else:"):
+            self.part(shape.part, name)
+
+    def _variable(self) -> str:
+        self._variables += 1
+        return f"v{self._variables}"
+
+    def _named(self, value: object) -> str:
+        """Return the name by which the code knows an object."""
+        name = f"known_{len(self._names)}"
+        self._names[name] = value
+        return name
+
+    def _line(self, text: str) -> None:
+        self._lines.append(" " * self._depth + text)
+
+    @contextmanager
+    def _block(self, head: str) -> Iterator[None]:
+        self._line(head)
+        self._depth += 1
+        yield
+        self._depth -= 1
