@@ -7,6 +7,7 @@ tags) is left to the readers of wire.walk, which read it or say why not; so here
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Final, TypeAlias
 from uuid import UUID
 
@@ -62,17 +63,18 @@ def fast_struct(cls: type, version: int, flexible: bool, tags_of: TagsOf) -> Fas
     return code.compiled(cls)
 
 
-def fast_or(fast: FastReader, read: ReadValue) -> ReadValue:
-    """Return a reader that reads what `fast` does not decline as it does, and all else by `read`."""
+def fast_or(fast: FastReader, reader: Callable[[], ReadValue]) -> ReadValue:
+    """Return a reader that reads what `fast` does not decline as it does, and all else by `reader()`, made when first needed."""
+    made = cache(reader)
 
-    def read_fast(cursor: Cursor) -> FieldValue:
+    def read(cursor: Cursor) -> FieldValue:
         try:
             value, cursor.position = fast(cursor.data, cursor.position)
         except DECLINES:
-            return read(cursor)
+            return made()(cursor)
         return value
 
-    return read_fast
+    return read
 
 
 class _Code:

@@ -57,13 +57,15 @@ def encode(message: Message, version: int) -> bytes:
 @cache
 def struct_reader(cls: type, version: int, flexible: bool) -> ReadValue:
     """Return the reader of a declared class in one version; `flexible` tells whether it has compact lengths and tags."""
+    fast = fast_struct(cls, version, flexible, _tags_reader)
+    return fast_or(fast, lambda: _struct_step_by_step(cls, version, flexible))
+
+
+def _struct_step_by_step(cls: type, version: int, flexible: bool) -> ReadValue:
+    """Return a reader as `struct_reader` does, which reads or refuses whatever comes."""
     read_fields = _step_by_step(cls, version, flexible, 0)
     absent = _absent(cls, version)
-
-    def read(cursor: Cursor) -> FieldValue:
-        return cls(**absent, **read_fields(cursor))
-
-    return fast_or(fast_struct(cls, version, flexible, _tags_reader), read)
+    return lambda cursor: cls(**absent, **read_fields(cursor))
 
 
 @cache
@@ -116,9 +118,9 @@ def _head(fields: Sequence[FieldSpec]) -> int | None:
 
 def _fields_reader(cls: type, version: int, flexible: bool, first: int, end: int | None = None) -> ReadValue:
     """Return a reader that yields the class's fields from index `first` up to `end` as a dictionary; without `end`, tags too."""
-    read = _step_by_step(cls, version, flexible, first, end)
     specs, has_tags = untagged(schema_of(cls), version)[first:end], flexible and end is None
-    return fast_or(fast_fields(cls, version, flexible, specs, _tags_reader, has_tags=has_tags), read)
+    fast = fast_fields(cls, version, flexible, specs, _tags_reader, has_tags=has_tags)
+    return fast_or(fast, lambda: _step_by_step(cls, version, flexible, first, end))
 
 
 def _step_by_step(cls: type, version: int, flexible: bool, first: int, end: int | None = None) -> ReadValue:

@@ -85,7 +85,7 @@ def outcome(cls: type, version: int, data: bytes, is_whole: bool) -> object:
 def test_both_ways_read_and_refuse_alike() -> None:
     some = samples(2026)
     kept = Kept[object](0)
-    with changed(_ENDS=kept, fast_or=lambda fast, read: read):
+    with changed(_ENDS=kept, fast_or=lambda fast, reader: reader()):
         expected = readings(some)
     with changed(_ENDS=kept):
         assert readings(some) == expected
