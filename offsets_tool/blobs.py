@@ -6,7 +6,7 @@ Kafka itself never parses most of these; the readers are those of the clients th
 
 import json
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
 
 from offsets_tool.errors import DecodeError
@@ -103,7 +103,7 @@ def subscription_user_data(protocol: str, data: bytes) -> Message | None:
 
 
 def _consumer_message(data: bytes, cls: type[M]) -> M | None:
-    blob = _read("", cls.__name__, data, _consumer_reader(cls)) if data else None
+    blob = _read("", cls.__name__, data, _CONSUMER_READERS[cls]) if data else None
     return blob.data if blob is not None and isinstance(blob.data, cls) else None
 
 
@@ -188,20 +188,21 @@ _USER_DATA: dict[str, dict[type, tuple[str, Reader]]] = {
 }
 
 
+_CONSUMER_READERS: Final[dict[type, Reader]] = {
+    cls: _message(cls, Cursor.int16, clamp=True)
+    for cls in (embedded.ConsumerProtocolSubscription, embedded.ConsumerProtocolAssignment)
+}
+
+
 def _consumer(path: str, protocol: str, data: bytes, cls: type) -> Iterator[Blob]:
     if not data:
         return
-    blob = _read(path, cls.__name__, data, _consumer_reader(cls))
+    blob = _read(path, cls.__name__, data, _CONSUMER_READERS[cls])
     yield blob
     user_data = getattr(blob.data, "user_data", None)
     if user_data:
         format_, reader = _USER_DATA.get(protocol, {}).get(cls, ("opaque", _nothing))
         yield _read(f"{path}.userData", format_, user_data, reader)
-
-
-@cache
-def _consumer_reader(cls: type) -> Reader:
-    return _message(cls, Cursor.int16, clamp=True)
 
 
 def _nothing(data: bytes) -> tuple[None, None]:
