@@ -1,4 +1,4 @@
-"""Buckets and containers of object storage as Arrow's file systems, each made once, with the environment's credentials.
+"""Buckets and containers of object storage, and HDFS, as Arrow's file systems, each made once, with the environment's credentials.
 
 Knows of a URI only its scheme, its bucket and its key.
 """
@@ -10,6 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
+from offsets_tool.errors import SetupError
 from offsets_tool.log.refusals import ENDPOINTS, refusals_of
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def endpoint_of(scheme: str) -> str | None:
 
 @lru_cache(maxsize=16)
 def _bucket(scheme: str, authority: str) -> Bucket:
-    return {"s3": _of_s3, "gs": _of_google, "abfs": _of_azure}[scheme](authority)
+    return {"s3": _of_s3, "gs": _of_google, "abfs": _of_azure, "hdfs": _of_hdfs}[scheme](authority)
 
 
 def _of_s3(authority: str) -> Bucket:
@@ -100,3 +101,13 @@ def _of_azure(authority: str) -> Bucket:
     key, token = (os.environ.get(name) for name in ("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN"))
     token = None if key else token  # Arrow takes one of them
     return Bucket(fs.AzureFileSystem(account, account_key=key, sas_token=token, **hosts), container)
+
+
+def _of_hdfs(authority: str) -> Bucket:
+    try:
+        from offsets_tool.log.hdfs import hdfs  # noqa: PLC0415 - of an extra
+    except ImportError as error:
+        raise SetupError(
+            f"hdfs://{authority} is read by hdfs-native, which is not installed: pip install 'offsets-tool[hdfs]'"
+        ) from error
+    return Bucket(hdfs(authority), "")

@@ -1,6 +1,7 @@
-"""Translates errors of object storage into one sentence with a remedy, without any key, token or request id.
+"""Translates errors of object storage and HDFS into one sentence with a remedy, without any key, token or request id.
 
-It goes by the words of Arrow's file systems for S3, Google's and Azure's storage, whose errors have no types. Opens nothing.
+It goes by the words of Arrow's file systems for S3, Google's and Azure's storage, whose errors have no types, and of hdfs-native.
+Opens nothing.
 """
 
 import re
@@ -16,12 +17,14 @@ CREDENTIALS: Final = {
     "s3": "AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
     "gs": "GOOGLE_APPLICATION_CREDENTIALS, or gcloud auth application-default login",
     "abfs": "AZURE_STORAGE_ACCOUNT_KEY, or AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or az login",
+    "hdfs": "HADOOP_USER_NAME, or kinit, with HADOOP_CONF_DIR",
 }
 """How each kind of storage is given credentials, by its scheme."""
 ENDPOINTS: Final = {
     "s3": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
     "gs": ("STORAGE_EMULATOR_HOST",),
     "abfs": ("AZURE_STORAGE_ENDPOINT",),
+    "hdfs": (),
 }
 """Variables that name other storage than the provider's own, by scheme: the first one set counts, users are told of the last."""
 
@@ -70,7 +73,7 @@ _REFUSALS: Final = (
         "no credentials are found; set {credentials}",
     ),
     _refusal(
-        r"ACCESS_DENIED|HTTP status 403|\b403\b|Forbidden|PERMISSION_?DENIED|AuthorizationPermissionMismatch",
+        r"ACCESS_DENIED|HTTP status 403|\b403\b|Forbidden|PERMISSION[_ ]?DENIED|AuthorizationPermissionMismatch",
         "access is denied, or it is archived; use credentials that may list and read it: {credentials}",
         is_of_path=True,
     ),
@@ -86,7 +89,7 @@ _REFUSALS: Final = (
         r"INTERNAL_FAILURE|HTTP status 5\d\d", "the storage failed to answer; run the same command again"
     ),
     _refusal(
-        r"NETWORK_CONNECTION|curlCode|resolve host|connect|timed? ?out|REQUEST_TIMEOUT|UNAVAILABLE",
+        r"NETWORK_CONNECTION|curlCode|resolve host|connect|No NameNode|timed? ?out|REQUEST_TIMEOUT|UNAVAILABLE",
         "cannot be reached; check the network{endpoint}, and run the same command again",
     ),
 )
@@ -119,7 +122,7 @@ def meant_refusal(path: str, words: str) -> OffsetsToolError | None:
 def _raised_by_storage() -> tuple[type[Exception], ...]:
     """Return the classes of errors of storage; Arrow has one of its own, which nothing raises before Arrow is loaded."""
     arrow = sys.modules.get("pyarrow")
-    return (OSError, ValueError, NotImplementedError, *([arrow.ArrowException] if arrow else []))
+    return (OSError, ValueError, RuntimeError, *([arrow.ArrowException] if arrow else []))
 
 
 @contextmanager

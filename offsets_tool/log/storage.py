@@ -1,4 +1,4 @@
-"""Paths in object storage (s3://, gs://, abfs://) that are used like paths on disk: kinds, listings, bytes by range.
+"""Paths in object storage (s3://, gs://, abfs://) and HDFS (hdfs://), used like paths on disk: kinds, listings, bytes by range.
 
 A StoredPath is a Path whose text is its URI, so callers need to know nothing more. Credentials and endpoints are found as Arrow's
 file systems find them, and never in a URI: one that has any is refused, and never shown. For paths on disk nothing of this is
@@ -32,12 +32,16 @@ _SCHEMES: Final = {
     "gcs": "gs",
     "abfs": "abfs",
     "abfss": "abfs",
+    "hdfs": "hdfs",
 }
 _FORMS: Final = {
     "s3": "s3://BUCKET/KEY",
     "gs": "gs://BUCKET/KEY",
     "abfs": "abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY",
+    "hdfs": "hdfs://NAMENODE:PORT/PATH",
 }
+_PLACES: Final = {"hdfs": "name node"}
+"""What a scheme's URI begins with, where it is no bucket."""
 _UNSAYABLE: Final = (
     "its key has an empty part, a dot or a question mark, which no path can say; copy it to another name"
 )
@@ -135,12 +139,14 @@ def as_path(path: str | os.PathLike[str]) -> Path:
     shown = f"{scheme}://{authority.rpartition('@')[2]}/{key.partition('?')[0]}"
     if known is None:
         raise SourceError(
-            shown, "is of a scheme that is not read; s3://, gs://, abfs:// and file:// are, and plain paths"
+            shown,
+            "is of a scheme that is not read; s3://, gs://, abfs://, hdfs:// and file:// are, and plain paths",
         )
     # Of abfs://CONTAINER@ACCOUNT, what stands before the @ is no user.
     container, _, host = authority.rpartition("@")
-    if not authority or (known == "abfs" and not (container and "." in host)):
-        raise SourceError(shown, f"names no bucket; give {_FORMS[known]}")
+    is_without = not authority or (known == "hdfs" and ":///" in text)
+    if is_without or (known == "abfs" and not (container and "." in host)):
+        raise SourceError(shown, f"names no {_PLACES.get(known, 'bucket')}; give {_FORMS[known]}")
     if "?" in rest or (container and (known != "abfs" or ":" in container)):
         raise SourceError(
             shown,

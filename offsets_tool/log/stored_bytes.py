@@ -27,9 +27,11 @@ class StoredBytes:
         bucket = bucket_of(path)
         self.path: Final = path
         with refusals_of(path):
-            self._file: NativeFile = bucket.system.open_input_file(bucket.name(path))
+            name = bucket.name(path)
+            self._file: NativeFile = bucket.system.open_input_file(name)
             self.size: Final[int] = self._file.size()
-            self.version: Final = str(self._file.metadata())
+            # Of a file in HDFS an open one says nothing.
+            self.version: Final = str(self._file.metadata() or bucket.system.get_file_info(name).mtime_ns)
 
     def read(self, position: int, size: int) -> bytes:
         """Return the bytes of a range, fewer at the end."""

@@ -107,7 +107,7 @@ def test_a_lake_is_no_source_of_its_own(session: SparkSession, tmp_path: Path) -
 
 def test_arrow_writes_only_to_folders(session: SparkSession) -> None:
     with pytest.raises(UsageError, match="--writer spark"):
-        ingest(Request(paths=[str(SEGMENT)], lake="hdfs://names/lake"), lambda: session)
+        ingest(Request(paths=[str(SEGMENT)], lake="viewfs://names/lake"), lambda: session)
 
 
 def test_one_ingest_at_a_time(session: SparkSession, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_each_source_has_a_checkpoint_of_its_own(tmp_path: Path) -> None:
     ("lake", "checkpoint", "said"),
     [
         ("s3://b/lake", None, "with --checkpoint"),
-        ("hdfs://n/lake", None, "with --checkpoint"),
+        ("viewfs://n/lake", None, "with --checkpoint"),
         ("lake", "s3://b/c", "is in storage"),
     ],
 )

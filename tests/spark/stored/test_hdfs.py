@@ -1,0 +1,104 @@
+"""Evidence and a lake in HDFS are those on disk, row for row, and one job at a time writes to the lake."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
+from deltalake.exceptions import CommitFailedError
+
+from offsets_tool.cli import main as tool
+from offsets_tool.errors import SetupError, SourceError
+from offsets_tool.log.buckets import bucket_of
+from offsets_tool.log.storage import StoredPath, as_path
+from offsets_tool.log.stored_bytes import StoredBytes
+from spark.check.check import check
+from spark.lake.lease import LakeInUse, leased
+from tests.log.environment import environment
+from tests.log.hdfs_store import hdfs_store, upload
+from tests.spark.stored.test_stored_lake import SEGMENTS, assert_same, bring, run
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture(scope="module")
+def root() -> Iterator[str]:
+    with hdfs_store() as root:
+        upload(SEGMENTS, f"{root}/dump")
+        yield root
+
+
+def told(*arguments: str) -> str:
+    done = CliRunner().invoke(tool, [*arguments, "--format", "jsonl"])
+    assert done.exit_code == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("command", ["groups", "decode", "inspect"])
+def test_commands_read_it(root: str, command: str) -> None:
+    here = told(command, str(SEGMENTS)).replace(str(SEGMENTS), f"{root}/dump")
+    assert told(command, f"{root}/dump") == here
+    assert here
+
+
+def test_all_tables_are_those_of_a_lake_on_disk(root: str, tmp_path: Path) -> None:
+    for _ in range(2):
+        run(tmp_path / "lake", SEGMENTS)
+        run(f"{root}/lakes/whole", f"{root}/dump")
+        assert_same(f"{root}/lakes/whole", tmp_path / "lake")
+    assert all(each.is_ok for each in check(f"{root}/lakes/whole", reads_rows=True, reads_sources=True))
+
+
+def test_a_second_writer_is_refused(root: str) -> None:
+    lake = f"{root}/lakes/one"
+    with leased(as_path(lake)), pytest.raises(LakeInUse, match="is writing to"):
+        bring(lake, f"{root}/dump")
+    assert bring(lake, f"{root}/dump").run == 1
+
+
+def test_of_two_commits_of_one_version_one_is_refused(root: str) -> None:
+    table, schema = f"{root}/lakes/two", Schema.from_arrow(pa.schema([("a", pa.int64())]))
+    DeltaTable.create(table, schema)
+    once = CommitProperties(app_transactions=[Transaction("test", 1)], max_commit_retries=0)
+    first, second = (DeltaTable(table) for _ in range(2))
+    first.create_write_transaction([], "append", schema, commit_properties=once)
+    with pytest.raises(CommitFailedError):
+        second.create_write_transaction([], "append", schema, commit_properties=once)
+
+
+def test_a_file_that_is_replaced_is_another(root: str) -> None:
+    path = as_path(f"{root}/replaced/00000000000000000000.log")
+    assert isinstance(path, StoredPath)
+    versions = set()
+    for content in (b"one", b"two"):
+        path.write_bytes(content)
+        found = StoredBytes(path)
+        versions.add(found.version)
+        assert found.read(0, 9) == content
+    assert len(versions) == 2
+    path.unlink()
+    assert not path.exists()
+
+
+def test_what_cannot_be_read_is_one_sentence(root: str) -> None:
+    with pytest.raises(SetupError, match="cannot be reached"):
+        as_path("hdfs://nowhere.invalid/a").exists()
+    private = as_path(f"{root}/private/a")
+    private.write_bytes(b"a")
+    system = bucket_of(private).system
+    system.base_fs.handler.fs.client.set_permission("/private", 0o700)
+    with environment({"HADOOP_USER_NAME": "somebody"}), pytest.raises(SourceError, match="access is denied"):
+        private.read_bytes()
+    with environment({"HADOOP_USER_NAME": "somebody"}), pytest.raises(SourceError, match="access is denied"):
+        list(private.parent.iterdir())
+
+
+def test_what_reads_it_is_an_extra(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with environment({}):
+        for name in ("offsets_tool.log.hdfs", "hdfs_native.fsspec"):
+            monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(SetupError, match=r"offsets-tool\[hdfs\]"):
+            as_path(f"{root}/dump").exists()
