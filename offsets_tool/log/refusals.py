@@ -63,7 +63,7 @@ _REFUSALS: Final = (
         "the credentials have expired; renew them: {credentials}",
     ),
     _refusal(
-        r"INVALID_ACCESS_KEY|INVALID_CLIENT_TOKEN|SIGNATURE_DOES_NOT_MATCH|UNRECOGNIZED_CLIENT|MISSING_AUTHENTICATION"
+        r"GSSAPI|SASL|INVALID_ACCESS_KEY|INVALID_CLIENT_TOKEN|SIGNATURE_DOES_NOT_MATCH|UNRECOGNIZED_CLIENT|MISSING_AUTHENTICATION"
         r"|AuthenticationFailed|failed to authenticate|Base64|HTTP status 401|\b401 Unauthorized",
         "the credentials are not accepted; check {credentials}",
     ),
@@ -76,6 +76,11 @@ _REFUSALS: Final = (
         r"ACCESS_DENIED|HTTP status 403|\b403\b|Forbidden|PERMISSION[_ ]?DENIED|AuthorizationPermissionMismatch",
         "access is denied, or it is archived; use credentials that may list and read it: {credentials}",
         is_of_path=True,
+    ),
+    _refusal(r"QuotaExceeded", "its quota is used up; make room in the folder, or have the quota raised"),
+    _refusal(
+        r"safe ?mode",
+        "the name node is in safe mode and lets nobody write; run the same command again when it has left it",
     ),
     _refusal(
         r"PERMANENT_REDIRECT|HTTP status 301|AuthorizationHeaderMalformed",
@@ -93,7 +98,7 @@ _REFUSALS: Final = (
         "cannot be reached; check the network{endpoint}, and run the same command again",
     ),
 )
-_CODE: Final = re.compile(r"AWS Error (\w+)|HTTP status (\d{3})")
+_CODE: Final = re.compile(r"AWS Error (\w+)|HTTP status (\d{3})|\.(\w+Exception)")
 
 
 def refusal(path: str, error: Exception) -> OffsetsToolError:
@@ -122,7 +127,7 @@ def meant_refusal(path: str, words: str) -> OffsetsToolError | None:
 def _raised_by_storage() -> tuple[type[Exception], ...]:
     """Return the classes of errors of storage; Arrow has one of its own, which nothing raises before Arrow is loaded."""
     arrow = sys.modules.get("pyarrow")
-    return (OSError, ValueError, RuntimeError, *([arrow.ArrowException] if arrow else []))
+    return (OSError, ValueError, NotImplementedError, *([arrow.ArrowException] if arrow else []))
 
 
 @contextmanager

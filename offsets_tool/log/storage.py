@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from fnmatch import fnmatchcase
 from pathlib import Path, PosixPath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, cast
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.buckets import bucket_of
@@ -40,8 +40,6 @@ _FORMS: Final = {
     "abfs": "abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY",
     "hdfs": "hdfs://NAMENODE:PORT/PATH",
 }
-_PLACES: Final = {"hdfs": "name node"}
-"""What a scheme's URI begins with, where it is no bucket."""
 _UNSAYABLE: Final = (
     "its key has an empty part, a dot or a question mark, which no path can say; copy it to another name"
 )
@@ -144,15 +142,25 @@ def as_path(path: str | os.PathLike[str]) -> Path:
         )
     # Of abfs://CONTAINER@ACCOUNT, what stands before the @ is no user.
     container, _, host = authority.rpartition("@")
-    is_without = not authority or (known == "hdfs" and ":///" in text)
-    if is_without or (known == "abfs" and not (container and "." in host)):
-        raise SourceError(shown, f"names no {_PLACES.get(known, 'bucket')}; give {_FORMS[known]}")
+    if known == "hdfs" and not _is_name_node(text, authority):
+        raise SourceError(shown, f"names no name node; give {_FORMS[known]}")
+    if not authority or (known == "abfs" and not (container and "." in host)):
+        raise SourceError(shown, f"names no bucket; give {_FORMS[known]}")
     if "?" in rest or (container and (known != "abfs" or ":" in container)):
         raise SourceError(
             shown,
             f"has credentials or options in its URI, where others see them; set {CREDENTIALS[known]} instead",
         )
     return StoredPath(f"{known}:/", authority, key)
+
+
+def _is_name_node(text: str, authority: str) -> bool:
+    """Return whether the URI of a file in HDFS names a host, or a name service, and a port only behind it."""
+    try:
+        there = urlsplit(f"//{authority}")
+        return bool(there.hostname) and there.port != 0 and not text.lower().startswith("hdfs:///")
+    except ValueError:
+        return False
 
 
 def is_stored(path: str | os.PathLike[str]) -> bool:

@@ -112,16 +112,16 @@ class _Code:
         if is_object:
             held |= self._absent(cls)
         opening, closing = (f"{self._named(cls)}(", ")") if is_object else ("dict(", ")")
-        fields = ", ".join(f"{field}={value}" for field, value in held.items())
+        fields = [f"{field}={value}" for field, value in held.items()]
         if not has_tags:
-            self._line(f"{name} = {opening}{fields}{closing}")
+            self._line(f"{name} = {opening}{', '.join(fields)}{closing}")
             return
         with self._block("if data[at]:"):
             self._read_tags(cls)
-            self._line(f"{name} = {opening}{fields}, **tags{closing}")
+            self._line(f"{name} = {opening}{', '.join((*fields, '**tags'))}{closing}")
         with self._block("else:"):
             self._line("at += 1")
-            self._line(f"{name} = {opening}{fields}{closing}")
+            self._line(f"{name} = {opening}{', '.join(fields)}{closing}")
 
     def _absent(self, cls: type) -> dict[str, str]:
         """Return the fields that the version lacks, with the values that Kafka gives them."""

@@ -1,7 +1,7 @@
 """From a declaration to its reader: this module and writing.py alone know Kafka's rules for versions, nulls and tags.
 
 `decode` and `encode` handle one message without its version prefix. A reader is a tree of small closures, built once for each
-(class, version); what reads plainly, code that is written out has read before (wire.fast_reading). It promises to read what
+(class, version); generated code (wire.fast_reading) tries first, and these read what it declines. They promise to read what
 Kafka's generated classes read and to refuse what they refuse, in their words (`DecodeError.kafka`); it knows nothing about records,
 groups or files.
 """

@@ -31,7 +31,7 @@ from spark.ingest.own_files import foreign_files
 from spark.ingest.plan import FilePiece, IngestFile, find_files, in_units, plan, rest
 from spark.ingest.tasks import IngestJob, UnitDone, account_units, log_units, write_units
 from spark.lake.commit import ArrowLake, Lake
-from spark.lake.folder import locked
+from spark.lake.folder import locked, root_of
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.spark_lake import SparkLake
 from spark.runtime.rows import RECORD_BYTES, Progress, StartSpark, Task, is_little, of_units, untold
@@ -107,7 +107,7 @@ def ingest(request: Request, start: StartSpark, progress: Progress = untold) -> 
     if request.writer is Writer.ARROW:
         if not has_known_scheme(request.lake):
             raise UsageError(f"{request.lake} is no folder: only --writer spark writes there")
-        root = as_path(request.lake).absolute()
+        root = root_of(request.lake)
         with locked(root):
             return _with_arrow(tasks, request, root)
     is_local = "://" not in request.lake

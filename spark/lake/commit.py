@@ -145,7 +145,7 @@ class ArrowLake:
         run = self._last_run(self._first)
         if run <= self._last_run(self._tables[-1]):
             return None
-        left = journal_of(run, self._said(self._first), "files")
+        left = journal_of(run, self._user_metadata(self._first), "files")
         files = [NewFile(*fields) for fields in left["files"]] if left else []
         if not files or any(not (self._root / file.table / file.path).is_file() for file in files):
             return interrupted_note(run)
@@ -154,7 +154,7 @@ class ArrowLake:
             self._commit(table, run, [file for file in files if file.table == table.name], replaced)
         return finished(run)
 
-    def _said(self, table: Table) -> Iterator[str | None]:
+    def _user_metadata(self, table: Table) -> Iterator[str | None]:
         """Yield the user metadata of a table's commits, the newest first; all commits are read only where the latest do not do."""
         there = self._open(table)
         for limit in (_LATEST, None):

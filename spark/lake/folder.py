@@ -29,8 +29,13 @@ _SMALL: Final = 64 << 20
 
 
 def root_of(lake: str) -> Path:
-    """Return a lake's folder, on disk or in storage; SourceError for a URI of unknown scheme."""
-    return as_path(lake).absolute()
+    """Return a lake's folder, on disk or in storage; SourceError for a URI of unknown scheme, UsageError for a name no lake has."""
+    root = as_path(lake).absolute()
+    if isinstance(root, StoredPath) and any(mark in str(root) for mark in "%#"):
+        raise UsageError(
+            f"{root}: a lake in storage cannot have % or # in its name, which Delta's clients read otherwise; choose another"
+        )
+    return root
 
 
 @contextmanager

@@ -64,7 +64,7 @@ REFUSED = {
     f"hdfs://user:{SECRET}@host/a": "HADOOP_USER_NAME",
     f"viewfs://{SECRET}@host/a": "s3://, gs://, abfs://, hdfs:// and file://",
     f"https://{SECRET}@host/a?sig={SECRET}": "s3://, gs://, abfs://, hdfs:// and file://",
-    "hdfs:///a": "hdfs://NAMENODE:PORT/PATH",
+    **dict.fromkeys(("hdfs:///a", "hdfs://h:abc/a", "hdfs://:8020/a"), "hdfs://NAMENODE:PORT/PATH"),
     "s3://": "s3://BUCKET/KEY",
     "abfs://dumps/a": "abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY",
     "abfs://dumps@account/a": "abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY",

@@ -12,12 +12,16 @@ from offsets_tool.records import RECORD_TYPES, consumer, embedded
 from offsets_tool.wire import walk
 from offsets_tool.wire.fast_reading import DECLINES, fast_struct
 from offsets_tool.wire.kept import Kept
-from offsets_tool.wire.schema import OPEN_END, schema_of
+from offsets_tool.wire.schema import OPEN_END, String, message, schema_of, since
 from tests.depth import DEEP
 from tests.dialects.hostile import Hostile
 
 MESSAGES = 400 if DEEP else 12
 """How many messages are made of each class and version."""
+
+
+BEFORE = b"\xff\x80"
+"""What stands before a message is not looked at."""
 
 
 class Bytes(NamedTuple):
@@ -77,17 +81,16 @@ def readings(some: list[Bytes]) -> list[object]:
 
 def outcome(cls: type, version: int, data: bytes, is_whole: bool) -> object:
     try:
-        return walk.decode(cls, version, data)
+        return walk.decode(cls, version, BEFORE + data, len(BEFORE))
     except DecodeError as error:
         return str(error), error.kafka
 
 
 def test_both_ways_read_and_refuse_alike() -> None:
     some = samples(2026)
-    kept = Kept[object](0)
-    with changed(_ENDS=kept, fast_or=lambda fast, reader: reader()):
+    with changed(_ENDS=Kept(0), fast_or=lambda fast, reader: reader()):
         expected = readings(some)
-    with changed(_ENDS=kept):
+    with changed(_ENDS=Kept(0)):
         assert readings(some) == expected
 
 
@@ -108,3 +111,15 @@ def test_a_text_longer_than_kafka_reads_is_refused_though_it_is_there() -> None:
     value = consumer.ConsumerGroupRegularExpressionValue(topics=("t" * 0x8000,), version=1, timestamp=2)
     with pytest.raises(DecodeError, match="invalid length 32768"):
         walk.decode(type(value), 0, walk.encode(value, 0))
+
+
+@message(versions="0", flexible="0+")
+class Tagged:
+    """A message of nothing but a tag."""
+
+    note: String = since("0+", tag=0, default="")
+
+
+def test_a_message_of_nothing_but_tags() -> None:
+    for value in (Tagged(), Tagged(note="n")):
+        assert walk.decode(Tagged, 0, walk.encode(value, 0)).message == value

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.lake.tables import EVENTS
 from spark.ingest.ingest import Request, Writer, ingest
-from spark.lake.folder import locked
+from spark.lake.folder import locked, root_of
 from tests.corpora import COPIES
 from tests.spark.lakes import (
     CORPORA,
@@ -108,6 +108,12 @@ def test_a_lake_is_no_source_of_its_own(session: SparkSession, tmp_path: Path) -
 def test_arrow_writes_only_to_folders(session: SparkSession) -> None:
     with pytest.raises(UsageError, match="--writer spark"):
         ingest(Request(paths=[str(SEGMENT)], lake="viewfs://names/lake"), lambda: session)
+
+
+@pytest.mark.parametrize("name", ["lake%20s", "lake#1"])
+def test_names_that_clients_read_otherwise_are_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="cannot have % or #"):
+        root_of(f"s3://lakes/{name}")
 
 
 def test_one_ingest_at_a_time(session: SparkSession, tmp_path: Path) -> None:

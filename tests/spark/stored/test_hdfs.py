@@ -9,12 +9,15 @@ import pytest
 from click.testing import CliRunner
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError
+from hdfs_native import Client, FileStatus
+from pyarrow import fs
 
 from offsets_tool.cli import main as tool
 from offsets_tool.errors import SetupError, SourceError
 from offsets_tool.log.buckets import bucket_of
+from offsets_tool.log.hdfs import _Handler
 from offsets_tool.log.storage import StoredPath, as_path
-from offsets_tool.log.stored_bytes import StoredBytes
+from offsets_tool.log.stored_bytes import StoredBytes, open_binary
 from spark.check.check import check
 from spark.lake.lease import LakeInUse, leased
 from tests.log.environment import environment
@@ -69,6 +72,53 @@ def test_of_two_commits_of_one_version_one_is_refused(root: str) -> None:
         second.create_write_transaction([], "append", schema, commit_properties=once)
 
 
+@pytest.mark.parametrize("name", ["a", "a#b", "a;b", "a b", "a%20b", "a+b", "pagamenti-è"])
+def test_a_name_is_what_it_says(root: str, name: str) -> None:
+    path = as_path(f"{root}/names/{name}.log")
+    path.write_bytes(name.encode())
+    assert path.read_bytes() == name.encode()
+    assert name in {each.stem for each in path.parent.iterdir()}
+    with open_binary(path) as file:
+        assert file.read() == name.encode()
+
+
+def test_a_file_is_there_once_it_is_complete(root: str) -> None:
+    path = as_path(f"{root}/complete")
+    bucket = bucket_of(path)
+    with bucket.system.open_output_stream(bucket.name(path)) as file:
+        file.write(b"the beginning")
+        file.flush()
+        assert not path.exists()
+    assert path.read_bytes() == b"the beginning"
+    path.write_bytes(b"another")
+    assert path.read_bytes() == b"another"
+
+
+class Vanishing:
+    """A client that is told of a folder which is gone when it looks into it."""
+
+    def __init__(self, client: Client, base: str) -> None:
+        self._client, self._base = client, base
+
+    def list_status(self, path: str, recursive: bool) -> Iterator[FileStatus]:
+        yield from self._client.list_status(path, recursive)
+        raise FileNotFoundError(f"{path}/gone")
+
+    def get_file_info(self, path: str) -> FileStatus:
+        return self._client.get_file_info(self._base)
+
+
+def test_a_folder_that_goes_away_is_no_empty_listing(root: str) -> None:
+    system = bucket_of(as_path(root)).system
+    client = system.base_fs.handler.client
+    asked = fs.FileSelector("/dump", recursive=True, allow_not_found=True)
+    assert _Handler(client).get_file_info_selector(asked)
+    with pytest.raises(OSError, match="went away"):
+        _Handler(Vanishing(client, "/dump")).get_file_info_selector(asked)
+    with pytest.raises(FileNotFoundError):
+        _Handler(Vanishing(client, "/nothing")).get_file_info_selector(fs.FileSelector("/dump"))
+
+
 def test_a_file_that_is_replaced_is_another(root: str) -> None:
     path = as_path(f"{root}/replaced/00000000000000000000.log")
     assert isinstance(path, StoredPath)
@@ -89,7 +139,7 @@ def test_what_cannot_be_read_is_one_sentence(root: str) -> None:
     private = as_path(f"{root}/private/a")
     private.write_bytes(b"a")
     system = bucket_of(private).system
-    system.base_fs.handler.fs.client.set_permission("/private", 0o700)
+    system.base_fs.handler.client.set_permission("/private", 0o700)
     with environment({"HADOOP_USER_NAME": "somebody"}), pytest.raises(SourceError, match="access is denied"):
         private.read_bytes()
     with environment({"HADOOP_USER_NAME": "somebody"}), pytest.raises(SourceError, match="access is denied"):
@@ -98,7 +148,7 @@ def test_what_cannot_be_read_is_one_sentence(root: str) -> None:
 
 def test_what_reads_it_is_an_extra(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with environment({}):
-        for name in ("offsets_tool.log.hdfs", "hdfs_native.fsspec"):
+        for name in ("offsets_tool.log.hdfs", "hdfs_native"):
             monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(SetupError, match=r"offsets-tool\[hdfs\]"):
             as_path(f"{root}/dump").exists()
