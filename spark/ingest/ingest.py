@@ -21,7 +21,7 @@ from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.job_rows import CopyRow
 from offsets_tool.lake.tables import COPIES, LOG, SOURCES, Table
 from offsets_tool.log.batches.limits import LIMITS, Limits
-from offsets_tool.log.storage import as_path, has_known_scheme
+from offsets_tool.log.storage import has_known_scheme
 from offsets_tool.rows import Row
 from offsets_tool.table_rows import SourceRow
 from offsets_tool.wire.arrow import arrow_schema, record_batch
