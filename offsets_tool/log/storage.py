@@ -158,9 +158,10 @@ def _is_name_node(text: str, authority: str) -> bool:
     """Return whether the URI of a file in HDFS names a host, or a name service, and a port only behind it."""
     try:
         there = urlsplit(f"//{authority}")
-        return bool(there.hostname) and there.port != 0 and not text.lower().startswith("hdfs:///")
+        host, _ = there.hostname, there.port
     except ValueError:
         return False
+    return bool(host) and not text.lower().startswith("hdfs:///")
 
 
 def is_stored(path: str | os.PathLike[str]) -> bool:

@@ -31,8 +31,8 @@ class StoredBytes:
             self._file: NativeFile = bucket.system.open_input_file(name)
             self.size: Final[int] = self._file.size()
             # Of a file in HDFS an open one says nothing.
-            said = self._file.metadata() or bucket.system.get_file_info(name).mtime_ns
-            self.version: Final = f"{said} {self.size}"
+            facts = self._file.metadata() or bucket.system.get_file_info(name).mtime_ns
+            self.version: Final = f"{facts} {self.size}"
 
     def read(self, position: int, size: int) -> bytes:
         """Return the bytes of a range, fewer at the end."""

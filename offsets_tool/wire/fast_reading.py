@@ -13,8 +13,8 @@ from uuid import UUID
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.wire.cursor import Cursor
-from offsets_tool.wire.primitives import FIXED_READERS, ReadValue
-from offsets_tool.wire.schema import FieldSpec, FieldValue, Primitive, Shape, schema_of, untagged
+from offsets_tool.wire.primitives import FIXED_READERS, LAYOUTS, LONGEST_STRING, ReadValue
+from offsets_tool.wire.schema import FieldSpec, FieldValue, Primitive, Shape, absent, schema_of, untagged
 
 FastReader: TypeAlias = Callable[[bytes, int], tuple[FieldValue, int]]
 """Reads what begins at a byte of some data; returns it and the position behind it."""
@@ -31,15 +31,8 @@ class Declined(Exception):
 DECLINES: Final = (Declined, DecodeError, struct.error, IndexError, ValueError)
 """What a fast reader raises where it declines; nothing was read then."""
 
-_LAYOUTS: Final = {
-    Primitive.INT8: ("b", 1),
-    Primitive.INT16: ("h", 2),
-    Primitive.UINT16: ("H", 2),
-    Primitive.INT32: ("i", 4),
-    Primitive.INT64: ("q", 8),
-}
-"""Struct's letter and the number of bytes of the integers."""
-_LONGEST_STRING: Final = 0x7FFF
+_LETTERS: Final = {primitive: layout.format[1:] for primitive, layout in LAYOUTS.items()}
+"""The letters by which struct knows the integers."""
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
@@ -86,8 +79,7 @@ class _Code:
         self._depth = 1
         self._names: dict[str, object] = {"Cursor": Cursor, "Declined": Declined, "UUID": UUID}
         self._names |= {"varint": _varint, "unpack": struct.unpack_from}
-        for letter, _ in _LAYOUTS.values():
-            self._names[f"read_{letter}"] = struct.Struct(f">{letter}").unpack_from
+        self._names |= {f"read_{_LETTERS[each]}": layout.unpack_from for each, layout in LAYOUTS.items()}
         self._variables = 0
 
     def compiled(self, cls: type) -> FastReader:
@@ -110,7 +102,9 @@ class _Code:
         """Write how fields, and tags if there are any, are read into a variable: an object of the class, or a dictionary."""
         held = {spec.name: self._value(spec.shape) for spec in specs}
         if is_object:
-            held |= self._absent(cls)
+            held |= {
+                field: self._named(value) for field, value in absent(schema_of(cls), self._version).items()
+            }
         opening, closing = (f"{self._named(cls)}(", ")") if is_object else ("dict(", ")")
         fields = [f"{field}={value}" for field, value in held.items()]
         if not has_tags:
@@ -123,11 +117,6 @@ class _Code:
             self._line("at += 1")
             self._line(f"{name} = {opening}{', '.join(fields)}{closing}")
 
-    def _absent(self, cls: type) -> dict[str, str]:
-        """Return the fields that the version lacks, with the values that Kafka gives them."""
-        fields = schema_of(cls).fields
-        return {f.name: self._named(f.default) for f in fields if self._version not in f.versions}
-
     def _read_tags(self, cls: type) -> None:
         self._line("cursor, tags = Cursor(data, at), {}")
         self._line(f"{self._named(self._tags_of(cls, self._version))}(cursor, tags)")
@@ -139,23 +128,22 @@ class _Code:
         """Write how a value is read, and return the variable that has it."""
         name = self._variable()
         if shape.element is not None:
-            self._sized(shape, name, "i", 4, lambda size: self._elements(shape.element, name, size))
+            self._sized(shape, name, Primitive.INT32, lambda size: self._elements(shape.element, name, size))
         elif shape.part is not None:
             self._part(shape, name)
         elif shape.primitive is Primitive.BYTES:
-            self._sized(shape, name, "i", 4, lambda size: self._slice(name, size, ""))
+            self._sized(shape, name, Primitive.INT32, lambda size: self._slice(name, size, ""))
         elif shape.primitive is Primitive.STRING:
-            self._sized(shape, name, "h", 2, lambda size: self._slice(name, size, ".decode()"))
+            self._sized(shape, name, Primitive.INT16, lambda size: self._slice(name, size, ".decode()"))
         else:
             self._fixed(shape.primitive, name)
         return name
 
     def _fixed(self, primitive: Primitive | None, name: str) -> None:
         assert primitive is not None
-        if primitive in _LAYOUTS:
-            letter, size = _LAYOUTS[primitive]
-            self._line(f"{name} = read_{letter}(data, at)[0]")
-            self._line(f"at += {size}")
+        if primitive in LAYOUTS:
+            self._line(f"{name} = read_{_LETTERS[primitive]}(data, at)[0]")
+            self._line(f"at += {LAYOUTS[primitive].size}")
         elif primitive is Primitive.UUID:
             self._line(f"{name} = UUID(bytes=data[at : at + 16])")
             self._line("at += 16")
@@ -164,8 +152,8 @@ class _Code:
             self._line(f"{name} = {self._named(FIXED_READERS[primitive])}(cursor)")
             self._line("at = cursor.position")
 
-    def _sized(self, shape: Shape, name: str, letter: str, width: int, write: Callable[[str], None]) -> None:
-        """Write how a length is read, and by `write` what it is of; where it is negative, a null."""
+    def _sized(self, shape: Shape, name: str, length: Primitive, write: Callable[[str], None]) -> None:
+        """Write how a length is read, compact or as `length`, and by `write` what it is of; where it is negative, a null."""
         size = self._variable()
         if self._flexible:
             self._line(f"{size} = data[at]")
@@ -174,8 +162,7 @@ class _Code:
                 self._line(f"{size}, at = varint(data, at - 1)")
             self._line(f"{size} -= 1")
         else:
-            self._line(f"{size} = read_{letter}(data, at)[0]")
-            self._line(f"at += {width}")
+            self._fixed(length, size)
         with self._block(f"if {size} < 0:"):
             self._line(f"{name} = None" if shape.is_nullable else "raise Declined")
         with self._block(f"elif {size} > end - at:"):
@@ -185,17 +172,16 @@ class _Code:
 
     def _slice(self, name: str, size: str, decoded: str) -> None:
         if decoded and self._flexible:
-            with self._block(f"if {size} > {_LONGEST_STRING}:"):
+            with self._block(f"if {size} > {LONGEST_STRING}:"):
                 self._line("raise Declined")
         self._line(f"{name} = data[at : at + {size}]{decoded}")
         self._line(f"at += {size}")
 
     def _elements(self, element: Shape | None, name: str, count: str) -> None:
         assert element is not None
-        if element.primitive in _LAYOUTS:
-            letter, size = _LAYOUTS[element.primitive]
-            self._line(f'{name} = unpack(f">{{{count}}}{letter}", data, at)')
-            self._line(f"at += {size} * {count}")
+        if element.primitive in LAYOUTS:
+            self._line(f'{name} = unpack(f">{{{count}}}{_LETTERS[element.primitive]}", data, at)')
+            self._line(f"at += {LAYOUTS[element.primitive].size} * {count}")
             return
         found = self._variable()
         self._line(f"{found} = []")

@@ -5,7 +5,7 @@ Beside Kafka's integers and uuid there are two that only Streams' AssignmentInfo
 
 import struct
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.wire.cursor import Cursor
@@ -15,6 +15,18 @@ ReadValue: TypeAlias = Callable[[Cursor], FieldValue]
 """Reads one value where a cursor stands, and moves the cursor behind it."""
 WriteValue: TypeAlias = Callable[[bytearray, FieldValue], None]
 """Appends the bytes of one value."""
+
+
+LAYOUTS: Final = {
+    Primitive.INT8: struct.Struct(">b"),
+    Primitive.INT16: struct.Struct(">h"),
+    Primitive.UINT16: struct.Struct(">H"),
+    Primitive.INT32: struct.Struct(">i"),
+    Primitive.INT64: struct.Struct(">q"),
+}
+"""The integers."""
+LONGEST_STRING: Final = 0x7FFF
+"""The most bytes that Kafka reads as a string; where its length is compact, more could be written."""
 
 
 def _read_java_utf(cursor: Cursor) -> str:
@@ -56,11 +68,9 @@ def write_unsigned_varint(out: bytearray, value: int) -> None:
     out.append(value)
 
 
-def _fixed_writer(layout: str) -> WriteValue:
-    packer = struct.Struct(layout)
-
+def _fixed_writer(layout: struct.Struct) -> WriteValue:
     def write(out: bytearray, value: FieldValue) -> None:
-        out += packer.pack(value)
+        out += layout.pack(value)
 
     return write
 
@@ -78,11 +88,7 @@ def _write_java_chars(out: bytearray, value: str) -> None:
 
 
 FIXED_WRITERS: dict[Primitive, WriteValue] = {
-    Primitive.INT8: _fixed_writer(">b"),
-    Primitive.INT16: _fixed_writer(">h"),
-    Primitive.UINT16: _fixed_writer(">H"),
-    Primitive.INT32: _fixed_writer(">i"),
-    Primitive.INT64: _fixed_writer(">q"),
+    **{primitive: _fixed_writer(layout) for primitive, layout in LAYOUTS.items()},
     Primitive.UUID: lambda out, value: out.extend(value.bytes),
     Primitive.JAVA_UTF: _write_java_utf,
     Primitive.JAVA_CHARS: _write_java_chars,

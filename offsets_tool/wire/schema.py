@@ -125,6 +125,11 @@ def tagged(schema: Schema, version: int) -> list[FieldSpec]:
     return [f for f in schema.fields if f.tag is not None and version in f.versions]
 
 
+def absent(schema: Schema, version: int) -> dict[str, FieldValue]:
+    """Return the fields that a version lacks, with the values that Kafka gives them."""
+    return {f.name: f.default for f in schema.fields if version not in f.versions}
+
+
 UnknownTags = tuple[tuple[int, bytes], ...]
 _SPEC = "kafka"
 

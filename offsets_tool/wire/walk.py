@@ -14,13 +14,14 @@ from offsets_tool.errors import DecodeError
 from offsets_tool.wire.cursor import Cursor
 from offsets_tool.wire.fast_reading import ReadTags, fast_fields, fast_or, fast_struct
 from offsets_tool.wire.kept import Kept
-from offsets_tool.wire.primitives import FIXED_READERS, ReadValue
+from offsets_tool.wire.primitives import FIXED_READERS, LONGEST_STRING, ReadValue
 from offsets_tool.wire.schema import (
     FieldSpec,
     FieldValue,
     Message,
     Primitive,
     Shape,
+    absent,
     schema_of,
     tagged,
     untagged,
@@ -64,8 +65,8 @@ def struct_reader(cls: type, version: int, flexible: bool) -> ReadValue:
 def _struct_step_by_step(cls: type, version: int, flexible: bool) -> ReadValue:
     """Return a reader as `struct_reader` does, which reads or refuses whatever comes."""
     read_fields = _step_by_step(cls, version, flexible, 0)
-    absent = _absent(cls, version)
-    return lambda cursor: cls(**absent, **read_fields(cursor))
+    lacks = absent(schema_of(cls), version)
+    return lambda cursor: cls(**lacks, **read_fields(cursor))
 
 
 @cache
@@ -78,8 +79,8 @@ def _message_reader(cls: type, version: int) -> ReadValue:
         return read_all if head is None else _kept_reader(cls, version, read_all)
     read_head = _fields_reader(cls, version, flexible, 0, head)
     read_end = _kept_reader(cls, version, _fields_reader(cls, version, flexible, head))
-    absent = _absent(cls, version)
-    return lambda cursor: cls(**absent, **read_head(cursor), **read_end(cursor))
+    lacks = absent(schema_of(cls), version)
+    return lambda cursor: cls(**lacks, **read_head(cursor), **read_end(cursor))
 
 
 _ENDS: Final[Kept[tuple[FieldValue, int]]] = Kept(8 << 20)
@@ -145,12 +146,6 @@ def _step_by_step(cls: type, version: int, flexible: bool, first: int, end: int 
         return values
 
     return read
-
-
-@cache
-def _absent(cls: type, version: int) -> dict[str, FieldValue]:
-    """Return the fields that a version lacks, with the values that Kafka gives them."""
-    return {f.name: f.default for f in schema_of(cls).fields if version not in f.versions}
 
 
 @cache
@@ -260,7 +255,7 @@ def _string_reader(name: str, nullable: bool, flexible: bool) -> ReadValue:
         length = read_length(cursor)
         if length < 0:
             return _null(cursor, name, nullable)
-        if length > 0x7FFF:
+        if length > LONGEST_STRING:
             raise DecodeError(f"string field {name} had invalid length {length}", cursor.position)
         return _text(cursor, length, name)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from offsets_tool.log.storage import as_path
 from spark.ingest.ingest import Request
+from spark.lake.folder import root_of
 from spark.stream.growing_folder import GrowingFolder, Watched
 from spark.stream.stream import StreamSource
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 def watched_of(request: Request) -> Watched:
     """Return the folders of a request in the form that the data source takes."""
     paths = sorted({str(as_path(path).absolute()) for path in request.paths})
-    return Watched(paths, request.log_partition, request.columns, str(as_path(request.lake).absolute()))
+    return Watched(paths, request.log_partition, request.columns, str(root_of(request.lake)))
 
 
 def folder_source(watched: Watched, cluster: str | None) -> StreamSource:

@@ -20,7 +20,7 @@ from offsets_tool.lake.tables import SOURCES
 from offsets_tool.lake.whole import is_table
 from offsets_tool.log.storage import as_path, is_stored
 from spark.ingest.ingest import Request
-from spark.lake.folder import is_on_disk, uri_of
+from spark.lake.folder import is_on_disk, root_of, uri_of
 from spark.replay.topic_ids import Named
 from spark.run import JobDone, run
 from spark.stream.micro_batches import Arrivals, BatchDone, MicroBatches, Stopped
@@ -71,7 +71,7 @@ class StreamRequest(NamedTuple):
         found = as_path(self.checkpoint) if self.checkpoint else as_path(lake) / FOLDER / name
         if is_stored(found):
             raise UsageError(f"--checkpoint {found} is in storage: name a folder on disk")
-        if (found / "commits").exists() and not is_table(as_path(lake).absolute(), SOURCES):
+        if (found / "commits").exists() and not is_table(root_of(lake), SOURCES):
             raise UsageError(
                 f"the checkpoint {found} is of a lake that is not there any more: name another --checkpoint, or remove it"
             )

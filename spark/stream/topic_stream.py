@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from offsets_tool.errors import UsageError
 from offsets_tool.log.live.topic import LiveTopic
 from offsets_tool.log.names import OFFSETS_TOPIC
-from offsets_tool.log.storage import as_path
-from spark.lake.folder import CAPTURED, is_on_disk, uri_of
+from spark.lake.folder import CAPTURED, is_on_disk, root_of, uri_of
 from spark.stream.stream import StreamRequest, StreamSource
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def captured_topic(
     with LiveTopic(bootstrap_server, client_config) as topic:
         options = kafka_options(bootstrap_server, client_config, topic.partition_count)
         cluster = asked.request.cluster or topic.cluster_id
-    return CapturedTopic(options, cluster, as_path(lake).absolute() / CAPTURED)
+    return CapturedTopic(options, cluster, root_of(lake) / CAPTURED)
 
 
 def kafka_options(bootstrap_server: str, client_config: Mapping[str, str], partitions: int) -> dict[str, str]:

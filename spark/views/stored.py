@@ -22,8 +22,8 @@ from offsets_tool.lake.moment import FinishedRows, ReadRow, Runs, finished_rows
 from offsets_tool.lake.tables import Table
 from offsets_tool.lake.whole import check_whole, open_table
 from offsets_tool.log.archive.delta import OpenDelta, open_delta, parquet_files
-from offsets_tool.log.storage import StoredPath, as_path, has_known_scheme
-from spark.lake.folder import uri_of
+from offsets_tool.log.storage import StoredPath, has_known_scheme
+from spark.lake.folder import root_of, uri_of
 from spark.lake.scan import facts_of, file_rows
 
 Frame = Callable[[], DataFrame]
@@ -43,7 +43,7 @@ class _Stored(NamedTuple):
 def open_tables(session: SparkSession, lake: str) -> dict[Table, Frame | None]:
     """Return all tables with their rows of finished runs; None for a table that has none. UsageError where there is no lake."""
     if has_known_scheme(lake):
-        check_whole(as_path(lake).absolute())
+        check_whole(root_of(lake))
     counted = finished_rows(lake, partial(_stored, session, lake))
     return {table: found and partial(_frame, found) for table, found in counted.items()}
 
@@ -62,7 +62,7 @@ def _stored(session: SparkSession, lake: str, table: Table) -> _Stored | None:
     """Return a table as it is now; None if it does not exist, UsageError for other columns."""
     if not has_known_scheme(lake):
         return _elsewhere(session, f"{lake}/{table.name}", table)
-    root = as_path(lake).absolute()
+    root = root_of(lake)
     opened = open_table(root, table)
     return _in_folder(session, root / table.name, table, opened) if opened is not None else None
 

@@ -100,6 +100,19 @@ ERRORS: dict[str, tuple[type[OffsetsToolError], str]] = {
     "AWS Error UNKNOWN (HTTP status 503) during HeadObject": (SetupError, "no capacity"),
     "AWS Error INTERNAL_FAILURE (HTTP status 500)": (SetupError, "failed to answer"),
     "AWS Error UNKNOWN (HTTP status 301)": (SetupError, "another region"),
+    "GSSAPIError: No Kerberos credentials available": (SetupError, "not accepted"),
+    "org.apache.hadoop.hdfs.protocol.DSQuotaExceededException: the quota of /a": (
+        SetupError,
+        "quota is used up",
+    ),
+    "org.apache.hadoop.hdfs.server.namenode.SafeModeException: Name node is in safe mode": (
+        SetupError,
+        "safe mode",
+    ),
+    "org.apache.hadoop.ipc.StandbyException: READ in state standby": (
+        SetupError,
+        "failed (StandbyException)",
+    ),
     f"some AWS Error ODD_ONE with {SECRET}": (SetupError, "failed (ODD_ONE)"),
     f"nothing known, {SECRET}": (SetupError, "failed (OSError)"),
 }

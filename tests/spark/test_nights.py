@@ -6,13 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from offsets_tool.log.archive.delta import delta_rows
 from spark.ingest.ingest import Request
 from spark.run import run
 from tests.depth import DEEP
-from tests.spark.histories import TABLES as HISTORIES
-from tests.spark.lakes import CORPORA, Row, no_session, rows
-from tests.spark.test_killed import PASSING
+from tests.spark.lakes import CORPORA, Row, no_session
+from tests.spark.stream.test_folder import content
 
 NIGHTS = 10 if DEEP else 3
 OF_FILES = ("source", "batch_position")
@@ -51,15 +49,9 @@ def made(lake: Path, *nights: Path) -> dict[str, list[Row]]:
     """Run all jobs for one night after another, and return all rows of the tables without numbers of runs, times and files."""
     for night in nights:
         list(run(Request(paths=[str(night)], lake=str(lake), cluster="c"), no_session, "auto"))
-    found = {name: rows(lake, name) for name in ("log", "events")}
-    found |= {
-        name: delta_rows(lake / name).to_pylist()
-        for name in (*HISTORIES, "lag", "expiry", "findings", "rebalances")
-    }
-    passing = {*PASSING, *OF_FILES}
     return {
-        name: sorted(({k: v for k, v in row.items() if k not in passing} for row in table), key=repr)
-        for name, table in found.items()
+        name: sorted(({k: v for k, v in row.items() if k not in OF_FILES} for row in table), key=repr)
+        for name, table in content(lake).items()
     }
 
 

@@ -10,7 +10,6 @@ import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
-from offsets_tool.log.archive.delta import delta_rows
 from spark.cli import main
 from spark.ingest.ingest import Request
 from spark.run import run
@@ -20,7 +19,7 @@ from spark.stream.stream import StreamRequest, stream
 from tests.spark.histories import TABLES as HISTORIES
 from tests.spark.kills import Killed, killed
 from tests.spark.lakes import CORPORA, Row, no_session, rows
-from tests.spark.test_killed import PASSING
+from tests.spark.test_killed import content as all_rows
 
 pytestmark = pytest.mark.spark
 
@@ -79,12 +78,7 @@ def grow_until_done(
 
 def content(lake: Path) -> dict[str, list[Row]]:
     """Return all rows that a run derives, and all records, without columns that differ from run to run."""
-    found = {name: rows(lake, name) for name in ("log", "events")}
-    found |= {name: delta_rows(lake / name).to_pylist() for name in DERIVED}
-    return {
-        name: sorted(({k: v for k, v in row.items() if k not in PASSING} for row in table), key=repr)
-        for name, table in found.items()
-    }
+    return {name: table for name, table in all_rows(lake).items() if name in ("log", "events", *DERIVED)}
 
 
 def at_once(folder: Path, lake: Path) -> dict[str, list[Row]]:
