@@ -1,4 +1,4 @@
-"""Buckets and containers of object storage, and HDFS, as Arrow's file systems, each made once, with the environment's credentials.
+"""Buckets of object storage and file systems of Hadoop as Arrow's: each made once, with the environment's credentials.
 
 Knows of a URI only its scheme, its bucket and its key.
 """
@@ -50,13 +50,14 @@ def bucket_of(path: PurePath) -> Bucket:
 
 def endpoint_of(scheme: str) -> str | None:
     """Return the address that the environment names for storage of a scheme (s3, gs, abfs); None for the provider's own."""
-    named = (os.environ.get(name) for name in ENDPOINTS[scheme])
+    named = (os.environ.get(name) for name in ENDPOINTS.get(scheme, ()))
     return next(filter(None, named), None)
 
 
 @lru_cache(maxsize=16)
 def _bucket(scheme: str, authority: str) -> Bucket:
-    return {"s3": _of_s3, "gs": _of_google, "abfs": _of_azure, "hdfs": _of_hdfs}[scheme](authority)
+    known = {"s3": _of_s3, "gs": _of_google, "abfs": _of_azure, "hdfs": _of_hdfs}.get(scheme)
+    return known(authority) if known else _of_hadoop(scheme, authority)
 
 
 def _of_s3(authority: str) -> Bucket:
@@ -105,9 +106,20 @@ def _of_azure(authority: str) -> Bucket:
 
 def _of_hdfs(authority: str) -> Bucket:
     try:
-        from offsets_tool.log.hdfs import hdfs  # noqa: PLC0415 - of an extra
+        from offsets_tool.log.hadoop.native import hdfs  # noqa: PLC0415 - of an extra
     except ImportError as error:
         raise SetupError(
             f"hdfs://{authority} is read by hdfs-native, which is not installed: pip install 'offsets-tool[hdfs]'"
         ) from error
     return Bucket(hdfs(authority), "")
+
+
+def _of_hadoop(scheme: str, authority: str) -> Bucket:
+    try:
+        from offsets_tool.log.hadoop.jvm import hadoop  # noqa: PLC0415 - of an extra
+    except ImportError as error:
+        raise SetupError(
+            f"{scheme}://{authority} is read by Hadoop's classes in a JVM, which needs JPype: pip install 'offsets-tool[hadoop]'; "
+            "s3://, gs://, abfs://, hdfs:// and file:// are read without, as are plain paths"
+        ) from error
+    return Bucket(hadoop(scheme, authority), "")

@@ -1,6 +1,7 @@
-"""Translates errors of object storage and HDFS into one sentence with a remedy, without any key, token or request id.
+"""Translates errors of object storage and Hadoop into one sentence with a remedy, without any key, token or request id.
 
-It goes by the words of Arrow's file systems for S3, Google's and Azure's storage, whose errors have no types, and of hdfs-native.
+It goes by the words of Arrow's file systems for S3, Google's and Azure's storage, whose errors have no types, and of clients of
+Hadoop.
 Opens nothing.
 """
 
@@ -77,6 +78,12 @@ _REFUSALS: Final = (
         "access is denied, or it is archived; use credentials that may list and read it: {credentials}",
         is_of_path=True,
     ),
+    _refusal(
+        r"No (?:AbstractFileSystem configured|FileSystem) for scheme|No AbstractFileSystem",
+        "is of a scheme that Hadoop's settings do not know; check it, or name its jars in HADOOP_CLASSPATH and its settings in "
+        "HADOOP_CONF_DIR",
+        is_of_path=True,
+    ),
     _refusal(r"QuotaExceeded", "its quota is used up; make room in the folder, or have the quota raised"),
     _refusal(
         r"safe ?mode",
@@ -117,7 +124,7 @@ def meant_refusal(path: str, words: str) -> OffsetsToolError | None:
     for each in _REFUSALS:
         if each.words.search(words):
             reason = each.meaning.format(
-                credentials=CREDENTIALS.get(scheme, "them"),
+                credentials=CREDENTIALS.get(scheme, CREDENTIALS["hdfs"]),
                 endpoint="".join(f" and {name}" for name in ENDPOINTS.get(scheme, ())[-1:]),
             )
             return SourceError(path, reason) if each.is_of_path else SetupError(f"{path}: {reason}")

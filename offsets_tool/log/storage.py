@@ -1,8 +1,8 @@
-"""Paths in object storage (s3://, gs://, abfs://) and HDFS (hdfs://), used like paths on disk: kinds, listings, bytes by range.
+"""Paths in object storage (s3://, gs://, abfs://), HDFS (hdfs://) and what else Hadoop knows, used like paths on disk.
 
-A StoredPath is a Path whose text is its URI, so callers need to know nothing more. Credentials and endpoints are found as Arrow's
-file systems find them, and never in a URI: one that has any is refused, and never shown. For paths on disk nothing of this is
-used, and Arrow is not loaded. Knows nothing about logs and lakes.
+Kinds, listings, bytes by range. A StoredPath is a Path whose text is its URI, so callers need to know nothing more. Credentials
+and endpoints are found as the clients of the storage find them, and never in a URI: one that has any is refused, and never shown.
+For paths on disk nothing of this is used, and Arrow is not loaded. Knows nothing about logs and lakes.
 """
 
 import os
@@ -40,6 +40,8 @@ _FORMS: Final = {
     "abfs": "abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY",
     "hdfs": "hdfs://NAMENODE:PORT/PATH",
 }
+_NO_FOLDERS: Final = ("http", "https", "ftp", "ftps")
+"""Schemes of places that do not say what they have, though some are file systems to Hadoop."""
 _UNSAYABLE: Final = (
     "its key has an empty part, a dot or a question mark, which no path can say; copy it to another name"
 )
@@ -125,31 +127,37 @@ class StoredEntry(NamedTuple):
 
 
 def as_path(path: str | os.PathLike[str]) -> Path:
-    """Return the Path that a path or URI names. SourceError for a URI of unknown scheme, or with credentials or options in it."""
+    """Return the Path that a path or URI names. SourceError for URIs of web servers, without a bucket, with credentials or options.
+
+    Of a scheme that is not known here, Hadoop's classes are asked when something is read.
+    """
     text = os.fspath(path)
     if isinstance(path, Path) or (found := _URI.fullmatch(text)) is None:
         return path if isinstance(path, Path) else Path(text)
     scheme, rest = found[1].lower(), found[2]
     if scheme == "file":
         return Path("/", unquote(rest.removeprefix("localhost/")))
-    known = _SCHEMES.get(scheme)
+    known = _SCHEMES.get(scheme, scheme)
+    form = _FORMS.get(known, f"{known}://AUTHORITY/PATH")
     authority, _, key = rest.partition("/")
     shown = f"{scheme}://{authority.rpartition('@')[2]}/{key.partition('?')[0]}"
-    if known is None:
+    if scheme in _NO_FOLDERS:
         raise SourceError(
             shown,
-            "is of a scheme that is not read; s3://, gs://, abfs://, hdfs:// and file:// are, and plain paths",
+            "is of a scheme that is not read; s3://, gs://, abfs://, hdfs:// and file:// are, what else Hadoop knows, and paths",
         )
     # Of abfs://CONTAINER@ACCOUNT, what stands before the @ is no user.
     container, _, host = authority.rpartition("@")
     if known == "hdfs" and not _is_name_node(text, authority):
-        raise SourceError(shown, f"names no name node; give {_FORMS[known]}")
+        raise SourceError(shown, f"names no name node; give {form}")
+    if known not in _FORMS and f"{scheme}:///" in text.lower():
+        raise SourceError(shown, f"names no file system; give {form}")
     if not authority or (known == "abfs" and not (container and "." in host)):
-        raise SourceError(shown, f"names no bucket; give {_FORMS[known]}")
+        raise SourceError(shown, f"names no bucket; give {form}")
     if "?" in rest or (container and (known != "abfs" or ":" in container)):
+        credentials = CREDENTIALS.get(known, CREDENTIALS["hdfs"])
         raise SourceError(
-            shown,
-            f"has credentials or options in its URI, where others see them; set {CREDENTIALS[known]} instead",
+            shown, f"has credentials or options in its URI, where others see them; set {credentials} instead"
         )
     return StoredPath(f"{known}:/", authority, key)
 
@@ -169,10 +177,10 @@ def is_stored(path: str | os.PathLike[str]) -> bool:
     return isinstance(as_path(path), StoredPath)
 
 
-def has_known_scheme(path: str) -> bool:
-    """Return whether `as_path` knows what a path or URI names; what other schemes name, only Spark can read."""
-    found = _URI.fullmatch(path)
-    return found is None or found[1].lower() in (*_SCHEMES, "file")
+def is_of_hadoop(path: str | os.PathLike[str]) -> bool:
+    """Return whether only Hadoop's own classes know where a path is."""
+    there = as_path(path)
+    return isinstance(there, StoredPath) and there.parts[0].removesuffix(":") not in _FORMS
 
 
 def real_path(path: str | os.PathLike[str]) -> str:

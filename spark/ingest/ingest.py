@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
-from offsets_tool.errors import OffsetsToolError, UsageError
+from offsets_tool.errors import OffsetsToolError
 from offsets_tool.job_rows import CopyRow
 from offsets_tool.lake.tables import COPIES, LOG, SOURCES, Table
 from offsets_tool.log.batches.limits import LIMITS, Limits
-from offsets_tool.log.storage import has_known_scheme
 from offsets_tool.rows import Row
 from offsets_tool.table_rows import SourceRow
 from offsets_tool.wire.arrow import arrow_schema, record_batch
@@ -105,8 +104,6 @@ def ingest(request: Request, start: StartSpark, progress: Progress = untold) -> 
     """
     tasks = Tasks(start, progress)
     if request.writer is Writer.ARROW:
-        if not has_known_scheme(request.lake):
-            raise UsageError(f"{request.lake} is no folder: only --writer spark writes there")
         root = root_of(request.lake)
         with locked(root):
             return _with_arrow(tasks, request, root)

@@ -23,8 +23,9 @@ from offsets_tool.errors import OffsetsToolError
 from offsets_tool.lake.journal import JOURNAL, REWRITTEN, finished, interrupted_note, journal_of
 from offsets_tool.lake.layout import layout_error, other_columns
 from offsets_tool.lake.tables import REPLAY_TABLES, SOURCES, TABLES, Table
-from offsets_tool.log.archive.delta import delta_options, open_delta, reading_delta, rows_of
+from offsets_tool.log.archive.delta import bring_up_to_date, delta_options, open_delta, rows_of
 from offsets_tool.log.archive.delta_log import has_commit
+from offsets_tool.log.archive.delta_mirror import committing
 from offsets_tool.rows import Row
 from spark.lake.actions import Action, changes
 from spark.lake.log_checkpoints import checkpoint_log
@@ -85,13 +86,17 @@ class ArrowLake:
             about = table.name, table.comment, table.properties
             # deltalake takes a log whose first commit is lost for no table, and would begin it anew.
             if not has_commit(self._root / table.name):
-                DeltaTable.create(path, schema, "ignore", None, *about, storage_options=delta_options(path))
+                with committing(path) as place:
+                    DeltaTable.create(
+                        place, schema, "ignore", None, *about, storage_options=delta_options(path)
+                    )
             there = self._open(table)
             _require_columns(path, there.schema(), schema, table)
             has = there.metadata().configuration
             missing = {c.name: c.sql for c in table.checks if f"delta.constraints.{c.name}" not in has}
             if missing:
-                there.alter.add_constraint(missing)
+                with committing(path):
+                    there.alter.add_constraint(missing)
 
     def sources(self) -> list[Row]:
         return self.rows(SOURCES)
@@ -191,17 +196,22 @@ class ArrowLake:
         """Commit what `actions` returns for the current table, unless it is None; try again where another writer came first."""
         for attempt in range(ATTEMPTS):
             # The object that has read the table must also commit: then the commit fails if another writer was faster.
-            there = self._open(table)
+            there, path = self._open(table), self._root / table.name
             some = actions(there)
             if some is None:
                 return
             try:
-                there.create_write_transaction(some, "append", there.schema(), commit_properties=properties)
+                with committing(path):
+                    there.create_write_transaction(
+                        some, "append", there.schema(), commit_properties=properties
+                    )
             except CommitFailedError:
+                # It may be at a version that did not come to be.
+                del self._opened[table.name]
                 if attempt == ATTEMPTS - 1:
                     raise
             else:
-                checkpoint_log(there)
+                checkpoint_log(there, path)
                 return
 
     def _actions(
@@ -238,8 +248,7 @@ class ArrowLake:
         if there is None:
             there = self._opened[table.name] = open_delta(path)
         else:
-            with reading_delta(path):
-                there.update_incremental()
+            bring_up_to_date(there, path)
         return there
 
 

@@ -13,7 +13,7 @@ from offsets_tool.errors import SetupError, UsageError
 from offsets_tool.lake.tables import ALL_TABLES, TABLES
 from offsets_tool.lake.whole import check_whole, is_table, layout_error_of, no_lake
 from offsets_tool.log.files.folders import size_of
-from offsets_tool.log.storage import StoredPath, as_path, has_known_scheme, is_stored
+from offsets_tool.log.storage import StoredPath, as_path, is_stored
 from spark.lake.lease import LakeInUse, leased, unleased
 from spark.lake.whole_file import write_whole
 
@@ -29,7 +29,7 @@ _SMALL: Final = 64 << 20
 
 
 def root_of(lake: str) -> Path:
-    """Return a lake's folder, on disk or in storage; SourceError for a URI of unknown scheme, UsageError for a name no lake has."""
+    """Return a lake's folder, on disk or in storage; SourceError for a URI without a bucket, UsageError for a name no lake has."""
     root = as_path(lake).absolute()
     if isinstance(root, StoredPath) and any(mark in str(root) for mark in "%#"):
         raise UsageError(
@@ -133,8 +133,8 @@ def require_lake(root: Path) -> None:
 
 
 def is_on_disk(lake: str) -> bool:
-    """Return whether a lake is a folder of this machine, and not in storage of whatever scheme."""
-    return has_known_scheme(lake) and not is_stored(lake)
+    """Return whether a lake is a folder of this machine, and not in storage."""
+    return not is_stored(lake)
 
 
 def is_small(lake: str) -> bool:

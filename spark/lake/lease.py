@@ -24,6 +24,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.log.archive.delta import delta_options, open_delta, reading_delta
 from offsets_tool.log.archive.delta_log import has_commit
+from offsets_tool.log.archive.delta_mirror import committing
 from spark.lake.log_checkpoints import checkpoint_log
 
 LEASE: Final = "_lease"
@@ -91,9 +92,10 @@ def unleased(root: Path) -> Iterator[None]:
 def _create(table: Path) -> None:
     if not has_commit(table):
         options = delta_options(table)
-        with reading_delta(table):
+        # Of two who create it at once, one has.
+        with reading_delta(table), suppress(CommitFailedError), committing(table) as place:
             DeltaTable.create(
-                str(table), _SCHEMA, "ignore", None, LEASE, None, _PROPERTIES, storage_options=options
+                place, _SCHEMA, "ignore", None, LEASE, None, _PROPERTIES, storage_options=options
             )
 
 
@@ -106,7 +108,7 @@ def _take(table: Path, mine: Holding, now: datetime) -> None:
     held = _last_holding(there)
     if held is None or datetime.fromisoformat(held.until) <= now:
         try:
-            _put(there, mine)
+            _put(table, there, mine)
         except CommitFailedError:
             held = _last_holding(open_delta(table))
         else:
@@ -130,7 +132,7 @@ def _last_holding(there: DeltaTable) -> Holding | None:
     return Holding(**json.loads(said)) if said else None
 
 
-def _put(there: DeltaTable, holding: Holding) -> None:
+def _put(table: Path, there: DeltaTable, holding: Holding) -> None:
     """Commit a holding to the table as it was opened. CommitFailedError if somebody else was faster."""
     properties = CommitProperties(
         custom_metadata={"userMetadata": json.dumps(holding._asdict())},
@@ -138,11 +140,13 @@ def _put(there: DeltaTable, holding: Holding) -> None:
         app_transactions=[Transaction(_APP, there.version() + 1)],
         max_commit_retries=0,
     )
-    there.create_write_transaction([], "append", there.schema(), commit_properties=properties)
+    with committing(table):
+        there.create_write_transaction([], "append", there.schema(), commit_properties=properties)
     # The holding is committed, whatever becomes of the log.
-    with suppress(DeltaError, OSError):
-        if checkpoint_log(there):
-            there.cleanup_metadata()
+    with suppress(DeltaError, OSError, OffsetsToolError):
+        if checkpoint_log(there, table):
+            with committing(table):
+                there.cleanup_metadata()
 
 
 def _prolong(table: Path, mine: Holding, by: timedelta) -> bool:
@@ -151,7 +155,7 @@ def _prolong(table: Path, mine: Holding, by: timedelta) -> bool:
     held = _last_holding(there)
     if held is None or held.job != mine.job:
         return False
-    _put(there, mine._replace(until=(datetime.now(UTC) + by).isoformat()))
+    _put(table, there, mine._replace(until=(datetime.now(UTC) + by).isoformat()))
     return True
 
 

@@ -1,17 +1,20 @@
 """Keeps the logs of tables short: a checkpoint every so many versions, from which whoever opens the table reads on."""
 
+from pathlib import Path
 from typing import Final
 
-from offsets_tool.log.archive.delta import OpenDelta
+from offsets_tool.log.archive.delta import OpenDelta, bring_up_to_date
+from offsets_tool.log.archive.delta_mirror import committing
 
 VERSIONS_BETWEEN: Final = 10
 """After how many versions a table's log gets a checkpoint, from which jobs open it: Spark's default, where deltalake has 100."""
 
 
-def checkpoint_log(there: OpenDelta) -> bool:
-    """Write a checkpoint of a table, open at the version before a commit that was just made, if one is due; return whether."""
+def checkpoint_log(there: OpenDelta, table: Path) -> bool:
+    """Write a checkpoint of a table, open at the version before the commit just made, if one is due; return whether."""
     if (there.version() + 1) % VERSIONS_BETWEEN:
         return False
-    there.update_incremental()
-    there.create_checkpoint()
+    bring_up_to_date(there, table)
+    with committing(table):
+        there.create_checkpoint()
     return True

@@ -14,6 +14,7 @@ from offsets_tool.lake.layout import added_since, other_columns
 from offsets_tool.lake.tables import ALL_TABLES, SOURCES, Table
 from offsets_tool.lake.whole import is_table, no_lake
 from offsets_tool.log.archive.delta import open_delta
+from offsets_tool.log.archive.delta_mirror import committing
 from spark.lake.folder import locked, root_of
 
 
@@ -36,9 +37,10 @@ def upgrade(lake: str) -> list[Upgraded]:
         tables = {table: open_delta(root / table.name) for table in ALL_TABLES if is_table(root, table)}
         lacking = {table: _lacking(there, table, root) for table, there in tables.items()}
         for table, fields in lacking.items():
-            if fields:
-                tables[table].alter.add_columns(list(Schema.from_arrow(pa.schema(fields)).fields))
-            _set_properties(tables[table], table)
+            with committing(root / table.name):
+                if fields:
+                    tables[table].alter.add_columns(list(Schema.from_arrow(pa.schema(fields)).fields))
+                _set_properties(tables[table], table)
     return [
         Upgraded(table.name, [each.name for each in fields]) for table, fields in lacking.items() if fields
     ]

@@ -22,7 +22,7 @@ from offsets_tool.lake.moment import FinishedRows, ReadRow, Runs, finished_rows
 from offsets_tool.lake.tables import Table
 from offsets_tool.lake.whole import check_whole, open_table
 from offsets_tool.log.archive.delta import OpenDelta, open_delta, parquet_files
-from offsets_tool.log.storage import StoredPath, has_known_scheme
+from offsets_tool.log.storage import StoredPath, is_of_hadoop
 from spark.lake.folder import root_of, uri_of
 from spark.lake.scan import facts_of, file_rows
 
@@ -42,7 +42,7 @@ class _Stored(NamedTuple):
 
 def open_tables(session: SparkSession, lake: str) -> dict[Table, Frame | None]:
     """Return all tables with their rows of finished runs; None for a table that has none. UsageError where there is no lake."""
-    if has_known_scheme(lake):
+    if not is_of_hadoop(lake):
         check_whole(root_of(lake))
     counted = finished_rows(lake, partial(_stored, session, lake))
     return {table: found and partial(_frame, found) for table, found in counted.items()}
@@ -60,7 +60,7 @@ def _is_of_runs(runs: Runs) -> Column:
 
 def _stored(session: SparkSession, lake: str, table: Table) -> _Stored | None:
     """Return a table as it is now; None if it does not exist, UsageError for other columns."""
-    if not has_known_scheme(lake):
+    if is_of_hadoop(lake):
         return _elsewhere(session, f"{lake}/{table.name}", table)
     root = root_of(lake)
     opened = open_table(root, table)
@@ -101,7 +101,7 @@ def _by_arrow(session: SparkSession, files: Sequence[Path], table: Table) -> Dat
 
 
 def _elsewhere(session: SparkSession, path: str, table: Table) -> _Stored | None:
-    """Return a table that perhaps only Spark can read, through Spark; None where it does not exist."""
+    """Return a table on one of Hadoop's file systems, which Spark reads by itself; None where it does not exist."""
     try:
         rows = _load(session, path)
         names = rows.columns  # a Connect session looks only now

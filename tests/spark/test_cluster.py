@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from offsets_tool.log.archive.delta import open_delta, parquet_files
+from spark.lake.lease import LEASE
 from spark.runtime.package import package_bytes
+from tests.log.mount_table import MOUNTED, mount
 from tests.spark.lakes import Row, no_session
-from tests.spark.standalone import HOME, WORKERS, Standalone, standalone
+from tests.spark.standalone import HOME, SETTINGS, WORKERS, Standalone, standalone
 from tests.spark.test_killed import JOBS, bring_all, content, grow
 
 pytestmark = [pytest.mark.spark, pytest.mark.engine]
@@ -144,6 +146,28 @@ def test_executors_are_killed(
     assert done.stderr.count("Lost executor") == 3
     written = {file.name for file in (lake / "log").glob("*.parquet")}
     assert len(written) > len(parquet_files(open_delta(lake / "log")))
+
+
+@pytest.mark.deep
+def test_a_lake_that_only_hadoop_knows(
+    cluster: Standalone, broker: Path, of_one_machine: dict[str, list[Row]], tmp_path: Path
+) -> None:
+    """Executors read and write it as the driver does; it lies on a disk, where it is looked at."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount(tmp_path, {"disk": f"file://{disk}"})
+    settings = f"{SETTINGS}spark.executorEnv.HADOOP_CONF_DIR {tmp_path}\n"
+    (tmp_path / "spark-defaults.conf").write_text(settings)
+    arguments = [str(broker), "--lake", f"{MOUNTED}/disk/lake", "--cluster", "c", "--master", cluster.master]
+    done = cluster.run(
+        *(sys.executable, "-c", BY_TASKS + ENTRY, "run", *arguments),
+        HADOOP_CONF_DIR=str(tmp_path),
+        SPARK_CONF_DIR=str(tmp_path),
+    )
+    assert done.returncode == 0, done.stderr
+    found = content(disk / "lake")
+    assert found.pop(LEASE) == []
+    assert found == of_one_machine
 
 
 def test_a_stream_of_folders(

@@ -26,9 +26,10 @@ from offsets_tool.log.archive.delta_log import (
     lost_commit,
     why_no_parquet,
 )
+from offsets_tool.log.archive.delta_mirror import within_reach
 from offsets_tool.log.buckets import bucket_of, endpoint_of
 from offsets_tool.log.refusals import meant_refusal
-from offsets_tool.log.storage import StoredPath, as_path, is_stored
+from offsets_tool.log.storage import StoredPath, as_path, is_of_hadoop, is_stored
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
@@ -55,7 +56,14 @@ def open_delta(table: str | Path, version: int | None = None) -> OpenDelta:
     if not is_stored(table) and (found := lost_commit(as_path(table), version)):
         raise SourceError(found.path.as_posix(), found.reason)
     with reading_delta(table):
-        return DeltaTable(table, version, storage_options=delta_options(table))
+        return DeltaTable(within_reach(table), version, storage_options=delta_options(table))
+
+
+def bring_up_to_date(opened: OpenDelta, table: str | Path) -> None:
+    """Let an open table be at its newest version, of which only what was committed since is read. SourceError as `open_delta`."""
+    with reading_delta(table):
+        within_reach(table)
+        opened.update_incremental()
 
 
 def delta_options(table: str | Path) -> dict[str, str] | None:
@@ -172,6 +180,9 @@ def _queried(table: Path, opened: OpenDelta, columns: Sequence[str]) -> Iterator
     if not is_stored(table) and (found := _damage(table)):
         yield f"{found.path}: {found.reason}"
         return
+    if is_of_hadoop(table):
+        yield f"{table}: rows of it are deleted by deletion vectors, which are not read there; copy the table to disk"
+        return
     quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
     try:
         with reading_delta(table):
@@ -232,7 +243,7 @@ def _files(table: Path) -> list[tuple[str, int]]:
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
     try:
-        return _files_of_version(DeltaTable(table, storage_options=delta_options(table)))
+        return _files_of_version(DeltaTable(within_reach(table), storage_options=delta_options(table)))
     except (DeltaError, *UNREADABLE):
         return []
 

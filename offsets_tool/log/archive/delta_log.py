@@ -58,6 +58,11 @@ def damage_of_sizes(table: Path, files: Iterable[tuple[str, int]]) -> Damage | N
     return None
 
 
+def is_commit(name: str) -> bool:
+    """Return whether a file of a log is a commit, by its name."""
+    return _COMMIT.fullmatch(name) is not None
+
+
 def has_commit(table: Path) -> bool:
     """Return whether a table has a commit, by the names of its log files; none of them is opened."""
     return next((table / DELTA_LOG).glob("*.json"), None) is not None
@@ -79,7 +84,7 @@ def lost_commit(table: Path, version: int | None = None) -> Damage | None:
             found = {entry.name: entry for entry in entries}
         newest = _newest_checkpoint(found, version)
         # A comparison of texts first: a log may have thousands of names. A power cut may take the commit with its checkpoint.
-        commits = [name for name in found if name >= newest + ".json" and _COMMIT.fullmatch(name)]
+        commits = [name for name in found if name >= newest + ".json" and is_commit(name)]
         sizes = {name: _size(found[name]) for name in sorted(commits)}
     except OSError:
         # Whoever opens the table meets the same, and says it.
@@ -117,7 +122,7 @@ def _of_log(log: Path) -> Iterator[Damage]:
     except OSError as error:
         yield Damage(log, f"cannot be opened ({error.strerror})")
         return
-    commits = [name for name in names if _COMMIT.fullmatch(name)]
+    commits = [name for name in names if is_commit(name)]
     checkpoints = [name for name in names if _CHECKPOINT.fullmatch(name)]
     if not commits and not checkpoints:
         yield Damage(log, "holds no commit")

@@ -4,6 +4,7 @@ What cannot be read (a disk's error, a file that shrank meanwhile) is zeros and 
 the file itself mapped into memory. Knows nothing about what files hold.
 """
 
+import ctypes
 import mmap
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -13,7 +14,8 @@ from offsets_tool.errors import SourceError
 from offsets_tool.log.files.open_file import OpenFile, why
 from offsets_tool.log.holes import Hole
 
-BLOCK: Final = 1 << 20
+BLOCK: Final = 2 << 20
+"""A huge page: released as a whole, it is one again when it is filled anew, where halves of it would be small pages for good."""
 PAGE: Final = 1 << 12
 _KEPT: Final = 32 << 20
 """Bytes that stay filled; more only while more are asked for at once."""
@@ -35,8 +37,8 @@ class BytesOnDemand:
         self._start = start
         self._size = file.size - start if size is None else size
         self._block = block
-        self._memory = _reserve(file.path, self._size, large=block == BLOCK)
-        self._buffer = memoryview(self._memory)[: self._size]
+        self._memory, self._begin = _reserve(file.path, self._size, large=block == BLOCK <= self._size)
+        self._buffer = memoryview(self._memory)[self._begin : self._begin + self._size]
         self.data: Final = self._buffer.toreadonly()
         self._filled: dict[int, None] = {}
         """Numbers of blocks, the oldest first."""
@@ -64,7 +66,7 @@ class BytesOnDemand:
         for block in list(self._filled)[: max(0, len(self._filled) - kept)]:
             if block not in wanted:
                 del self._filled[block]
-                self._memory.madvise(mmap.MADV_DONTNEED, block * self._block, self._block)
+                self._memory.madvise(mmap.MADV_DONTNEED, self._begin + block * self._block, self._block)
 
     def _fill(self, start: int, end: int) -> None:
         passed_over = PAGE
@@ -99,16 +101,18 @@ class BytesOnDemand:
         self._holes = sorted([*self._holes, Hole(start, end, reason)])
 
 
-def _reserve(path: str, size: int, *, large: bool) -> mmap.mmap:
+def _reserve(path: str, size: int, *, large: bool) -> tuple[mmap.mmap, int]:
+    """Return addresses for so many bytes, and where among them these begin: with `large`, where a huge page can."""
+    room = BLOCK if large else 0
     try:
-        memory = mmap.mmap(-1, max(1, size), flags=_RESERVED)
+        memory = mmap.mmap(-1, max(1, size) + 2 * room, flags=_RESERVED)
     except (OSError, ValueError, OverflowError) as error:
         raise SourceError(
             path, f"has {size} bytes, more than this machine has addresses for ({why(error)})"
         ) from error
     if large and hasattr(mmap, "MADV_HUGEPAGE"):
         memory.madvise(mmap.MADV_HUGEPAGE)
-    return memory
+    return memory, -ctypes.addressof(ctypes.c_char.from_buffer(memory)) % room if room else 0
 
 
 def _runs(blocks: list[int]) -> Iterator[tuple[int, int]]:

@@ -15,7 +15,7 @@ from pyarrow import fs
 from offsets_tool.cli import main as tool
 from offsets_tool.errors import SetupError, SourceError
 from offsets_tool.log.buckets import bucket_of
-from offsets_tool.log.hdfs import _Handler
+from offsets_tool.log.hadoop.system import Handler
 from offsets_tool.log.storage import StoredPath, as_path
 from offsets_tool.log.stored_bytes import StoredBytes, open_binary
 from spark.check.check import check
@@ -112,11 +112,11 @@ def test_a_folder_that_goes_away_is_no_empty_listing(root: str) -> None:
     system = bucket_of(as_path(root)).system
     client = system.base_fs.handler.client
     asked = fs.FileSelector("/dump", recursive=True, allow_not_found=True)
-    assert _Handler(client).get_file_info_selector(asked)
+    assert Handler(client).get_file_info_selector(asked)
     with pytest.raises(OSError, match="went away"):
-        _Handler(Vanishing(client, "/dump")).get_file_info_selector(asked)
+        Handler(Vanishing(client, "/dump")).get_file_info_selector(asked)
     with pytest.raises(FileNotFoundError):
-        _Handler(Vanishing(client, "/nothing")).get_file_info_selector(fs.FileSelector("/dump"))
+        Handler(Vanishing(client, "/nothing")).get_file_info_selector(fs.FileSelector("/dump"))
 
 
 def test_a_file_that_is_replaced_is_another(root: str) -> None:
@@ -148,7 +148,7 @@ def test_what_cannot_be_read_is_one_sentence(root: str) -> None:
 
 def test_what_reads_it_is_an_extra(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with environment({}):
-        for name in ("offsets_tool.log.hdfs", "hdfs_native"):
+        for name in ("offsets_tool.log.hadoop.native", "hdfs_native"):
             monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(SetupError, match=r"offsets-tool\[hdfs\]"):
             as_path(f"{root}/dump").exists()

@@ -1,27 +1,81 @@
-"""HDFS as one of Arrow's file systems, through the client hdfs-native, which needs neither a JVM nor Hadoop's own library.
+"""A file system of Hadoop's as one of Arrow's, through a client of it.
 
-Loaded only where a path is in HDFS. Configuration (HADOOP_CONF_DIR), user (HADOOP_USER_NAME) and Kerberos tickets are found by the
-client. What fails is an OSError, and never taken for something that is not there. A file has its name once it is complete.
+What fails is an OSError, and never taken for something that is not there. A file has its name once it is complete.
 """
 
+import atexit
 import io
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable, Iterator, Sized
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn, Protocol
 from uuid import uuid4
+from weakref import WeakSet
 
 import pyarrow as pa
-from hdfs_native import Client, FileReader, FileStatus, FileWriter
 from pyarrow import fs
+
+
+class Status(Protocol):
+    """What a path leads to; `modification_time` is in milliseconds, `length` in bytes."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def isdir(self) -> bool: ...
+    @property
+    def length(self) -> int: ...
+    @property
+    def modification_time(self) -> int: ...
+
+
+class FileReader(Sized, Protocol):
+    """A file that is open for reading; its length is in bytes."""
+
+    def read_range(self, offset: int, length: int) -> bytes: ...
+
+
+class FileWriter(Protocol):
+    """A file that is being written."""
+
+    def write(self, data: Any) -> int: ...
+    def close(self) -> None: ...
+
+
+class Client(Protocol):
+    """Asks a file system, in the terms of hdfs-native's client: paths begin at its root, and what fails raises.
+
+    FileNotFoundError if there is no such file, FileExistsError where `rename` would overwrite and must not.
+    """
+
+    def get_file_info(self, path: str) -> Status: ...
+    def list_status(self, path: str, recursive: bool) -> Iterator[Status]: ...
+    def read(self, path: str) -> FileReader: ...
+    def create(self, path: str) -> FileWriter: ...
+    def rename(self, src: str, dst: str, overwrite: bool = False) -> None: ...
+    def delete(self, path: str) -> bool: ...
 
 
 @contextmanager
 def _asking() -> Iterator[None]:
-    """Turn what the client raises inside of a `with` block, where it is no OSError, into one."""
+    """Turn what hdfs-native raises inside of a `with` block, where it is no OSError, into one."""
     try:
         yield
     except RuntimeError as error:
         raise OSError(str(error)) from error
+
+
+_OPEN: Final[WeakSet["_Reading"]] = WeakSet()
+_PATIENCE_AT_THE_END: Final = 2.0
+"""Seconds."""
+
+
+@atexit.register
+def _let_threads_end() -> None:
+    """Wait a moment for threads of Arrow's that still hold a file: one that lets go of it after Python's end aborts the process."""
+    until = time.monotonic() + _PATIENCE_AT_THE_END
+    while len(_OPEN) and time.monotonic() < until:
+        time.sleep(0.01)
 
 
 class _Reading(io.RawIOBase):
@@ -30,6 +84,7 @@ class _Reading(io.RawIOBase):
     def __init__(self, opened: FileReader) -> None:
         super().__init__()
         self._opened, self._at = opened, 0
+        _OPEN.add(self)
 
     def readable(self) -> bool:
         return True
@@ -54,14 +109,14 @@ class _Reading(io.RawIOBase):
 
 
 class _Staged(io.RawIOBase):
-    """A file that is written beside its place, and put there when all of it is written: HDFS shows files while they grow."""
+    """A file that is written beside its place, and put there when all of it is written: Hadoop shows files while they grow."""
 
     def __init__(self, client: Client, path: str) -> None:
         super().__init__()
         self._client, self._path, self._is_sound = client, path, True
         self._staged = f"{path}.{uuid4()}.writing"
         with _asking():
-            self._opened: FileWriter = client.create(self._staged)
+            self._opened = client.create(self._staged)
 
     def writable(self) -> bool:
         return True
@@ -69,7 +124,7 @@ class _Staged(io.RawIOBase):
     def write(self, data: Any) -> int:
         self._is_sound = False
         with _asking():
-            count: int = self._opened.write(data)
+            count = self._opened.write(data)
         self._is_sound = True
         return count
 
@@ -85,14 +140,14 @@ class _Staged(io.RawIOBase):
                 self._client.delete(self._staged)
 
 
-class _Handler(fs.FileSystemHandler):  # type: ignore[misc]  # Arrow's has no types
+class Handler(fs.FileSystemHandler):  # type: ignore[misc]  # Arrow's has no types
     """Answers what Arrow asks when paths are looked up, listed, read, written and removed."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
 
     def get_type_name(self) -> str:
-        return "hdfs"
+        return "hadoop"
 
     def normalize_path(self, path: str) -> str:
         return path
@@ -134,22 +189,25 @@ class _Handler(fs.FileSystemHandler):  # type: ignore[misc]  # Arrow's has no ty
             if not self.client.delete(path):
                 raise FileNotFoundError(2, "No such file or directory", path)
 
+    def move(self, src: str, dest: str) -> None:
+        """Give a file another name, unless something has that name: then FileExistsError."""
+        with _asking():
+            self.client.rename(src, dest, overwrite=False)
+
     def _never_asked(self, *_: object) -> NoReturn:
         raise NotImplementedError
 
     create_dir = delete_dir = delete_dir_contents = delete_root_dir_contents = _never_asked
-    move = copy_file = open_append_stream = _never_asked
+    copy_file = open_append_stream = _never_asked
 
 
-def _described(status: FileStatus) -> fs.FileInfo:
+def _described(status: Status) -> fs.FileInfo:
     changed = {"mtime": status.modification_time / 1e3}
     if status.isdir:
         return fs.FileInfo(status.path, fs.FileType.Directory, **changed)
     return fs.FileInfo(status.path, fs.FileType.File, size=status.length, **changed)
 
 
-def hdfs(authority: str) -> fs.FileSystem:
-    """Return the file system of a name node, given as `HOST` or `HOST:PORT`, or of a name service; its root is HDFS's root."""
-    with _asking():
-        handler = _Handler(Client(f"hdfs://{authority}"))
-    return fs.SubTreeFileSystem("/", fs.PyFileSystem(handler))
+def file_system(client: Client) -> fs.FileSystem:
+    """Return the file system that a client asks; its root is Hadoop's root."""
+    return fs.SubTreeFileSystem("/", fs.PyFileSystem(Handler(client)))

@@ -1,0 +1,255 @@
+"""Logs and a lake on a file system that only Hadoop's own classes know are those on disk, and one job at a time writes.
+
+It is a mount table of Hadoop's (viewfs), which has a folder of HDFS and one of a disk.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest import mock
+
+import pyarrow as pa
+import pytest
+from click.testing import CliRunner
+from deltalake import WriterProperties, write_deltalake
+from deltalake.exceptions import CommitFailedError
+
+from offsets_tool.cli import main as tool
+from offsets_tool.errors import SetupError, SourceError
+from offsets_tool.lake.tables import SOURCES
+from offsets_tool.log.archive import delta_mirror
+from offsets_tool.log.archive.delta import open_delta
+from offsets_tool.log.buckets import bucket_of
+from offsets_tool.log.storage import as_path
+from spark.check.check import check
+from spark.cli import main as jobs
+from spark.lake import lease
+from spark.lake.commit import ArrowLake
+from spark.lake.compact import compact
+from spark.lake.parquet import TableWriter
+from spark.lake.replaced import Replacing
+from spark.lake.scan import FileFacts, facts_of
+from tests.log.environment import environment
+from tests.log.hdfs_store import hdfs_store, upload
+from tests.log.mount_table import MOUNTED, mount
+from tests.spark.lakes import no_session
+from tests.spark.stored.test_other_stores import asked
+from tests.spark.stored.test_stored_lake import SEGMENTS, assert_same, bring, run
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hdfs() -> Iterator[str]:
+    with TemporaryDirectory() as disk, hdfs_store() as hdfs, environment({"HADOOP_CONF_DIR": disk}):
+        mount(Path(disk), {"hdfs": f"{hdfs}/", "disk": f"file://{disk}"})
+        for place in ("hdfs", "disk"):
+            upload(SEGMENTS, f"{MOUNTED}/{place}/dump")
+        yield hdfs
+
+
+@pytest.fixture(params=["hdfs", "disk"])
+def root(request: pytest.FixtureRequest) -> str:
+    return f"{MOUNTED}/{request.param}"
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake on disk after all jobs."""
+    lake = tmp_path_factory.mktemp("lake")
+    run(lake, SEGMENTS)
+    return lake
+
+
+@pytest.mark.parametrize("command", ["groups", "decode", "inspect"])
+def test_commands_read_it(root: str, command: str) -> None:
+    here, there = (
+        CliRunner().invoke(tool, [command, place, "--format", "jsonl"])
+        for place in (str(SEGMENTS), f"{root}/dump")
+    )
+    assert (there.exit_code, there.stdout) == (0, here.stdout.replace(str(SEGMENTS), f"{root}/dump"))
+
+
+def test_all_jobs_and_answers_are_those_of_a_lake_on_disk(local: Path) -> None:
+    lake = f"{MOUNTED}/hdfs/lakes/whole"
+    for _ in range(2):
+        run(lake, f"{MOUNTED}/hdfs/dump")
+        assert_same(lake, local)
+    assert asked(lake) == asked(str(local))
+    assert [each for each in check(lake, reads_rows=True, reads_sources=True) if not each.is_ok] == []
+    upgraded = CliRunner().invoke(jobs, ["upgrade", "--lake", lake])
+    assert upgraded.exit_code == 0, upgraded.stderr
+
+
+def test_files_that_no_version_needs_are_deleted(tmp_path: Path) -> None:
+    lake = f"{MOUNTED}/disk/lakes/compacted"
+    for source in sorted(SEGMENTS.iterdir())[:2]:
+        bring(lake, source)
+        bring(tmp_path, source)
+    compacted = compact(lake, no_session, days_kept=0)
+    assert [each.files_after for each in compacted if each.files_before > 1]
+    assert all(each.files_after == 1 for each in compacted if each.files_before)
+    for each in compacted:
+        path = as_path(f"{lake}/{each.table}")
+        named = {file["path"] for file in facts_of(open_delta(path))}
+        assert {file.name for file in path.iterdir()} == {"_delta_log", *named}
+        assert each.files_deleted in (0, each.files_before)
+    assert_same(lake, tmp_path)
+
+
+def test_a_second_writer_is_refused() -> None:
+    lake = f"{MOUNTED}/hdfs/lakes/one"
+    with lease.leased(as_path(lake)), pytest.raises(lease.LakeInUse, match="is writing to"):
+        bring(lake, SEGMENTS)
+    assert bring(lake, SEGMENTS).run == 1
+
+
+def test_the_log_of_leases_has_checkpoints() -> None:
+    table = as_path(f"{MOUNTED}/hdfs/lakes/leased") / lease.LEASE
+    for _ in range(6):
+        with lease.leased(table.parent):
+            pass
+    assert open_delta(table).version() == 12
+    assert "_last_checkpoint" in {each.name for each in (table / "_delta_log").iterdir()}
+
+
+@pytest.fixture
+def another_process(tmp_path: Path) -> "mock._patch[object]":
+    """Whoever is inside of this block has copies of logs of its own, as another process has."""
+    return mock.patch.multiple(delta_mirror, _folder=lambda: tmp_path, _SEEN={})
+
+
+def test_of_two_commits_of_a_version_one_is_refused(
+    root: str, another_process: "mock._patch[object]"
+) -> None:
+    table = as_path(f"{root}/lakes/two") / lease.LEASE
+    lease._create(table)
+    mine = open_delta(table)
+    with another_process:
+        lease._put(table, open_delta(table), lease.Holding("other", "job", "2026", "2026"))
+    with pytest.raises(CommitFailedError):
+        lease._put(table, mine, lease.Holding("mine", "job", "2026", "2026"))
+    last = lease._last_holding(open_delta(table))
+    assert last is not None and last.job == "other"
+    assert not [each for each in (table / "_delta_log").iterdir() if each.suffix != ".json"]
+
+
+def new_file(lake: Path, source: str) -> Replacing:
+    """Write a row of `sources` for a source of another name, as a change of the table that nobody has committed."""
+    row = ArrowLake(lake).sources()[0] | {"source": source}
+    with TableWriter(lake, SOURCES) as writer:
+        writer.write(pa.RecordBatch.from_pylist([row], schema=SOURCES.schema))
+        return Replacing([], writer.close())
+
+
+def test_who_was_slower_commits_to_what_the_other_made(
+    root: str, another_process: "mock._patch[object]"
+) -> None:
+    """As each commit of a run is tried again where another writer, such as Spark's OPTIMIZE, came first."""
+    lake = as_path(f"{root}/lakes/three")
+    bring(str(lake), next(SEGMENTS.rglob("*.log")))
+    tried = []
+
+    def meanwhile(files: list[FileFacts]) -> Replacing:
+        tried.append(len(files))
+        mine = new_file(lake, "mine")
+        if len(tried) == 1:
+            with another_process:
+                ArrowLake(lake).rewrite(SOURCES, lambda _: new_file(lake, "other"))
+        return mine
+
+    mine = ArrowLake(lake)
+    mine.rewrite(SOURCES, meanwhile)
+    assert tried == [1, 2]
+    assert {row["source"] for row in mine.sources()} > {"mine", "other"}
+
+
+def test_what_cannot_be_read_is_one_sentence(root: str) -> None:
+    with pytest.raises(SourceError, match="of a scheme that Hadoop's settings do not know"):
+        as_path("nofs://all/a").exists()
+    with pytest.raises(SourceError, match="names no file system; give viewfs://AUTHORITY/PATH"):
+        as_path("viewfs:///hdfs/dump")
+    with pytest.raises(SourceError, match="credentials or options in its URI"):
+        as_path("ofs://user:secret@all/a")
+    with pytest.raises(FileNotFoundError):
+        as_path(f"{root}/nothing").stat()
+
+
+@pytest.mark.parametrize("name", ["a", "a#b", "a;b", "a b", "a%20b", "a+b", "pagamenti-è"])
+def test_a_name_is_what_it_says(root: str, name: str) -> None:
+    path = as_path(f"{root}/names/{name}.log")
+    for content in (name.encode(), b"another"):
+        path.write_bytes(content)
+        assert path.read_bytes() == content
+    assert name in {each.stem for each in path.parent.iterdir()}
+
+
+def test_a_large_file_is_read_by_range(root: str) -> None:
+    content = os.urandom(9 << 20)
+    path = as_path(f"{root}/large")
+    path.write_bytes(content)
+    bucket = bucket_of(path)
+    with bucket.system.open_input_file(bucket.name(path)) as file:
+        assert file.read_at(8 << 20, 77) == content[77 : (8 << 20) + 77]
+
+
+_EIGHT_THREADS = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from offsets_tool.log.storage import as_path
+
+def read(number):
+    path = as_path(f"{sys.argv[1]}/threads/{number}")
+    path.write_bytes(b"abc")
+    return path.read_bytes(), path.stat().st_size
+
+with ThreadPoolExecutor(8) as threads:
+    assert list(threads.map(read, range(16))) == [(b"abc", 3)] * 16
+"""
+
+
+def ended(program: str, argument: str) -> tuple[int, str]:
+    """Run a program of Python's as a process, and return how it ended, and what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", program, argument], capture_output=True, text=True, check=False, timeout=120
+    )
+    return done.returncode, done.stdout + done.stderr[-500:]
+
+
+def test_threads_that_meet_it_first_at_the_same_time_read_it() -> None:
+    """Their process ends too, though Java is never told that they did."""
+    assert ended(_EIGHT_THREADS, f"{MOUNTED}/disk") == (0, "")
+
+
+_ENDING = """
+import sys
+from offsets_tool.log.archive.delta import delta_dataset
+from offsets_tool.log.storage import as_path
+print(delta_dataset(as_path(sys.argv[1])).to_table(columns=["log_offset"]).num_rows)
+"""
+
+
+@pytest.mark.parametrize("is_mounted", [False, True])
+def test_threads_that_hold_files_do_not_abort_the_end_of_a_process(hdfs: str, is_mounted: bool) -> None:
+    """Half of them did, where a thread of Arrow's let go of a file after Python's end."""
+    table = as_path(f"{hdfs}/lakes/large/log")
+    if not table.exists():
+        write_rows(table, 400_000)
+    named = f"{MOUNTED}/hdfs/lakes/large/log" if is_mounted else str(table)
+    assert {ended(_ENDING, named) for _ in range(8)} == {(0, "400000\n")}
+
+
+def write_rows(table: Path, count: int) -> None:
+    offsets = pa.table({"log_offset": pa.array(range(count), pa.int64()), "key": ["k" * 60] * count})
+    write_deltalake(str(table), offsets, writer_properties=WriterProperties(max_row_group_size=20_000))
+
+
+def test_what_reads_it_is_an_extra(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with environment({}):
+        for name in ("offsets_tool.log.hadoop.jvm", "jpype"):
+            monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(SetupError, match=r"offsets-tool\[hadoop\]"):
+            as_path(f"{root}/dump").exists()
