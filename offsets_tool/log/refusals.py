@@ -113,6 +113,9 @@ def refusal(path: str, error: Exception) -> OffsetsToolError:
     words = str(error)
     if (known := meant_refusal(path, words)) is not None:
         return known
+    if path.partition(":")[0] not in CREDENTIALS:
+        # Of a file system of Hadoop's nobody knows all words.
+        return SetupError(f"{path}: {next(iter(words.splitlines()), type(error).__name__)}")
     code = _CODE.search(words)
     shown = next(filter(None, code.groups())) if code else type(error).__name__
     return SetupError(f"{path}: the storage failed ({shown}); run the same command again")

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.lake.tables import EVENTS
-from spark.ingest.ingest import Request, Writer, ingest
+from spark.ingest.ingest import Writer
 from spark.lake.folder import locked, root_of
 from tests.corpora import COPIES
 from tests.spark.lakes import (
@@ -103,11 +103,6 @@ def test_a_lake_is_no_source_of_its_own(session: SparkSession, tmp_path: Path) -
     bring(session, tmp_path / "lake", tmp_path)
     assert bring(session, tmp_path / "lake", tmp_path).run is None
     assert len(rows(tmp_path / "lake", "sources")) == 1
-
-
-def test_arrow_writes_only_to_folders(session: SparkSession) -> None:
-    with pytest.raises(UsageError, match="--writer spark"):
-        ingest(Request(paths=[str(SEGMENT)], lake="viewfs://names/lake"), lambda: session)
 
 
 @pytest.mark.parametrize("name", ["lake%20s", "lake#1"])

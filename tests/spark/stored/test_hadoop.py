@@ -170,6 +170,8 @@ def test_who_was_slower_commits_to_what_the_other_made(
 def test_what_cannot_be_read_is_one_sentence(root: str) -> None:
     with pytest.raises(SourceError, match="of a scheme that Hadoop's settings do not know"):
         as_path("nofs://all/a").exists()
+    with pytest.raises(SetupError, match="Empty Mount table in config for viewfs://nobody"):
+        as_path("viewfs://nobody/a").exists()
     with pytest.raises(SourceError, match="names no file system; give viewfs://AUTHORITY/PATH"):
         as_path("viewfs:///hdfs/dump")
     with pytest.raises(SourceError, match="credentials or options in its URI"):
