@@ -79,7 +79,11 @@ _REFUSALS: Final = (
         is_of_path=True,
     ),
     _refusal(
-        r"No (?:AbstractFileSystem configured|FileSystem) for scheme|No AbstractFileSystem",
+        r"No AbstractFileSystem configured",
+        "can be read, but not written: let HADOOP_CONF_DIR name its class for fs.AbstractFileSystem.SCHEME.impl, as its makers say",
+    ),
+    _refusal(
+        r"No FileSystem for scheme",
         "is of a scheme that Hadoop's settings do not know; check it, or name its jars in HADOOP_CLASSPATH and its settings in "
         "HADOOP_CONF_DIR",
         is_of_path=True,
@@ -105,6 +109,10 @@ _REFUSALS: Final = (
         "cannot be reached; check the network{endpoint}, and run the same command again",
     ),
 )
+_JAVA_CLASS: Final = re.compile(r"^(?:\[Errno \d+\] )?(?:[a-z]\w*\.)+\w+: ")
+_SECRET: Final = re.compile(
+    r"(//[^/@\s:]+:|(?:sig|token|password|secret|key)[^=\s&]*=)[^&@\s]+", re.IGNORECASE
+)
 _CODE: Final = re.compile(r"AWS Error (\w+)|HTTP status (\d{3})|\.(\w+Exception)")
 
 
@@ -115,7 +123,10 @@ def refusal(path: str, error: Exception) -> OffsetsToolError:
         return known
     if path.partition(":")[0] not in CREDENTIALS:
         # Of a file system of Hadoop's nobody knows all words.
-        return SetupError(f"{path}: {next(iter(words.splitlines()), type(error).__name__)}")
+        said = _SECRET.sub(
+            r"\1...", _JAVA_CLASS.sub("", next(iter(words.splitlines()), type(error).__name__))
+        )
+        return SetupError(f"{path}: {said}; see to it, or to HADOOP_CONF_DIR, and run the same command again")
     code = _CODE.search(words)
     shown = next(filter(None, code.groups())) if code else type(error).__name__
     return SetupError(f"{path}: the storage failed ({shown}); run the same command again")

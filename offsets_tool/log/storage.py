@@ -150,7 +150,7 @@ def as_path(path: str | os.PathLike[str]) -> Path:
     container, _, host = authority.rpartition("@")
     if known == "hdfs" and not _is_name_node(text, authority):
         raise SourceError(shown, f"names no name node; give {form}")
-    if known not in _FORMS and f"{scheme}:///" in text.lower():
+    if known not in _FORMS and text.lower().startswith(f"{scheme}:///"):
         raise SourceError(shown, f"names no file system; give {form}")
     if not authority or (known == "abfs" and not (container and "." in host)):
         raise SourceError(shown, f"names no bucket; give {form}")

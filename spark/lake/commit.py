@@ -162,8 +162,9 @@ class ArrowLake:
     def _user_metadata(self, table: Table) -> Iterator[str | None]:
         """Yield the user metadata of a table's commits, the newest first; all commits are read only where the latest do not do."""
         there = self._open(table)
-        for limit in (_LATEST, None):
-            yield from (entry.get("userMetadata") for entry in there.history(limit))
+        yield from (entry.get("userMetadata") for entry in there.history(_LATEST))
+        there = open_delta(self._root / table.name, with_history=True)
+        yield from (entry.get("userMetadata") for entry in there.history())
 
     def _commit(
         self,

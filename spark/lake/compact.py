@@ -92,7 +92,7 @@ def _new_files(path: Path) -> list[FileFacts] | None:
 
 def _compacted_version(path: Path) -> int | None:
     """Return the newest version that a compaction has made; None without one."""
-    for commit in open_delta(path).history():
+    for commit in open_delta(path, with_history=True).history():
         if commit["operation"] == _OPTIMIZE or commit.get("userMetadata") == COMPACTED:
             version: int = commit["version"]
             return version

@@ -24,7 +24,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.log.archive.delta import delta_options, open_delta, reading_delta
 from offsets_tool.log.archive.delta_log import has_commit
-from offsets_tool.log.archive.delta_mirror import committing
+from offsets_tool.log.archive.delta_mirror import committing, within_reach
 from spark.lake.log_checkpoints import checkpoint_log
 
 LEASE: Final = "_lease"
@@ -145,7 +145,7 @@ def _put(table: Path, there: DeltaTable, holding: Holding) -> None:
     # The holding is committed, whatever becomes of the log.
     with suppress(DeltaError, OSError, OffsetsToolError):
         if checkpoint_log(there, table):
-            with committing(table):
+            with within_reach(table, with_history=True), committing(table):
                 there.cleanup_metadata()
 
 

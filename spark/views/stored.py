@@ -11,18 +11,16 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from offsets_tool.lake.layout import layout_error
 from offsets_tool.lake.moment import FinishedRows, ReadRow, Runs, finished_rows
 from offsets_tool.lake.tables import Table
 from offsets_tool.lake.whole import check_whole, open_table
 from offsets_tool.log.archive.delta import OpenDelta, open_delta, parquet_files
-from offsets_tool.log.storage import StoredPath, is_of_hadoop
+from offsets_tool.log.storage import StoredPath
 from spark.lake.folder import root_of, uri_of
 from spark.lake.scan import facts_of, file_rows
 
@@ -42,8 +40,7 @@ class _Stored(NamedTuple):
 
 def open_tables(session: SparkSession, lake: str) -> dict[Table, Frame | None]:
     """Return all tables with their rows of finished runs; None for a table that has none. UsageError where there is no lake."""
-    if not is_of_hadoop(lake):
-        check_whole(root_of(lake))
+    check_whole(root_of(lake))
     counted = finished_rows(lake, partial(_stored, session, lake))
     return {table: found and partial(_frame, found) for table, found in counted.items()}
 
@@ -60,8 +57,6 @@ def _is_of_runs(runs: Runs) -> Column:
 
 def _stored(session: SparkSession, lake: str, table: Table) -> _Stored | None:
     """Return a table as it is now; None if it does not exist, UsageError for other columns."""
-    if is_of_hadoop(lake):
-        return _elsewhere(session, f"{lake}/{table.name}", table)
     root = root_of(lake)
     opened = open_table(root, table)
     return _in_folder(session, root / table.name, table, opened) if opened is not None else None
@@ -98,24 +93,6 @@ def _by_arrow(session: SparkSession, files: Sequence[Path], table: Table) -> Dat
 
     units = session.range(0, len(files), 1, max(1, len(files)))
     return units.mapInArrow(task, from_arrow_schema(table.schema))
-
-
-def _elsewhere(session: SparkSession, path: str, table: Table) -> _Stored | None:
-    """Return a table on one of Hadoop's file systems, which Spark reads by itself; None where it does not exist."""
-    try:
-        rows = _load(session, path)
-        names = rows.columns  # a Connect session looks only now
-    except AnalysisException as error:
-        if error.getCondition() in _NO_TABLE:
-            return None
-        raise
-    if refused := layout_error(path, names, table):
-        raise refused
-
-    def values(columns: Sequence[str]) -> list[ReadRow]:
-        return [row.asDict() for row in rows.select(*columns).distinct().collect()]
-
-    return _Stored(values, lambda version: rows if version is None else _load(session, path, version))
 
 
 def _load(session: SparkSession, path: str, version: int | None = None) -> DataFrame:

@@ -17,6 +17,7 @@ from pyarrow import fs
 
 from offsets_tool.errors import SetupError, SourceError
 from offsets_tool.log.archive.delta_log import (
+    DELTA_LOG,
     UNREADABLE,
     Damage,
     damage_of_data,
@@ -42,8 +43,8 @@ _ONLY_ITS_OWN: Final = {"deletionVectors", "columnMapping"}
 """What only deltalake's own engine reads, of what tables may have."""
 
 
-def open_delta(table: str | Path, version: int | None = None) -> OpenDelta:
-    """Open a Delta table, by its folder or URI, as of a version, or its newest.
+def open_delta(table: str | Path, version: int | None = None, *, with_history: bool = False) -> OpenDelta:
+    """Open a Delta table, by its folder or URI, as of a version, or its newest; `with_history` where all its commits are asked for.
 
     SetupError without deltalake; SourceError for what is no Delta table, or has a log that does not read.
     """
@@ -53,16 +54,16 @@ def open_delta(table: str | Path, version: int | None = None) -> OpenDelta:
         raise SetupError(
             f"{table} is a Delta table, and deltalake is not installed: pip install 'offsets-tool[delta]'"
         ) from error
-    if not is_stored(table) and (found := lost_commit(as_path(table), version)):
-        raise SourceError(found.path.as_posix(), found.reason)
-    with reading_delta(table):
-        return DeltaTable(within_reach(table), version, storage_options=delta_options(table))
+    with within_reach(table, with_history=with_history or version is not None) as place:
+        if not is_stored(place) and (found := lost_commit(as_path(place), version)):
+            raise SourceError(f"{table}/{DELTA_LOG}/{found.path.name}", found.reason)
+        with reading_delta(table):
+            return DeltaTable(place, version, storage_options=delta_options(table))
 
 
 def bring_up_to_date(opened: OpenDelta, table: str | Path) -> None:
     """Let an open table be at its newest version, of which only what was committed since is read. SourceError as `open_delta`."""
-    with reading_delta(table):
-        within_reach(table)
+    with within_reach(table), reading_delta(table):
         opened.update_incremental()
 
 
@@ -243,7 +244,8 @@ def _files(table: Path) -> list[tuple[str, int]]:
     from deltalake.exceptions import DeltaError  # noqa: PLC0415
 
     try:
-        return _files_of_version(DeltaTable(within_reach(table), storage_options=delta_options(table)))
+        with within_reach(table) as place:
+            return _files_of_version(DeltaTable(place, storage_options=delta_options(table)))
     except (DeltaError, *UNREADABLE):
         return []
 

@@ -7,7 +7,7 @@ damaged one. It relies only on Delta's file names, and decides nothing about rem
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -24,7 +24,9 @@ _DIGITS: Final = 20
 """How many digits a version has in a file's name."""
 _COMMIT: Final = re.compile(r"\d{20}\.json")
 _CHECKPOINT: Final = re.compile(r"\d{20}\.checkpoint\..*parquet")
-_LAST_CHECKPOINT: Final = "_last_checkpoint"
+_PART: Final = re.compile(r"\d{20}\.checkpoint\.\d{10}\.(\d{10})\.parquet")
+LAST_CHECKPOINT: Final = "_last_checkpoint"
+"""The name of the file that names the newest checkpoint."""
 
 
 class Damage(NamedTuple):
@@ -61,6 +63,32 @@ def damage_of_sizes(table: Path, files: Iterable[tuple[str, int]]) -> Damage | N
 def is_commit(name: str) -> bool:
     """Return whether a file of a log is a commit, by its name."""
     return _COMMIT.fullmatch(name) is not None
+
+
+def is_of_log(name: str) -> bool:
+    """Return whether a file of a log is a commit or a checkpoint, by its name: other files there are not Delta's, or not needed."""
+    return is_commit(name) or _CHECKPOINT.fullmatch(name) is not None
+
+
+def since_checkpoint(names: Iterable[str], before: int) -> list[str]:
+    """Return the files of a log that who opens the table reads: of its newest whole checkpoint, and the commits from there on.
+
+    And so many commits before it. Without a checkpoint, all.
+    """
+    commits, parts = list[str](), dict[int, list[str]]()
+    for name in names:
+        if is_commit(name):
+            commits.append(name)
+        else:
+            parts.setdefault(int(name[:_DIGITS]), []).append(name)
+    newest = max((version for version, some in parts.items() if _is_whole(some)), default=-1)
+    since = max(0, newest - before)
+    return [*parts.get(newest, ()), *(name for name in commits if int(name[:_DIGITS]) >= since)]
+
+
+def _is_whole(parts: Sequence[str]) -> bool:
+    numbered = [found for found in map(_PART.fullmatch, parts) if found]
+    return len(numbered) < len(parts) or len(numbered) == int(numbered[0][1])
 
 
 def has_commit(table: Path) -> bool:
@@ -127,7 +155,7 @@ def _of_log(log: Path) -> Iterator[Damage]:
     if not commits and not checkpoints:
         yield Damage(log, "holds no commit")
         return
-    for name in [*commits, *(name for name in names if name == _LAST_CHECKPOINT)]:
+    for name in [*commits, *(name for name in names if name == LAST_CHECKPOINT)]:
         yield from _of_lines(log / name)
     for name in checkpoints:
         if reason := why_no_parquet(log / name):

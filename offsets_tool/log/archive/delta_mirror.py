@@ -1,8 +1,9 @@
 """The logs of Delta tables that deltalake does not reach: it is given a copy on disk, which this module keeps up to date.
 
-That is so on Hadoop's file systems but HDFS. A copy is this process's own and ends with it. What deltalake commits to the copy
-counts once the table's own log has it, under a name that nobody had taken: as Delta's log store for HDFS does it. Data are read and
-written where they are. Knows only the names of the log's files.
+That is so on Hadoop's file systems but HDFS. A copy is this process's own. What deltalake commits to it counts once the table's own
+log has it, under a name that nobody had taken: as Delta's log store for HDFS does it. Of a long log the copy has the newest
+checkpoint and what came since, unless its history is asked for. Data are read and written where they are. Knows only the names of
+the log's files.
 """
 
 import atexit
@@ -10,22 +11,72 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
 from threading import RLock
 from typing import Final, NamedTuple
 from uuid import uuid4
 
-from offsets_tool.log.archive.delta_log import DELTA_LOG, is_commit
+from offsets_tool.errors import OffsetsToolError, SetupError
+from offsets_tool.log.archive.delta_log import (
+    DELTA_LOG,
+    LAST_CHECKPOINT,
+    is_commit,
+    is_of_log,
+    since_checkpoint,
+)
 from offsets_tool.log.buckets import bucket_of
 from offsets_tool.log.refusals import refusals_of
-from offsets_tool.log.storage import as_path, is_of_hadoop
+from offsets_tool.log.storage import StoredPath, as_path, is_of_hadoop
 
-_LOCK: Final = RLock()
-_SEEN: Final[dict[Path, "_Seen"]] = {}
-"""By the folder of a copy."""
+_BEFORE: Final = 64
+"""So many commits before the newest checkpoint are copied too: what runs have left to commit is looked for there."""
+_ATTEMPTS: Final = 5
+"""How often a log is listed again of which a file went away before it was copied."""
+_AT_ONCE: Final = 8
+"""Files that are copied at a time."""
+_STAGED: Final = ".new"
+
+
+@contextmanager
+def within_reach(table: str | Path, *, with_history: bool = False) -> Iterator[str]:
+    """Yield where deltalake finds a table as it is now: where it is, or at a copy of its log, which nobody changes meanwhile.
+
+    SetupError where the copy has no room; other errors as `refusals_of` raises them.
+    """
+    copy = _copy_of(table)
+    if copy is None:
+        yield str(table)
+        return
+    with copy.lock:
+        copy.bring_up_to_date(with_history=with_history)
+        yield str(copy.folder)
+
+
+@contextmanager
+def committing(table: str | Path) -> Iterator[str]:
+    """Inside of a `with` block, let deltalake change a table, at what it was opened at, or create one at what is yielded.
+
+    CommitFailedError where another writer has committed the same version meanwhile: then that commit does not count, and the table
+    must be opened anew.
+    """
+    copy = _copy_of(table)
+    if copy is None:
+        yield str(table)
+        return
+    with copy.lock, copy.published():
+        yield str(copy.folder)
+
+
+@contextmanager
+def data_files_known(table: Path) -> Iterator[None]:
+    """Inside of a `with` block, let deltalake find the table's data files where it looks: by name and time, and empty."""
+    copy = _copy_of(table)
+    with copy.stand_ins() if copy else nullcontext():
+        yield
 
 
 class _Facts(NamedTuple):
@@ -35,68 +86,144 @@ class _Facts(NamedTuple):
     changed_ns: int
 
 
-_Seen = dict[str, _Facts]
-"""The files of a table's own log that a copy has, by name."""
+_Names = dict[str, _Facts]
+"""Files of a log, by name."""
 
 
-def within_reach(table: str | Path) -> str:
-    """Return where deltalake opens a table: where it is, or at a copy of its log, brought up to date.
+class _Copy:
+    """The copy of a table's log."""
 
-    Errors as `refusals_of` raises them.
-    """
-    if not is_of_hadoop(table):
-        return str(table)
-    with _LOCK:
-        return str(_up_to_date(as_path(table)))
+    def __init__(self, table: StoredPath) -> None:
+        self._table, self._own = table, table / DELTA_LOG
+        self.folder: Final = _folder() / hashlib.sha256(str(table).encode()).hexdigest()
+        self._log = self.folder / DELTA_LOG
+        self.lock: Final = RLock()
+        self._seen: _Names = {}
+        """The files of the table's own log that the copy has."""
 
+    def bring_up_to_date(self, *, with_history: bool) -> None:
+        for attempt in range(_ATTEMPTS):
+            found = self._listed()
+            wanted = (
+                found if with_history else {name: found[name] for name in since_checkpoint(found, _BEFORE)}
+            )
+            try:
+                self._fetch(wanted)
+                break
+            except FileNotFoundError as error:
+                # Whoever removed it has made a checkpoint of it before, which that listing may not have.
+                if attempt == _ATTEMPTS - 1:
+                    said = "its log is cleaned while it is read; run the same command again"
+                    raise SetupError(f"{self._table}: {said}") from error
+        self._forget(self._files().keys() - found.keys())
+        # It may name a checkpoint that is gone; without it the newest is looked for.
+        (self._log / LAST_CHECKPOINT).unlink(missing_ok=True)
 
-@contextmanager
-def committing(table: str | Path) -> Iterator[str]:
-    """Inside of a `with` block, let deltalake change a table, at what it was opened at, or creates at what is yielded.
+    def _listed(self) -> _Names:
+        below = bucket_of(self._own).below(self._own, is_deep=False)
+        files = {Path(each.path).name: each for each in below if each.type.name == "File"}
+        return {name: _Facts(file.size, file.mtime_ns) for name, file in files.items() if is_of_log(name)}
 
-    CommitFailedError where another writer has committed the same version meanwhile: then nothing is changed, and the table must
-    be opened anew.
-    """
-    if not is_of_hadoop(table):
-        yield str(table)
-        return
-    there = as_path(table)
-    with _LOCK:
-        copy = _copy(there)
-        before = _files(copy)
+    def _fetch(self, wanted: _Names) -> None:
+        there = self._files()
+        missing = [
+            name for name, facts in wanted.items() if name not in there or self._seen.get(name) != facts
+        ]
+        if not missing:
+            return
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            for name, data in zip(missing, threads.map(self._read, missing), strict=True):
+                self._put(name, data, wanted[name])
+
+    def _read(self, name: str) -> bytes:
+        return (self._own / name).read_bytes()
+
+    def _put(self, name: str, data: bytes, facts: _Facts) -> None:
+        staged = self.folder.with_suffix(".staged")
         try:
-            yield str(copy)
-        except BaseException:
-            for name in _changed(before, _files(copy)):
-                (copy / DELTA_LOG / name).unlink()
-            raise
-        _publish(there, copy, before)
+            self._log.mkdir(parents=True, exist_ok=True)
+            staged.write_bytes(data)
+            # Logs are cleaned by the times of their files.
+            os.utime(staged, ns=(facts.changed_ns, facts.changed_ns))
+            staged.replace(self._log / name)
+        except OSError as error:
+            raise SetupError(
+                f"{_folder()} has no room for a copy of the log of {self._table} ({error.strerror}): make room, or set TMPDIR"
+            ) from error
+        self._seen[name] = facts
 
+    def _files(self) -> _Names:
+        """Return the files of the copy, the pointer to the last checkpoint among them."""
+        try:
+            with os.scandir(self._log) as entries:
+                found = [(entry.name, entry.stat()) for entry in entries if entry.is_file()]
+        except FileNotFoundError:
+            return {}
+        return {name: _Facts(facts.st_size, facts.st_mtime_ns) for name, facts in found}
 
-@contextmanager
-def data_files_known(table: Path) -> Iterator[None]:
-    """Inside of a `with` block, let deltalake find the table's data files where it looks: by name and time, and empty."""
-    if not is_of_hadoop(table):
-        yield
-        return
-    there = bucket_of(table)
-    with _LOCK:
-        copy = _up_to_date(table)
-        for each in there.below(table, is_deep=False):
-            if each.type.name == "File":
-                stand_in = copy / Path(each.path).name
-                stand_in.touch()
-                os.utime(stand_in, ns=(each.mtime_ns, each.mtime_ns))
+    def _forget(self, names: Iterable[str]) -> None:
+        """Remove files from the copy; those that the table's own log has are brought again."""
+        for name in names:
+            (self._log / name).unlink(missing_ok=True)
+            self._seen.pop(name, None)
+
+    @contextmanager
+    def published(self) -> Iterator[None]:
+        """Put what is changed in the copy inside of a `with` block into the table's own log."""
+        before = self._files()
         try:
             yield
-        finally:
-            for path in copy.iterdir():
-                if path.is_file():
-                    path.unlink()
+            self._publish(before)
+        except BaseException:
+            after = self._files()
+            self._forget([*_changed(before, after), *(before.keys() - after.keys())])
+            raise
+
+    def _publish(self, before: _Names) -> None:
+        after = self._files()
+        for name in _changed(before, after):
+            data = (self._log / name).read_bytes()
+            if not is_commit(name):
+                (self._own / name).write_bytes(data)
+            elif not _put_new(self._own / name, data):
+                raise _conflict(f"another writer committed {name} to {self._table} meanwhile")
+        for name in before.keys() - after.keys():
+            (self._own / name).unlink(missing_ok=True)
+
+    @contextmanager
+    def stand_ins(self) -> Iterator[None]:
+        """Inside of a `with` block, have an empty file of the same name and time for each file of data."""
+        with self.lock:
+            self.bring_up_to_date(with_history=False)
+            self.folder.mkdir(exist_ok=True)
+            for each in bucket_of(self._table).below(self._table, is_deep=False):
+                if each.type.name == "File":
+                    stand_in = self.folder / Path(each.path).name
+                    stand_in.touch()
+                    os.utime(stand_in, ns=(each.mtime_ns, each.mtime_ns))
+            try:
+                yield
+            finally:
+                for path in self.folder.iterdir():
+                    if path.is_file():
+                        path.unlink()
 
 
-def _copy(table: Path) -> Path:
-    return _folder() / hashlib.sha256(str(table).encode()).hexdigest()
+def _copy_of(table: str | Path) -> _Copy | None:
+    """Return the copy of a table's log; None of a table that deltalake reaches."""
+    there = as_path(table)
+    if not isinstance(there, StoredPath) or not is_of_hadoop(there):
+        return None
+    with _COPIES:
+        return _copy(there)
+
+
+_COPIES: Final = RLock()
+
+
+@cache
+def _copy(table: StoredPath) -> _Copy:
+    return _Copy(table)
 
 
 @cache
@@ -106,72 +233,16 @@ def _folder() -> Path:
     return Path(folder)
 
 
-def _up_to_date(table: Path) -> Path:
-    """Bring the copy of a table's log up to date, and return its folder."""
-    copy, log = _copy(table), table / DELTA_LOG
-    seen = _SEEN.setdefault(copy, {})
-    found = {
-        Path(each.path).name: _Facts(each.size, each.mtime_ns)
-        for each in bucket_of(log).below(log, is_deep=False)
-        if each.type.name == "File" and not each.path.endswith(_STAGED)
-    }
-    for name in _files(copy).keys() - found.keys():
-        (copy / DELTA_LOG / name).unlink()
-        seen.pop(name, None)
-    for name, facts in found.items():
-        if seen.get(name) != facts:
-            # A checkpoint may be removed meanwhile, with the commits that it stands for.
-            with suppress(FileNotFoundError):
-                _put(copy / DELTA_LOG / name, (log / name).read_bytes())
-                seen[name] = facts
-    return copy
-
-
-def _put(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    staged = path.parent.parent / path.name
-    staged.write_bytes(data)
-    staged.replace(path)
-
-
-def _files(copy: Path) -> _Seen:
-    """Return the files of a copy."""
-    try:
-        with os.scandir(copy / DELTA_LOG) as entries:
-            found = [(entry.name, entry.stat()) for entry in entries if entry.is_file()]
-    except FileNotFoundError:
-        return {}
-    return {name: _Facts(facts.st_size, facts.st_mtime_ns) for name, facts in found}
-
-
-def _changed(before: _Seen, after: _Seen) -> list[str]:
+def _changed(before: _Names, after: _Names) -> list[str]:
     """Return the files that are new or others, commits first, the pointer to the last checkpoint last."""
     changed = [name for name, facts in after.items() if before.get(name) != facts]
-    return sorted(changed, key=lambda name: (not is_commit(name), name))
-
-
-def _publish(table: Path, copy: Path, before: _Seen) -> None:
-    """Put what was changed in a copy into the table's own log, each commit under a name that nobody has taken."""
-    after, log = _files(copy), table / DELTA_LOG
-    changed = _changed(before, after)
-    for name in changed:
-        if not is_commit(name):
-            (log / name).write_bytes((copy / DELTA_LOG / name).read_bytes())
-        elif not _put_new(log / name, (copy / DELTA_LOG / name).read_bytes()):
-            for other in changed[changed.index(name) :]:
-                (copy / DELTA_LOG / other).unlink()
-            raise _conflict(f"another writer committed {name} to {table} meanwhile")
-    for name in before.keys() - after.keys():
-        (log / name).unlink(missing_ok=True)
+    return sorted(changed, key=lambda name: (not is_commit(name), name == LAST_CHECKPOINT, name))
 
 
 def _conflict(said: str) -> Exception:
     from deltalake.exceptions import CommitFailedError  # noqa: PLC0415 - of an extra, and heavy
 
     return CommitFailedError(said)
-
-
-_STAGED: Final = ".new"
 
 
 def _put_new(path: Path, data: bytes) -> bool:
@@ -181,10 +252,22 @@ def _put_new(path: Path, data: bytes) -> bool:
     bucket = bucket_of(path)
     try:
         with refusals_of(path):
-            try:
-                bucket.system.move(bucket.name(staged), bucket.name(path))
-            except FileExistsError:
-                return False
-    finally:
-        staged.unlink(missing_ok=True)
+            bucket.system.move(bucket.name(staged), bucket.name(path))
+    except (OSError, OffsetsToolError):
+        there = _content(path)
+        if there == data:
+            # It was done, and only the answer was lost.
+            return True
+        with suppress(OSError, OffsetsToolError):
+            staged.unlink(missing_ok=True)
+        if there is None:
+            raise
+        return False
     return True
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None

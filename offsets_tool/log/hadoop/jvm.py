@@ -6,8 +6,9 @@ Settings are those of HADOOP_CONF_DIR; users, tickets and tokens are found by Ha
 
 import atexit
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from errno import EEXIST, ENOENT
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,7 +32,7 @@ _OPTIONS: Final = (
 )
 _HADOOP: Final = "org.apache.hadoop.fs."
 _ONE_AT_A_TIME: Final = RLock()
-"""Held while Java is asked: of a class that two threads meet first at the same time, one has half (JPype 1.7)."""
+"""Held while classes of Java's may be met first: of one that two threads meet at the same time, one has half (JPype 1.7)."""
 _PIECE: Final = 4 << 20
 """Bytes that cross from the JVM, or to it, at once: they are held twice."""
 
@@ -54,7 +55,7 @@ def _start() -> None:
             jpype.startJVM(*_OPTIONS, classpath=_classpath(), interrupt=False)
             atexit.register(_end)
         jpype.JClass(_HADOOP + "FileSystem")
-    except (OSError, TypeError, jpype.JVMNotFoundException) as error:
+    except (OSError, TypeError, ValueError, RuntimeError, jpype.JException) as error:
         raise SetupError(
             "Hadoop's classes cannot be loaded: set JAVA_HOME to a JDK 17, and install pyspark or name the jars in HADOOP_CLASSPATH"
         ) from error
@@ -101,15 +102,27 @@ def _classes() -> _Classes:
 @contextmanager
 def _asking() -> Iterator[None]:
     """Ask Java inside of a `with` block, one thread at a time; what it raises becomes an OSError."""
-    with _ONE_AT_A_TIME:
-        try:
-            yield
-        except jpype.JException as error:
-            java = _classes()
-            kinds = ((java.not_found, FileNotFoundError), (java.already_there, FileExistsError))
-            kind = next((ours for theirs, ours in kinds if isinstance(error, theirs)), OSError)
-            # Without Java's stack, which would keep the JVM's objects.
-            raise kind(str(error)) from None
+    with _ONE_AT_A_TIME, _raising():
+        yield
+
+
+@contextmanager
+def _raising() -> Iterator[None]:
+    """Turn what Java raises inside of a `with` block into an OSError, without Java's stack, which would keep the JVM's objects."""
+    try:
+        yield
+    except jpype.JException as error:
+        with _ONE_AT_A_TIME:
+            raise _as_os_error(error) from None
+
+
+def _as_os_error(error: Any) -> OSError:
+    said = str(error)
+    if isinstance(error, _classes().not_found):
+        return FileNotFoundError(ENOENT, said)
+    if isinstance(error, _classes().already_there):
+        return FileExistsError(EEXIST, said)
+    return OSError(said)
 
 
 class _Status(NamedTuple):
@@ -131,7 +144,7 @@ class _Reader:
     def read_range(self, offset: int, length: int) -> bytes:
         found = bytearray()
         while len(found) < length:
-            with _asking():
+            with _raising():
                 piece = _classes().byte_array(min(_PIECE, length - len(found)))
                 self._opened.readFully(offset + len(found), piece, 0, len(piece))
                 found += memoryview(piece).cast("B")
@@ -147,7 +160,7 @@ class _Writer:
     def write(self, data: Any) -> int:
         written = memoryview(data).cast("B")
         for at in range(0, len(written), _PIECE):
-            with _asking():
+            with _raising():
                 self._opened.write(_classes().byte_array(bytes(written[at : at + _PIECE])))
         return len(written)
 
@@ -157,14 +170,16 @@ class _Writer:
 
 
 class _Client(Client):
-    """Asks Hadoop's FileSystem; for names it asks FileContext, whose rename says whether it overwrites."""
+    """Asks Hadoop's FileSystem; of names, which only writing needs, FileContext, whose rename says whether it overwrites."""
 
     def __init__(self, scheme: str, authority: str) -> None:
         self._at = scheme, authority
         configuration = jpype.JClass("org.apache.hadoop.conf.Configuration")()
         root = self._path("/").toUri()
         self._system = jpype.JClass(_HADOOP + "FileSystem").get(root, configuration)
-        self._names = jpype.JClass(_HADOOP + "FileContext").getFileContext(root, configuration)
+        self._names: Callable[[], Any] = cache(
+            lambda: jpype.JClass(_HADOOP + "FileContext").getFileContext(root, configuration)
+        )
         self._rename = jpype.JClass(_HADOOP + "Options").Rename
 
     def _path(self, path: str) -> Any:
@@ -194,7 +209,7 @@ class _Client(Client):
     def rename(self, src: str, dst: str, overwrite: bool = False) -> None:
         how = self._rename.OVERWRITE if overwrite else self._rename.NONE
         with _asking():
-            self._names.rename(self._path(src), self._path(dst), how)
+            self._names().rename(self._path(src), self._path(dst), how)
 
     def delete(self, path: str) -> bool:
         with _asking():
