@@ -25,7 +25,7 @@ from offsets_tool.lake.layout import layout_error, other_columns
 from offsets_tool.lake.tables import REPLAY_TABLES, SOURCES, TABLES, Table
 from offsets_tool.log.archive.delta import bring_up_to_date, delta_options, open_delta, rows_of
 from offsets_tool.log.archive.delta_log import has_commit
-from offsets_tool.log.archive.delta_mirror import committing
+from offsets_tool.log.archive.delta_mirror import committing, within_reach
 from offsets_tool.rows import Row
 from spark.lake.actions import Action, changes
 from spark.lake.log_checkpoints import checkpoint_log
@@ -86,7 +86,7 @@ class ArrowLake:
             about = table.name, table.comment, table.properties
             # deltalake takes a log whose first commit is lost for no table, and would begin it anew.
             if not has_commit(self._root / table.name):
-                with committing(path) as place:
+                with within_reach(path), committing(path) as place:
                     DeltaTable.create(
                         place, schema, "ignore", None, *about, storage_options=delta_options(path)
                     )
@@ -207,7 +207,7 @@ class ArrowLake:
                         some, "append", there.schema(), commit_properties=properties
                     )
             except CommitFailedError:
-                # It may be at a version that did not come to be.
+                # Opened anew, it is what the other has made of it.
                 del self._opened[table.name]
                 if attempt == ATTEMPTS - 1:
                     raise

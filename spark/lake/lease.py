@@ -93,7 +93,12 @@ def _create(table: Path) -> None:
     if not has_commit(table):
         options = delta_options(table)
         # Of two who create it at once, one has.
-        with reading_delta(table), suppress(CommitFailedError), committing(table) as place:
+        with (
+            reading_delta(table),
+            suppress(CommitFailedError),
+            within_reach(table),
+            committing(table) as place,
+        ):
             DeltaTable.create(
                 place, _SCHEMA, "ignore", None, LEASE, None, _PROPERTIES, storage_options=options
             )

@@ -4,10 +4,15 @@ from pathlib import Path
 from typing import Final
 
 from offsets_tool.log.archive.delta import OpenDelta, bring_up_to_date
-from offsets_tool.log.archive.delta_mirror import committing
+from offsets_tool.log.archive.delta_mirror import committing, within_reach
+from offsets_tool.log.storage import is_of_hadoop
 
 VERSIONS_BETWEEN: Final = 10
 """After how many versions a table's log gets a checkpoint, from which jobs open it: Spark's default, where deltalake has 100."""
+
+
+_BETWEEN_CLEANINGS: Final = 100
+"""After how many versions a log is rid of commits that are older than it keeps them, where deltalake does not see them to do it."""
 
 
 def checkpoint_log(there: OpenDelta, table: Path) -> bool:
@@ -17,4 +22,7 @@ def checkpoint_log(there: OpenDelta, table: Path) -> bool:
     bring_up_to_date(there, table)
     with committing(table):
         there.create_checkpoint()
+    if is_of_hadoop(table) and there.version() % _BETWEEN_CLEANINGS == 0:
+        with within_reach(table, with_history=True), committing(table):
+            there.cleanup_metadata()
     return True

@@ -55,10 +55,19 @@ def open_delta(table: str | Path, version: int | None = None, *, with_history: b
             f"{table} is a Delta table, and deltalake is not installed: pip install 'offsets-tool[delta]'"
         ) from error
     with within_reach(table, with_history=with_history or version is not None) as place:
-        if not is_stored(place) and (found := lost_commit(as_path(place), version)):
+        if not is_stored(place) and (found := _lost_commit(table, place, version)):
             raise SourceError(f"{table}/{DELTA_LOG}/{found.path.name}", found.reason)
         with reading_delta(table):
             return DeltaTable(place, version, storage_options=delta_options(table))
+
+
+def _lost_commit(table: str | Path, place: str, version: int | None) -> Damage | None:
+    found = lost_commit(as_path(place), version)
+    if found is None or not is_of_hadoop(table):
+        return found
+    # A listing is of no moment: it may have a commit, and not the one that was made before it.
+    with within_reach(table, with_history=version is not None):
+        return lost_commit(as_path(place), version)
 
 
 def bring_up_to_date(opened: OpenDelta, table: str | Path) -> None:

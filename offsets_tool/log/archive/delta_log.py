@@ -70,10 +70,10 @@ def is_of_log(name: str) -> bool:
     return is_commit(name) or _CHECKPOINT.fullmatch(name) is not None
 
 
-def since_checkpoint(names: Iterable[str], before: int) -> list[str]:
+def since_checkpoint(names: Iterable[str], before: int, known: str | None) -> list[str]:
     """Return the files of a log that who opens the table reads: of its newest whole checkpoint, and the commits from there on.
 
-    And so many commits before it. Without a checkpoint, all.
+    And so many commits `before` it, or all behind the one that is `known`. Without a checkpoint, all.
     """
     commits, parts = list[str](), dict[int, list[str]]()
     for name in names:
@@ -82,7 +82,7 @@ def since_checkpoint(names: Iterable[str], before: int) -> list[str]:
         else:
             parts.setdefault(int(name[:_DIGITS]), []).append(name)
     newest = max((version for version, some in parts.items() if _is_whole(some)), default=-1)
-    since = max(0, newest - before)
+    since = min(newest - before, newest if known is None else int(known[:_DIGITS]))
     return [*parts.get(newest, ()), *(name for name in commits if int(name[:_DIGITS]) >= since)]
 
 

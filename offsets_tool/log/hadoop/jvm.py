@@ -96,6 +96,8 @@ class _Classes(NamedTuple):
 def _classes() -> _Classes:
     path, already_there = (jpype.JClass(_HADOOP + name) for name in ("Path", "FileAlreadyExistsException"))
     not_found = jpype.JClass("java.io.FileNotFoundException")
+    # What reading and writing, which hold no lock, may raise.
+    jpype.JClass("java.io.EOFException")
     return _Classes(path, not_found, already_there, jpype.JArray(jpype.JByte))
 
 

@@ -4,6 +4,7 @@ It is a mount table of Hadoop's (viewfs), which has a folder of HDFS and one of 
 """
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ from offsets_tool.log.buckets import bucket_of
 from offsets_tool.log.storage import as_path
 from spark.check.check import check
 from spark.cli import main as jobs
-from spark.lake import lease
+from spark.lake import lease, log_checkpoints
 from spark.lake.commit import ArrowLake
 from spark.lake.compact import compact
 from spark.lake.parquet import TableWriter
@@ -131,8 +132,8 @@ def test_the_log_of_leases_has_checkpoints() -> None:
 
 @contextmanager
 def another_process(folder: Path) -> Iterator[None]:
-    """Inside of this block, have copies of logs of one's own, as another process has."""
-    with mock.patch.multiple(delta_mirror, _folder=lambda: folder, _copy=cache(delta_mirror._Copy)):
+    """Inside of this block, have mirrors of logs of one's own, as another process has."""
+    with mock.patch.multiple(delta_mirror, _folder=lambda: folder, _mirror=cache(delta_mirror._Mirror)):
         yield
 
 
@@ -182,14 +183,14 @@ def test_a_log_of_which_the_end_is_a_checkpoint_is_read_while_it_is_made(
     lease._create(table)
     for _ in range(9):
         put(table, "a")
-    listed, times = delta_mirror._Copy._listed, []
+    listed, times = delta_mirror._Mirror._listed, []
 
-    def outdated(copy: delta_mirror._Copy) -> dict[str, delta_mirror._Facts]:
-        found = listed(copy)
+    def outdated(mirror: delta_mirror._Mirror) -> dict[str, delta_mirror._Facts]:
+        found = listed(mirror)
         times.append(len(found))
         if len(times) == 1:
             with monkeypatch.context() as now:
-                now.setattr(delta_mirror._Copy, "_listed", listed)
+                now.setattr(delta_mirror._Mirror, "_listed", listed)
                 with another_process(tmp_path / "writer"):
                     put(table, "b")
                     (table / "_delta_log" / f"{1:020d}.json").unlink()
@@ -197,23 +198,23 @@ def test_a_log_of_which_the_end_is_a_checkpoint_is_read_while_it_is_made(
 
     (tmp_path / "writer").mkdir()
     (tmp_path / "reader").mkdir()
-    monkeypatch.setattr(delta_mirror._Copy, "_listed", outdated)
+    monkeypatch.setattr(delta_mirror._Mirror, "_listed", outdated)
     with another_process(tmp_path / "reader"):
         assert open_delta(table).version() == 10
     assert len(times) == 2
     assert "_last_checkpoint" in log_of(table)
 
 
-def test_a_copy_that_has_lost_commits_is_no_shorter_log(root: str, tmp_path: Path) -> None:
-    """Whoever is refused, after what he did has cleaned his copy, reads all of the log again."""
+def test_a_mirror_that_has_lost_commits_is_no_shorter_log(root: str, tmp_path: Path) -> None:
+    """Whoever is refused, after what he did has cleaned his mirror, reads all of the log again."""
     table = as_path(f"{root}/lakes/lost") / lease.LEASE
     lease._create(table)
     for _ in range(4):
         put(table, "a")
     mine = open_delta(table)
-    with pytest.raises(ZeroDivisionError), committing(table) as copy:
+    with pytest.raises(ZeroDivisionError), committing(table) as mirror:
         for number in range(3):
-            Path(copy, "_delta_log", f"{number:020d}.json").unlink()
+            Path(mirror, "_delta_log", f"{number:020d}.json").unlink()
         raise ZeroDivisionError
     assert len(open_delta(table).history()) == 5
     with another_process(tmp_path):
@@ -227,7 +228,7 @@ def test_a_copy_that_has_lost_commits_is_no_shorter_log(root: str, tmp_path: Pat
 
 
 def test_a_long_log_is_cleaned_and_read_from_its_checkpoint(hdfs: str, tmp_path: Path) -> None:
-    """By the times that its files have, whoever's copy it is."""
+    """By the times that its files have, whoever's mirror it is."""
     table = as_path(f"{MOUNTED}/disk/lakes/long") / lease.LEASE
     lease._create(table)
     for _ in range(11):
@@ -242,7 +243,84 @@ def test_a_long_log_is_cleaned_and_read_from_its_checkpoint(hdfs: str, tmp_path:
     assert open_delta(table).version() == 22
 
 
-def test_a_copy_without_room_is_said(root: str) -> None:
+def test_the_log_of_a_table_is_cleaned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """deltalake, which does it elsewhere, does not see what is old."""
+    lake = as_path(f"{MOUNTED}/disk/lakes/cleaned")
+    monkeypatch.setattr(log_checkpoints, "_BETWEEN_CLEANINGS", 20)
+    bring(str(lake), next(SEGMENTS.rglob("*.log")))
+    mine = ArrowLake(lake)
+    for number in range(12):
+        mine.rewrite(SOURCES, lambda _, number=number: new_file(lake, str(number)))  # type: ignore[misc]
+    for path in Path(disk_of(lake), "sources", "_delta_log").iterdir():
+        os.utime(path, (1, 1))
+    while open_delta(lake / "sources").version() < 21:
+        mine.rewrite(SOURCES, lambda _: new_file(lake, "more"))
+    assert f"{0:020d}.json" not in log_of(lake / "sources")
+    assert {"0", "11", "more"} < {row["source"] for row in ArrowLake(lake).sources()}
+
+
+def test_a_lake_that_was_removed_is_made_anew() -> None:
+    lake = f"{MOUNTED}/disk/lakes/anew"
+    for _ in range(2):
+        assert bring(lake, SEGMENTS).run == 1
+        shutil.rmtree(disk_of(as_path(lake)))
+
+
+def test_a_commit_counts_without_its_checkpoint(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = as_path(f"{root}/lakes/unchecked") / lease.LEASE
+    lease._create(table)
+    there = open_delta(table)
+    client = bucket_of(table).system.base_fs.handler.client
+    create = client.create
+
+    def refused(path: str) -> object:
+        if "checkpoint" in path:
+            raise OSError("QuotaExceeded")
+        return create(path)
+
+    monkeypatch.setattr(client, "create", refused)
+    with committing(table):
+        there.create_write_transaction([], "append", there.schema())
+        there.create_checkpoint()
+    assert open_delta(table).version() == 1
+    with pytest.raises(SetupError, match="its quota is used up"), committing(table):
+        there.create_checkpoint()
+
+
+def test_who_opened_a_table_long_ago_goes_on_with_it(
+    root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of what others committed meanwhile, a mirror that begins at the newest checkpoint would have a part."""
+    monkeypatch.setattr(delta_mirror, "_BEFORE", 2)
+    table = as_path(f"{root}/lakes/behind") / lease.LEASE
+    lease._create(table)
+    mine = open_delta(table)
+    with another_process(tmp_path):
+        for _ in range(15):
+            put(table, "other")
+    assert open_delta(table).version() == 15
+    mine.create_write_transaction([], "append", mine.schema())
+    with another_process(tmp_path):
+        assert len(open_delta(table, with_history=True).history()) == 16
+
+
+@pytest.mark.parametrize("said", ["No space left on device", "Generic error: (os error 28)"])
+def test_a_disk_that_is_full_is_said(root: str, said: str) -> None:
+    table = as_path(f"{root}/lakes/full") / lease.LEASE
+    lease._create(table)
+    with pytest.raises(SetupError, match="no room for a mirror"), committing(table):
+        raise OSError(said)
+
+
+def test_checkpoints_of_another_kind_are_refused() -> None:
+    table = as_path(f"{MOUNTED}/disk/lakes/second") / lease.LEASE
+    lease._create(table)
+    Path(disk_of(table), "_delta_log", "_sidecars").mkdir()
+    with pytest.raises(SourceError, match="kind V2"):
+        open_delta(table)
+
+
+def test_a_mirror_without_room_is_said(root: str) -> None:
     table = as_path(f"{root}/lakes/crowded") / lease.LEASE
     lease._create(table)
     with another_process(Path("/proc/full")), pytest.raises(SetupError, match="make room, or set TMPDIR"):
