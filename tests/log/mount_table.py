@@ -2,10 +2,23 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
+
+from offsets_tool.log.storage import as_path
 
 MOUNTED: Final = "viewfs://all"
 _LINK: Final = "<property><name>fs.viewfs.mounttable.all.link.{}</name><value>{}</value></property>"
+
+
+class Mounted(NamedTuple):
+    """What a mount table has: the URI of HDFS, and a folder of this machine."""
+
+    hdfs: str
+    disk: Path
+
+    def on_disk(self, path: Path) -> Path:
+        """Return where on this machine a path below `MOUNTED/disk` is."""
+        return self.disk / path.relative_to(as_path(f"{MOUNTED}/disk"))
 
 
 def mount(settings: Path, folders: Mapping[str, str]) -> None:

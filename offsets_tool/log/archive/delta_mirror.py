@@ -15,12 +15,11 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from threading import RLock
 from typing import Final, NamedTuple
-from uuid import uuid4
 
 from offsets_tool.errors import OffsetsToolError, SetupError, SourceError
 from offsets_tool.log.archive.delta_log import (
@@ -30,8 +29,8 @@ from offsets_tool.log.archive.delta_log import (
     is_of_log,
     since_checkpoint,
 )
+from offsets_tool.log.archive.new_files import put_new
 from offsets_tool.log.buckets import bucket_of
-from offsets_tool.log.refusals import refusals_of
 from offsets_tool.log.storage import StoredPath, as_path, is_of_hadoop
 
 _BEFORE: Final = 64
@@ -42,7 +41,6 @@ _AT_ONCE: Final = 16
 """Files that are read at a time."""
 _PAUSE: Final = 0.2
 """Seconds."""
-_STAGED: Final = ".new"
 _SIDECARS: Final = "_sidecars"
 _FULL: Final = re.compile(r"No space left|os error (?:28|122)\b|quota", re.IGNORECASE)
 """What deltalake says of a disk that is full."""
@@ -206,7 +204,7 @@ class _Mirror:
         changed = _differing(before, after)
         commits = sorted(name for name in changed if is_commit(name) and name in after)
         for name in commits:
-            if not _put_new(self._own / name, (self._log / name).read_bytes()):
+            if not put_new(self._own / name, (self._log / name).read_bytes()):
                 raise _conflict(f"another writer committed {name} to {self._table} meanwhile")
         try:
             self._publish_others(sorted(changed.difference(commits), key=LAST_CHECKPOINT.__eq__), after)
@@ -281,31 +279,3 @@ def _conflict(said: str) -> Exception:
     from deltalake.exceptions import CommitFailedError  # noqa: PLC0415 - of an extra, and heavy
 
     return CommitFailedError(said)
-
-
-def _put_new(path: Path, data: bytes) -> bool:
-    """Write a file whole under a name that nobody has; return False, and do nothing, where somebody has it."""
-    staged = path.with_name(f"{path.name}.{uuid4()}{_STAGED}")
-    staged.write_bytes(data)
-    bucket = bucket_of(path)
-    try:
-        with refusals_of(path):
-            bucket.system.move(bucket.name(staged), bucket.name(path))
-    except (OSError, OffsetsToolError):
-        there = _content(path)
-        if there == data:
-            # It was done, and only the answer was lost.
-            return True
-        with suppress(OSError, OffsetsToolError):
-            staged.unlink(missing_ok=True)
-        if there is None:
-            raise
-        return False
-    return True
-
-
-def _content(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
