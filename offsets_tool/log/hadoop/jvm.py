@@ -20,7 +20,7 @@ import jpype.config
 from pyarrow import fs
 
 from offsets_tool.errors import SetupError
-from offsets_tool.log.hadoop.system import Client, FileReader, FileWriter, Status, file_system
+from offsets_tool.log.hadoop.system import HadoopClient, HadoopReader, HadoopStatus, HadoopWriter, file_system
 
 _OPTIONS: Final = (
     # Python's own handlers of signals stay.
@@ -171,7 +171,7 @@ class _Writer:
             self._opened.close()
 
 
-class _Client(Client):
+class _Client(HadoopClient):
     """Asks Hadoop's FileSystem; of names, which only writing needs, FileContext, whose rename says whether it overwrites."""
 
     def __init__(self, scheme: str, authority: str) -> None:
@@ -187,11 +187,11 @@ class _Client(Client):
     def _path(self, path: str) -> Any:
         return _classes().path(*self._at, "/" + path.removeprefix("/"))
 
-    def get_file_info(self, path: str) -> Status:
+    def get_file_info(self, path: str) -> HadoopStatus:
         with _asking():
             return _status(self._system.getFileStatus(self._path(path)))
 
-    def list_status(self, path: str, recursive: bool) -> Iterator[Status]:
+    def list_status(self, path: str, recursive: bool) -> Iterator[HadoopStatus]:
         folders = [path]
         while folders:
             with _asking():
@@ -199,12 +199,12 @@ class _Client(Client):
             yield from found
             folders += [each.path for each in found if each.isdir and recursive]
 
-    def read(self, path: str) -> FileReader:
+    def read(self, path: str) -> HadoopReader:
         with _asking():
             where = self._path(path)
             return _Reader(self._system.open(where), int(self._system.getFileStatus(where).getLen()))
 
-    def create(self, path: str) -> FileWriter:
+    def create(self, path: str) -> HadoopWriter:
         with _asking():
             return _Writer(self._system.create(self._path(path), False))
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 
-class Status(Protocol):
+class HadoopStatus(Protocol):
     """What a path leads to; `modification_time` is in milliseconds, `length` in bytes."""
 
     @property
@@ -29,29 +29,29 @@ class Status(Protocol):
     def modification_time(self) -> int: ...
 
 
-class FileReader(Sized, Protocol):
+class HadoopReader(Sized, Protocol):
     """A file that is open for reading; its length is in bytes."""
 
     def read_range(self, offset: int, length: int) -> bytes: ...
 
 
-class FileWriter(Protocol):
+class HadoopWriter(Protocol):
     """A file that is being written."""
 
     def write(self, data: Any) -> int: ...
     def close(self) -> None: ...
 
 
-class Client(Protocol):
+class HadoopClient(Protocol):
     """Asks a file system, in the terms of hdfs-native's client: paths begin at its root, and what fails raises.
 
     FileNotFoundError if there is no such file, FileExistsError where `rename` would overwrite and must not.
     """
 
-    def get_file_info(self, path: str) -> Status: ...
-    def list_status(self, path: str, recursive: bool) -> Iterator[Status]: ...
-    def read(self, path: str) -> FileReader: ...
-    def create(self, path: str) -> FileWriter: ...
+    def get_file_info(self, path: str) -> HadoopStatus: ...
+    def list_status(self, path: str, recursive: bool) -> Iterator[HadoopStatus]: ...
+    def read(self, path: str) -> HadoopReader: ...
+    def create(self, path: str) -> HadoopWriter: ...
     def rename(self, src: str, dst: str, overwrite: bool = False) -> None: ...
     def delete(self, path: str) -> bool: ...
 
@@ -81,7 +81,7 @@ def _let_threads_end() -> None:
 class _Reading(io.RawIOBase):
     """A file that is read."""
 
-    def __init__(self, opened: FileReader) -> None:
+    def __init__(self, opened: HadoopReader) -> None:
         super().__init__()
         self._opened, self._at = opened, 0
         _OPEN.add(self)
@@ -111,7 +111,7 @@ class _Reading(io.RawIOBase):
 class _Staged(io.RawIOBase):
     """A file that is written beside its place, and put there when all of it is written: Hadoop shows files while they grow."""
 
-    def __init__(self, client: Client, path: str) -> None:
+    def __init__(self, client: HadoopClient, path: str) -> None:
         super().__init__()
         self._client, self._path, self._is_sound = client, path, True
         self._staged = f"{path}.{uuid4()}.writing"
@@ -143,7 +143,7 @@ class _Staged(io.RawIOBase):
 class Handler(fs.FileSystemHandler):  # type: ignore[misc]  # Arrow's has no types
     """Answers what Arrow asks when paths are looked up, listed, read, written and removed."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: HadoopClient) -> None:
         self.client = client
 
     def get_type_name(self) -> str:
@@ -201,13 +201,13 @@ class Handler(fs.FileSystemHandler):  # type: ignore[misc]  # Arrow's has no typ
     copy_file = open_append_stream = _never_asked
 
 
-def _described(status: Status) -> fs.FileInfo:
+def _described(status: HadoopStatus) -> fs.FileInfo:
     changed = {"mtime": status.modification_time / 1e3}
     if status.isdir:
         return fs.FileInfo(status.path, fs.FileType.Directory, **changed)
     return fs.FileInfo(status.path, fs.FileType.File, size=status.length, **changed)
 
 
-def file_system(client: Client) -> fs.FileSystem:
+def file_system(client: HadoopClient) -> fs.FileSystem:
     """Return the file system that a client asks; its root is Hadoop's root."""
     return fs.SubTreeFileSystem("/", fs.PyFileSystem(Handler(client)))
