@@ -50,10 +50,11 @@ def test_commands_read_it(root: str, command: str) -> None:
     assert (there.exit_code, there.stdout) == (0, here.stdout.replace(str(SEGMENTS), f"{root}/dump"))
 
 
-def test_all_jobs_and_answers_are_those_of_a_lake_on_disk(local: Path) -> None:
-    lake = f"{MOUNTED}/hdfs/lakes/whole"
+@pytest.mark.parametrize("place", ["disk", pytest.param("hdfs", marks=pytest.mark.deep)])
+def test_all_jobs_and_answers_are_those_of_a_lake_on_disk(place: str, local: Path) -> None:
+    lake = f"{MOUNTED}/{place}/lakes/whole"
     for _ in range(2):
-        run(lake, f"{MOUNTED}/hdfs/dump")
+        run(lake, f"{MOUNTED}/{place}/dump")
         assert_same(lake, local)
     assert asked(lake) == asked(str(local))
     assert [each for each in check(lake, reads_rows=True, reads_sources=True) if not each.is_ok] == []

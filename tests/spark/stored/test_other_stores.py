@@ -93,9 +93,9 @@ def test_of_two_commits_of_a_version_one_is_refused(root: str) -> None:
     table = as_path(f"{root}/two") / lease.LEASE
     lease._create(table)
     first, second = open_delta(table), open_delta(table)
-    lease._put(first, lease.Holding("first", "job", "2026", "2026"))
+    lease._put(table, first, lease.Holding("first", "job", "2026", "2026"))
     with pytest.raises(CommitFailedError):
-        lease._put(second, lease.Holding("second", "job", "2026", "2026"))
+        lease._put(table, second, lease.Holding("second", "job", "2026", "2026"))
 
 
 def test_a_bucket_that_is_not_there_is_said(root: str) -> None:
