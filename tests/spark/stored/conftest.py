@@ -22,6 +22,6 @@ def mounted() -> Iterator[Mounted]:
         yield Mounted(hdfs, Path(disk))
 
 
-@pytest.fixture(params=["hdfs", "disk"])
+@pytest.fixture(params=["disk", pytest.param("hdfs", marks=pytest.mark.deep)])
 def root(request: pytest.FixtureRequest, mounted: Mounted) -> str:
     return f"{MOUNTED}/{request.param}"

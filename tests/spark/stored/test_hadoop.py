@@ -79,7 +79,7 @@ def test_files_that_no_version_needs_are_deleted(tmp_path: Path) -> None:
 
 
 def test_a_second_writer_is_refused() -> None:
-    lake = f"{MOUNTED}/hdfs/lakes/one"
+    lake = f"{MOUNTED}/disk/lakes/one"
     with lease.leased(as_path(lake)), pytest.raises(lease.LakeInUse, match="is writing to"):
         bring(lake, SEGMENTS)
     assert bring(lake, SEGMENTS).run == 1
@@ -152,7 +152,7 @@ print(delta_dataset(as_path(sys.argv[1])).to_table(columns=["log_offset"]).num_r
 """
 
 
-@pytest.mark.parametrize("is_mounted", [False, True])
+@pytest.mark.parametrize("is_mounted", [False, pytest.param(True, marks=pytest.mark.deep)])
 def test_threads_that_hold_files_do_not_abort_the_end_of_a_process(
     mounted: Mounted, is_mounted: bool
 ) -> None:

@@ -33,8 +33,8 @@ from tests.spark.stored.test_stored_lake import SEGMENTS, bring
 pytestmark = [pytest.mark.server, pytest.mark.usefixtures("mounted")]
 
 
-def test_the_log_of_leases_has_checkpoints() -> None:
-    table = as_path(f"{MOUNTED}/hdfs/lakes/leased") / lease.LEASE
+def test_the_log_of_leases_has_checkpoints(root: str) -> None:
+    table = as_path(f"{root}/lakes/leased") / lease.LEASE
     for _ in range(6):
         with lease.leased(table.parent):
             pass
@@ -57,8 +57,9 @@ def log_of(table: Path) -> set[str]:
     return {each.name for each in (table / "_delta_log").iterdir()}
 
 
-def test_of_two_commits_of_a_version_one_is_refused(root: str, tmp_path: Path) -> None:
-    table = as_path(f"{root}/lakes/two") / lease.LEASE
+@pytest.mark.parametrize("place", ["hdfs", "disk"])
+def test_of_two_commits_of_a_version_one_is_refused(place: str, tmp_path: Path) -> None:
+    table = as_path(f"{MOUNTED}/{place}/lakes/two") / lease.LEASE
     lease._create(table)
     mine = open_delta(table)
     with another_process(tmp_path):
