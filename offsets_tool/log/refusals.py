@@ -1,8 +1,7 @@
 """Translates errors of object storage and Hadoop into one sentence with a remedy, without any key, token or request id.
 
 It goes by the words of Arrow's file systems for S3, Google's and Azure's storage, whose errors have no types, and of clients of
-Hadoop.
-Opens nothing.
+Hadoop. Opens nothing.
 """
 
 import re
@@ -28,6 +27,11 @@ ENDPOINTS: Final = {
     "hdfs": (),
 }
 """Variables that name other storage than the provider's own, by scheme: the first one set counts, users are told of the last."""
+
+
+def credentials_of(scheme: str) -> str:
+    """Return how storage of a scheme is given credentials; of a scheme that is not known here, as Hadoop is."""
+    return CREDENTIALS.get(scheme, CREDENTIALS["hdfs"])
 
 
 class _Refusal(NamedTuple):
@@ -138,7 +142,7 @@ def meant_refusal(path: str, words: str) -> OffsetsToolError | None:
     for each in _REFUSALS:
         if each.words.search(words):
             reason = each.meaning.format(
-                credentials=CREDENTIALS.get(scheme, CREDENTIALS["hdfs"]),
+                credentials=credentials_of(scheme),
                 endpoint="".join(f" and {name}" for name in ENDPOINTS.get(scheme, ())[-1:]),
             )
             return SourceError(path, reason) if each.is_of_path else SetupError(f"{path}: {reason}")

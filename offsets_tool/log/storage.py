@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.buckets import bucket_of
-from offsets_tool.log.refusals import CREDENTIALS, refusals_of
+from offsets_tool.log.refusals import credentials_of, refusals_of
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo
@@ -148,28 +148,29 @@ def as_path(path: str | os.PathLike[str]) -> Path:
         )
     # Of abfs://CONTAINER@ACCOUNT, what stands before the @ is no user.
     container, _, host = authority.rpartition("@")
-    if known == "hdfs" and not _is_name_node(text, authority):
+    is_default = text.lower().startswith(f"{scheme}:///")
+    if known == "hdfs" and (is_default or not _is_name_node(authority)):
         raise SourceError(shown, f"names no name node; give {form}")
-    if known not in _FORMS and text.lower().startswith(f"{scheme}:///"):
+    if known not in _FORMS and is_default:
         raise SourceError(shown, f"names no file system; give {form}")
     if not authority or (known == "abfs" and not (container and "." in host)):
         raise SourceError(shown, f"names no bucket; give {form}")
     if "?" in rest or (container and (known != "abfs" or ":" in container)):
-        credentials = CREDENTIALS.get(known, CREDENTIALS["hdfs"])
         raise SourceError(
-            shown, f"has credentials or options in its URI, where others see them; set {credentials} instead"
+            shown,
+            f"has credentials or options in its URI, where others see them; set {credentials_of(known)} instead",
         )
     return StoredPath(f"{known}:/", authority, key)
 
 
-def _is_name_node(text: str, authority: str) -> bool:
+def _is_name_node(authority: str) -> bool:
     """Return whether the URI of a file in HDFS names a host, or a name service, and a port only behind it."""
     try:
         there = urlsplit(f"//{authority}")
         host, _ = there.hostname, there.port
     except ValueError:
         return False
-    return bool(host) and not text.lower().startswith("hdfs:///")
+    return bool(host)
 
 
 def is_stored(path: str | os.PathLike[str]) -> bool:

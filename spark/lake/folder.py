@@ -132,14 +132,9 @@ def require_lake(root: Path) -> None:
             raise error
 
 
-def is_on_disk(lake: str) -> bool:
-    """Return whether a lake is a folder of this machine, and not in storage."""
-    return not is_stored(lake)
-
-
 def is_small(lake: str) -> bool:
     """Return whether a lake is in a folder of this machine and has less than 64 MB."""
-    if not is_on_disk(lake):
+    if is_stored(lake):
         return False
     sizes = accumulate(map(size_of, as_path(lake).rglob("*.parquet")))
     return all(size < _SMALL for size in sizes)

@@ -25,7 +25,7 @@ from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.log.archive.delta import delta_options, open_delta, reading_delta
 from offsets_tool.log.archive.delta_log import has_commit
 from offsets_tool.log.archive.delta_mirror import committing, within_reach
-from spark.lake.log_checkpoints import checkpoint_log
+from spark.lake.log_checkpoints import checkpoint_log, clean_log
 
 LEASE: Final = "_lease"
 """The folder of a lake in storage that has its lease."""
@@ -150,8 +150,7 @@ def _put(table: Path, there: DeltaTable, holding: Holding) -> None:
     # The holding is committed, whatever becomes of the log.
     with suppress(DeltaError, OSError, OffsetsToolError):
         if checkpoint_log(there, table):
-            with within_reach(table, with_history=True), committing(table):
-                there.cleanup_metadata()
+            clean_log(there, table)
 
 
 def _prolong(table: Path, mine: Holding, by: timedelta) -> bool:

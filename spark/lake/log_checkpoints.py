@@ -9,8 +9,6 @@ from offsets_tool.log.storage import is_of_hadoop
 
 VERSIONS_BETWEEN: Final = 10
 """After how many versions a table's log gets a checkpoint, from which jobs open it: Spark's default, where deltalake has 100."""
-
-
 _BETWEEN_CLEANINGS: Final = 100
 """After how many versions a log is rid of commits that are older than it keeps them, where deltalake does not see them to do it."""
 
@@ -23,6 +21,11 @@ def checkpoint_log(there: OpenDelta, table: Path) -> bool:
     with committing(table):
         there.create_checkpoint()
     if is_of_hadoop(table) and there.version() % _BETWEEN_CLEANINGS == 0:
-        with within_reach(table, with_history=True), committing(table):
-            there.cleanup_metadata()
+        clean_log(there, table)
     return True
+
+
+def clean_log(there: OpenDelta, table: Path) -> None:
+    """Remove from a table's log what its checkpoint stands for and is older than the table's properties keep it."""
+    with within_reach(table, with_history=True), committing(table):
+        there.cleanup_metadata()

@@ -20,7 +20,7 @@ from offsets_tool.lake.tables import SOURCES
 from offsets_tool.lake.whole import is_table
 from offsets_tool.log.storage import as_path, is_stored
 from spark.ingest.ingest import Request
-from spark.lake.folder import is_on_disk, root_of, uri_of
+from spark.lake.folder import root_of, uri_of
 from spark.replay.topic_ids import Named
 from spark.run import JobDone, run
 from spark.stream.micro_batches import Arrivals, BatchDone, MicroBatches, Stopped
@@ -63,7 +63,7 @@ class StreamRequest(NamedTuple):
     def checkpoint_of(self, source: str) -> Path:
         """Return where the checkpoint of a source is. UsageError where it must be named, or is of a lake that is gone."""
         lake = self.request.lake
-        if self.checkpoint is None and not is_on_disk(lake):
+        if self.checkpoint is None and is_stored(lake):
             raise UsageError(
                 "a lake in storage has no place for the checkpoint: name a folder on disk with --checkpoint"
             )

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from offsets_tool.errors import UsageError
 from offsets_tool.log.live.topic import LiveTopic
 from offsets_tool.log.names import OFFSETS_TOPIC
-from spark.lake.folder import CAPTURED, is_on_disk, root_of, uri_of
+from offsets_tool.log.storage import is_stored
+from spark.lake.folder import CAPTURED, root_of, uri_of
 from spark.stream.stream import StreamRequest, StreamSource
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def captured_topic(
     that does not answer.
     """
     lake = asked.request.lake
-    if not is_on_disk(lake):
+    if is_stored(lake):
         raise UsageError(
             f"{lake} is in storage, and what is captured of a live topic is written to disk: name a --lake on disk"
         )

@@ -28,7 +28,6 @@ Frame = Callable[[], DataFrame]
 """Makes the rows of a table that count, as of the moment at which the lake was opened."""
 _FEW_FILES: Final = 64
 """Up to how many files all are read: of more, Delta's statistics skip those without wanted rows."""
-_NO_TABLE: Final = ("PATH_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_PATH_DOES_NOT_EXIST")
 
 
 class _Stored(NamedTuple):

@@ -1,6 +1,7 @@
 """Places on disk and in storage by one name: what a URI names, what is refused, and what each refusal of storage means."""
 
 import pickle
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from offsets_tool.log.buckets import bucket_of
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.refusals import refusal
 from offsets_tool.log.storage import StoredEntry, StoredPath, as_path, folder_around, is_stored, real_path
+from tests.log.environment import environment
 from tests.log.samples import CORPORA
 
 SECRET = "s3cr3t-0f-th1s-t3st"
@@ -154,3 +156,18 @@ def test_a_container_is_found_by_its_account_and_cloud(monkeypatch: pytest.Monke
         "blob_storage_authority": ".blob.core.chinacloudapi.cn",
         "dfs_storage_authority": ".dfs.core.chinacloudapi.cn",
     }
+
+
+EXTRAS = {
+    "hdfs://names/a": ("offsets_tool.log.hadoop.native", "hdfs_native", "hdfs"),
+    "viewfs://names/a": ("offsets_tool.log.hadoop.jvm", "jpype", "hadoop"),
+}
+
+
+@pytest.mark.parametrize("uri", EXTRAS)
+def test_what_reads_it_is_an_extra(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    *modules, extra = EXTRAS[uri]
+    for name in modules:
+        monkeypatch.setitem(sys.modules, name, None)
+    with environment({}), pytest.raises(SetupError, match=rf"pip install 'offsets-tool\[{extra}\]'"):
+        as_path(uri).exists()

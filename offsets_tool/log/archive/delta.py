@@ -56,7 +56,7 @@ def open_delta(table: str | Path, version: int | None = None, *, with_history: b
         ) from error
     with within_reach(table, with_history=with_history or version is not None) as place:
         if not is_stored(place) and (found := _lost_commit(table, place, version)):
-            raise SourceError(f"{table}/{DELTA_LOG}/{found.path.name}", found.reason)
+            raise SourceError((as_path(table) / DELTA_LOG / found.path.name).as_posix(), found.reason)
         with reading_delta(table):
             return DeltaTable(place, version, storage_options=delta_options(table))
 

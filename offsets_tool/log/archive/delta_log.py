@@ -7,7 +7,7 @@ damaged one. It relies only on Delta's file names, and decides nothing about rem
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -70,25 +70,20 @@ def is_of_log(name: str) -> bool:
     return is_commit(name) or _CHECKPOINT.fullmatch(name) is not None
 
 
-def since_checkpoint(names: Iterable[str], before: int, known: str | None) -> list[str]:
+def since_checkpoint(sizes: Mapping[str, int], before: int, known: str | None) -> list[str]:
     """Return the files of a log that who opens the table reads: of its newest whole checkpoint, and the commits from there on.
 
-    And so many commits `before` it, or all behind the one that is `known`. Without a checkpoint, all.
+    And so many commits `before` it, or all behind the one that is `known`. Without a checkpoint, all. `sizes` has commits and
+    checkpoints alone.
     """
-    commits, parts = list[str](), dict[int, list[str]]()
-    for name in names:
-        if is_commit(name):
-            commits.append(name)
-        else:
-            parts.setdefault(int(name[:_DIGITS]), []).append(name)
-    newest = max((version for version, some in parts.items() if _is_whole(some)), default=-1)
-    since = min(newest - before, newest if known is None else int(known[:_DIGITS]))
-    return [*parts.get(newest, ()), *(name for name in commits if int(name[:_DIGITS]) >= since)]
-
-
-def _is_whole(parts: Sequence[str]) -> bool:
-    numbered = [found for found in map(_PART.fullmatch, parts) if found]
-    return len(numbered) < len(parts) or len(numbered) == int(numbered[0][1])
+    newest = _newest_checkpoint(sizes, sizes.__getitem__)
+    version = int(newest) if newest else -1
+    since = min(version - before, version if known is None else int(known[:_DIGITS]))
+    return [
+        name
+        for name in sizes
+        if (int(name[:_DIGITS]) >= since if is_commit(name) else name[:_DIGITS] == newest)
+    ]
 
 
 def has_commit(table: Path) -> bool:
@@ -110,7 +105,7 @@ def lost_commit(table: Path, version: int | None = None) -> Damage | None:
     try:
         with os.scandir(log) as entries:
             found = {entry.name: entry for entry in entries}
-        newest = _newest_checkpoint(found, version)
+        newest = _newest_checkpoint(found, lambda name: _size(found[name]), version)
         # A comparison of texts first: a log may have thousands of names. A power cut may take the commit with its checkpoint.
         commits = [name for name in found if name >= newest + ".json" and is_commit(name)]
         sizes = {name: _size(found[name]) for name in sorted(commits)}
@@ -123,16 +118,20 @@ def lost_commit(table: Path, version: int | None = None) -> Damage | None:
     return next(_gaps(log, _versions(commits), {int(newest)} if newest else set()), None)
 
 
-def _newest_checkpoint(found: Mapping[str, "os.DirEntry[str]"], version: int | None) -> str:
-    """Return the digits of the newest checkpoint (up to `version`) without an empty file; an empty text if there is none."""
+def _newest_checkpoint(names: Iterable[str], size: Callable[[str], int], version: int | None = None) -> str:
+    """Return the digits of the newest checkpoint (up to `version`) that is whole; an empty text if there is none."""
     parts: dict[str, list[str]] = {}
-    for name in found:
+    for name in names:
         if _CHECKPOINT.fullmatch(name) and (version is None or int(name[:_DIGITS]) <= version):
             parts.setdefault(name[:_DIGITS], []).append(name)
-    whole = (
-        each for each in sorted(parts, reverse=True) if all(_size(found[name]) > 0 for name in parts[each])
-    )
-    return next(whole, "")
+    return next((each for each in sorted(parts, reverse=True) if _is_whole(parts[each], size)), "")
+
+
+def _is_whole(parts: Sequence[str], size: Callable[[str], int]) -> bool:
+    """Return whether no part of a checkpoint is empty, or missing where their names say how many there are."""
+    numbered = [found for found in map(_PART.fullmatch, parts) if found]
+    is_complete = len(numbered) < len(parts) or len(numbered) == int(numbered[0][1])
+    return is_complete and all(size(name) > 0 for name in parts)
 
 
 def _size(entry: "os.DirEntry[str]") -> int:

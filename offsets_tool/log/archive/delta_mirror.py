@@ -125,8 +125,7 @@ class _Mirror:
     def _needed(self, found: _Names) -> list[str]:
         """Return what opens a table, and goes on from where tables are that were opened before: a gap is an error to deltalake."""
         there = max(filter(is_commit, self._files()), default=None)
-        whole = (name for name, facts in found.items() if facts.size or is_commit(name))
-        return since_checkpoint(whole, _BEFORE, there)
+        return since_checkpoint({name: facts.size for name, facts in found.items()}, _BEFORE, there)
 
     def _listed(self) -> _Names:
         below = bucket_of(self._own).below(self._own, is_deep=False)

@@ -6,12 +6,10 @@ Configuration (HADOOP_CONF_DIR), user (HADOOP_USER_NAME) and Kerberos tickets ar
 from hdfs_native import Client
 from pyarrow import fs
 
-from offsets_tool.log.hadoop.system import file_system
+from offsets_tool.log.hadoop.system import asking, file_system
 
 
 def hdfs(authority: str) -> fs.FileSystem:
     """Return the file system of a name node, given as `HOST` or `HOST:PORT`, or of a name service."""
-    try:
+    with asking():
         return file_system(Client(f"hdfs://{authority}"))
-    except RuntimeError as error:
-        raise OSError(str(error)) from error

@@ -57,7 +57,7 @@ class HadoopClient(Protocol):
 
 
 @contextmanager
-def _asking() -> Iterator[None]:
+def asking() -> Iterator[None]:
     """Turn what hdfs-native raises inside of a `with` block, where it is no OSError, into one."""
     try:
         yield
@@ -94,7 +94,7 @@ class _Reading(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         count = max(0, min(len(buffer), len(self._opened) - self._at))
-        with _asking():
+        with asking():
             buffer[:count] = self._opened.read_range(self._at, count) if count else b""
         self._at += count
         return count
@@ -115,7 +115,7 @@ class _Staged(io.RawIOBase):
         super().__init__()
         self._client, self._path, self._is_sound = client, path, True
         self._staged = f"{path}.{uuid4()}.writing"
-        with _asking():
+        with asking():
             self._opened = client.create(self._staged)
 
     def writable(self) -> bool:
@@ -123,7 +123,7 @@ class _Staged(io.RawIOBase):
 
     def write(self, data: Any) -> int:
         self._is_sound = False
-        with _asking():
+        with asking():
             count = self._opened.write(data)
         self._is_sound = True
         return count
@@ -132,7 +132,7 @@ class _Staged(io.RawIOBase):
         if self.closed:
             return
         super().close()
-        with _asking():
+        with asking():
             self._opened.close()
             if self._is_sound:
                 self._client.rename(self._staged, self._path, overwrite=True)
@@ -157,7 +157,7 @@ class Handler(fs.FileSystemHandler):  # type: ignore[misc]  # Arrow's has no typ
 
     def _info(self, path: str) -> fs.FileInfo:
         try:
-            with _asking():
+            with asking():
                 return _described(self.client.get_file_info(path))
         except FileNotFoundError:
             return fs.FileInfo(path, fs.FileType.NotFound)
@@ -165,7 +165,7 @@ class Handler(fs.FileSystemHandler):  # type: ignore[misc]  # Arrow's has no typ
     def get_file_info_selector(self, selector: fs.FileSelector) -> list[fs.FileInfo]:
         base = selector.base_dir
         try:
-            with _asking():
+            with asking():
                 return [_described(each) for each in self.client.list_status(base, selector.recursive)]
         except FileNotFoundError as error:
             if self._info(base).type is not fs.FileType.NotFound:
@@ -176,7 +176,7 @@ class Handler(fs.FileSystemHandler):  # type: ignore[misc]  # Arrow's has no typ
             raise
 
     def open_input_file(self, path: str) -> pa.PythonFile:
-        with _asking():
+        with asking():
             return pa.PythonFile(_Reading(self.client.read(path)), mode="r")
 
     open_input_stream = open_input_file
@@ -185,13 +185,13 @@ class Handler(fs.FileSystemHandler):  # type: ignore[misc]  # Arrow's has no typ
         return pa.PythonFile(_Staged(self.client, path), mode="w")
 
     def delete_file(self, path: str) -> None:
-        with _asking():
+        with asking():
             if not self.client.delete(path):
                 raise FileNotFoundError(2, "No such file or directory", path)
 
     def move(self, src: str, dest: str) -> None:
         """Give a file another name, unless something has that name: then FileExistsError."""
-        with _asking():
+        with asking():
             self.client.rename(src, dest, overwrite=False)
 
     def _never_asked(self, *_: object) -> NoReturn:

@@ -21,7 +21,7 @@ from offsets_tool.log.batches.walk import Walker
 from offsets_tool.log.files.indexes import read_offset_index
 from offsets_tool.log.files.mapping import sha256
 from offsets_tool.log.files.on_demand import BLOCK, PAGE, BytesOnDemand
-from offsets_tool.log.files.open_file import OpenFile
+from offsets_tool.log.files.open_file import OpenFile, open_file
 from offsets_tool.log.ledger import Ledger
 from offsets_tool.log.segment import SegmentReading, read_segment
 from offsets_tool.log.topics import TopicDirectory
@@ -259,3 +259,18 @@ def test_other_files_that_cannot_be_read_are_source_errors(tmp_path: Path) -> No
     for option in ("--ends", "--log-starts"):
         result = run("lag", tmp_path / NAME, option, refuses())
         assert result.exit_code == 1 and "Invalid argument" in result.stderr, result.output
+
+
+@pytest.mark.parametrize("size", [BLOCK - 1, BLOCK, BLOCK + 1, 20 * BLOCK + 7])
+def test_blocks_of_large_files_are_huge_pages(size: int, tmp_path: Path) -> None:
+    """And all bytes are there each time that they are asked for, after those before them were released."""
+    content = bytes(range(251)) * (size // 251 + 1)
+    path = tmp_path / "large"
+    path.write_bytes(content[:size])
+    there = BytesOnDemand(open_file(str(path)))
+    address = ctypes.addressof(ctypes.c_char.from_buffer(there._buffer))
+    assert size < BLOCK or address % BLOCK == 0
+    for _ in range(2):
+        for start in range(0, size, BLOCK):
+            assert not there.fetch(start, start + BLOCK)
+            assert there.data[start : start + BLOCK] == content[start : min(start + BLOCK, size)]

@@ -13,7 +13,6 @@ import pytest
 from click.testing import CliRunner
 from deltalake import WriterProperties, write_deltalake
 
-from offsets_tool.cli import main as tool
 from offsets_tool.errors import SetupError, SourceError
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.buckets import bucket_of
@@ -24,11 +23,11 @@ from spark.lake import lease
 from spark.lake.compact import compact
 from spark.lake.scan import facts_of
 from tests.depth import DEEP
-from tests.log.environment import environment
 from tests.log.mount_table import MOUNTED, Mounted
 from tests.spark.lakes import no_session
+from tests.spark.stored.test_hdfs import NAMES
 from tests.spark.stored.test_other_stores import asked
-from tests.spark.stored.test_stored_lake import SEGMENTS, assert_same, bring, run
+from tests.spark.stored.test_stored_lake import SEGMENTS, assert_same, assert_same_answer, bring, run
 
 pytestmark = [pytest.mark.server, pytest.mark.usefixtures("mounted")]
 
@@ -43,11 +42,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("command", ["groups", "decode", "inspect"])
 def test_commands_read_it(root: str, command: str) -> None:
-    here, there = (
-        CliRunner().invoke(tool, [command, place, "--format", "jsonl"])
-        for place in (str(SEGMENTS), f"{root}/dump")
-    )
-    assert (there.exit_code, there.stdout) == (0, here.stdout.replace(str(SEGMENTS), f"{root}/dump"))
+    assert_same_answer(command, f"{root}/dump")
 
 
 @pytest.mark.parametrize("place", ["disk", pytest.param("hdfs", marks=pytest.mark.deep)])
@@ -62,7 +57,7 @@ def test_all_jobs_and_answers_are_those_of_a_lake_on_disk(place: str, local: Pat
     assert upgraded.exit_code == 0, upgraded.stderr
 
 
-def test_files_that_no_version_needs_are_deleted(tmp_path: Path) -> None:
+def test_files_that_no_version_needs_are_deleted(mounted: Mounted, tmp_path: Path) -> None:
     lake = f"{MOUNTED}/disk/lakes/compacted"
     for source in sorted(SEGMENTS.iterdir())[:2]:
         bring(lake, source)
@@ -76,6 +71,12 @@ def test_files_that_no_version_needs_are_deleted(tmp_path: Path) -> None:
         assert {file.name for file in path.iterdir()} == {"_delta_log", *named}
         assert each.files_deleted in (0, each.files_before)
     assert_same(lake, tmp_path)
+    stray = [as_path(f"{lake}/log/{name}.parquet") for name in ("young", "old")]
+    for path in stray:
+        path.write_bytes(b"of a run that was killed")
+    os.utime(mounted.on_disk(stray[1]), (1, 1))
+    assert sum(each.files_deleted for each in compact(lake, no_session, days_kept=7)) == 1
+    assert [path.exists() for path in stray] == [True, False]
 
 
 def test_a_second_writer_is_refused() -> None:
@@ -98,7 +99,7 @@ def test_what_cannot_be_read_is_one_sentence(root: str) -> None:
         as_path(f"{root}/nothing").stat()
 
 
-@pytest.mark.parametrize("name", ["a", "a#b", "a;b", "a b", "a%20b", "a+b", "pagamenti-è"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_name_is_what_it_says(root: str, name: str) -> None:
     path = as_path(f"{root}/names/{name}.log")
     for content in (name.encode(), b"another"):
@@ -167,11 +168,3 @@ def test_threads_that_hold_files_do_not_abort_the_end_of_a_process(
 def write_rows(table: Path, count: int) -> None:
     offsets = pa.table({"log_offset": pa.array(range(count), pa.int64()), "key": ["k" * 60] * count})
     write_deltalake(str(table), offsets, writer_properties=WriterProperties(max_row_group_size=20_000))
-
-
-def test_what_reads_it_is_an_extra(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with environment({}):
-        for name in ("offsets_tool.log.hadoop.jvm", "jpype"):
-            monkeypatch.setitem(sys.modules, name, None)
-        with pytest.raises(SetupError, match=r"offsets-tool\[hadoop\]"):
-            as_path(f"{root}/dump").exists()

@@ -1,18 +1,15 @@
 """Evidence and a lake in HDFS are those on disk, row for row, and one job at a time writes to the lake."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError
 from hdfs_native import Client, FileStatus
 from pyarrow import fs
 
-from offsets_tool.cli import main as tool
 from offsets_tool.errors import SetupError, SourceError
 from offsets_tool.log.buckets import bucket_of
 from offsets_tool.log.hadoop.system import Handler
@@ -22,9 +19,10 @@ from spark.check.check import check
 from spark.lake.lease import LakeInUse, leased
 from tests.log.environment import environment
 from tests.log.hdfs_store import hdfs_store, upload
-from tests.spark.stored.test_stored_lake import SEGMENTS, assert_same, bring, run
+from tests.spark.stored.test_stored_lake import SEGMENTS, assert_same, assert_same_answer, bring, run
 
 pytestmark = pytest.mark.server
+NAMES = ("a", "a#b", "a;b", "a b", "a%20b", "a+b", "pagamenti-è")
 
 
 @pytest.fixture(scope="module")
@@ -34,17 +32,9 @@ def root() -> Iterator[str]:
         yield root
 
 
-def told(*arguments: str) -> str:
-    done = CliRunner().invoke(tool, [*arguments, "--format", "jsonl"])
-    assert done.exit_code == 0, done.stderr
-    return done.stdout
-
-
 @pytest.mark.parametrize("command", ["groups", "decode", "inspect"])
 def test_commands_read_it(root: str, command: str) -> None:
-    here = told(command, str(SEGMENTS)).replace(str(SEGMENTS), f"{root}/dump")
-    assert told(command, f"{root}/dump") == here
-    assert here
+    assert_same_answer(command, f"{root}/dump")
 
 
 def test_all_tables_are_those_of_a_lake_on_disk(root: str, tmp_path: Path) -> None:
@@ -72,7 +62,7 @@ def test_of_two_commits_of_one_version_one_is_refused(root: str) -> None:
         second.create_write_transaction([], "append", schema, commit_properties=once)
 
 
-@pytest.mark.parametrize("name", ["a", "a#b", "a;b", "a b", "a%20b", "a+b", "pagamenti-è"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_name_is_what_it_says(root: str, name: str) -> None:
     path = as_path(f"{root}/names/{name}.log")
     path.write_bytes(name.encode())
@@ -144,11 +134,3 @@ def test_what_cannot_be_read_is_one_sentence(root: str) -> None:
         private.read_bytes()
     with environment({"HADOOP_USER_NAME": "somebody"}), pytest.raises(SourceError, match="access is denied"):
         list(private.parent.iterdir())
-
-
-def test_what_reads_it_is_an_extra(root: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with environment({}):
-        for name in ("offsets_tool.log.hadoop.native", "hdfs_native"):
-            monkeypatch.setitem(sys.modules, name, None)
-        with pytest.raises(SetupError, match=r"offsets-tool\[hdfs\]"):
-            as_path(f"{root}/dump").exists()

@@ -25,7 +25,7 @@ from tests.log import azure_store
 from tests.log.environment import environment
 from tests.log.stores import STORES
 from tests.spark.lakes import no_session
-from tests.spark.stored.test_stored_lake import SEGMENTS, assert_same, bring
+from tests.spark.stored.test_stored_lake import SEGMENTS, assert_same, assert_same_answer, bring
 
 pytestmark = pytest.mark.server
 _QUESTION: Final = "SELECT `group`, topic, lag, worst_topic FROM group_lag JOIN current_offsets USING (`group`) ORDER BY 1, 2, 3"
@@ -59,11 +59,7 @@ def asked(lake: str) -> str:
 
 
 def test_a_command_answers_as_on_disk(root: str) -> None:
-    here, there = (
-        CliRunner().invoke(offsets_tool, ["inspect", place, "--format", "jsonl"])
-        for place in (str(SEGMENTS), f"{root}/dump")
-    )
-    assert (there.exit_code, there.stdout) == (0, here.stdout.replace(str(SEGMENTS), f"{root}/dump"))
+    assert_same_answer("inspect", f"{root}/dump")
 
 
 def test_a_log_is_read_by_range(root: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from offsets_tool.cli import main as tool
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.lake.tables import ALL_TABLES, Table
 from offsets_tool.log.archive.delta import delta_rows
@@ -70,6 +71,15 @@ def content(lake: str | Path, table: Table) -> list[str]:
 
 def _without_places(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in PASSING}
+
+
+def assert_same_answer(command: str, source: str) -> None:
+    """Assert that a command says of SEGMENTS in storage what it says of them on disk."""
+    here, there = (
+        CliRunner().invoke(tool, [command, place, "--format", "jsonl"]) for place in (str(SEGMENTS), source)
+    )
+    assert here.stdout
+    assert (there.exit_code, there.stdout) == (0, here.stdout.replace(str(SEGMENTS), source)), there.stderr
 
 
 def assert_same(lake: str, other: Path) -> None:
