@@ -12,12 +12,13 @@ import pyarrow as pa
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot
-from offsets_tool.columns.offset_columns import OffsetColumns, SortedOffsets, rows_of
+from offsets_tool.columns.offset_columns import OffsetColumns
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.record_sums import observe_batch
 from offsets_tool.columns.replay.history_rows_replay import HistoryRowsReplay
 from offsets_tool.columns.replay.row_events import rows_below
 from offsets_tool.columns.replay.row_facts import observe_rows
+from offsets_tool.columns.sorted_offsets import SortedOffsets, rows_of
 from offsets_tool.expiry.forecast import PartitionRemovals, partition_removals
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.removal_log import RemovalLog

@@ -1,32 +1,30 @@
 """Rows of one group's committed offsets, kept in columns until somebody asks for them. Decides nothing."""
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final, TypeVar, overload
+from itertools import islice
+from operator import attrgetter
+from typing import Any, Final, overload
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.offset_numbers import CodedTexts, OffsetNumbers
+from offsets_tool.columns.offset_numbers import OffsetNumbers
 from offsets_tool.columns.offset_sums import OffsetSums, offset_sums
+from offsets_tool.columns.sorted_offsets import AT_ONCE, RowsOnDemand, SortedOffsets, rows_of, values_of
 from offsets_tool.columns.sorting import places_in_order
-from offsets_tool.findings.commit_sums import UNKNOWN, CommitSums, PartitionSums, SummedOffsets
+from offsets_tool.findings.commit_sums import KEPT, UNKNOWN, CommitSums, PartitionSums, SummedOffsets
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.history.rows import OffsetHistoryRow
-from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.rebalances.histories import offset_order
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.wire.arrow import arrow_schema, shown_batch
-from offsets_tool.wire.text import from_shown, shown
+from offsets_tool.wire.text import shown
 
-IN_ORDER: Final = ("from_log_offset", "commit_log_offset")
-"""What rows of a group are sorted by; those that are equal in both have no sums."""
-_Row = TypeVar("_Row", OffsetHistoryRow, TransactionRow)
-_ESCAPE: Final = "\\x"
 PackedRows = tuple[tuple[str, ...], bytes]
 """Names of columns, and rows of committed offsets in Arrow's format that have them: null in the others."""
 Home = tuple[int | None, str]
@@ -35,62 +33,7 @@ _SCHEMA: Final = arrow_schema(OffsetHistoryRow)
 _HOME: Final = ("log_partition", "group")
 MANY: Final = 64
 """From how many rows of a group on columns of them cost less than the rows."""
-_CODED: Final = frozenset({"group", "topic", "topic_id", "begin_cause", "end_cause"})
 _SIGNS: Final = ("member_id", "from_log_offset", "from_timestamp")
-
-
-class SortedOffsets:
-    """Rows of the committed offsets of some groups of a log partition, in columns; those of a group in the order of the log."""
-
-    def __init__(self, rows: pa.Table) -> None:
-        """Hold rows of OffsetHistoryRow in any order; a column of texts may be dictionary-encoded, by one dictionary."""
-        self._rows = rows
-        self._combined: dict[str, pa.Array] = {}
-        sorted_by = ("group", *IN_ORDER)
-        self.order: Array = places_in_order(self.table(sorted_by), sorted_by)
-
-    def column(self, name: str) -> pa.Array:
-        """Return a column as one array, put together when it is asked for first: most are not.
-
-        Texts of names and causes, of which there are few, are dictionary-encoded.
-        """
-        if name not in self._combined:
-            column = self._rows.column(name).combine_chunks()
-            is_coded = name in _CODED and not pa.types.is_dictionary(column.type)
-            self._combined[name] = column.dictionary_encode() if is_coded else column
-        return self._combined[name]
-
-    def table(self, names: Sequence[str]) -> pa.Table:
-        """Return some columns of all rows."""
-        return pa.table([self.column(name) for name in names], names=list(names))
-
-    @cached_property
-    def numbers(self) -> OffsetNumbers:
-        """The columns that are summed up, in the order of `order`."""
-        return OffsetNumbers.of(self.column, self.order)
-
-    def groups(self) -> dict[str, tuple[int, int]]:
-        """Return for each group where in `order` its rows begin and end."""
-        groups = CodedTexts.of(self.column("group"), self.order)
-        begins = np.flatnonzero(np.append(True, np.diff(groups.codes) != 0)[: len(self.order)])
-        ends = np.append(begins, len(self.order))[1:]
-        places = zip(begins.tolist(), ends.tolist(), strict=True)
-        return {
-            groups.texts[code]: at for code, at in zip(groups.codes[begins].tolist(), places, strict=True)
-        }
-
-    def taken(self, places: Array, names: Sequence[str] = OffsetHistoryRow._fields) -> pa.Table:
-        """Return some columns of the rows at these places, with texts as texts."""
-        at = pa.array(places)
-        columns = [self.column(name).take(at) for name in names]
-        return pa.table(columns, names=list(names)).cast(pa.schema([_SCHEMA.field(name) for name in names]))
-
-    def row(self, place: int) -> OffsetHistoryRow:
-        """Return the row at a place."""
-        values = (self.column(name)[place].as_py() for name in OffsetHistoryRow._fields)
-        return OffsetHistoryRow._make(
-            from_shown(value) if isinstance(value, str) else value for value in values
-        )
 
 
 class OffsetColumns(SummedOffsets):
@@ -134,10 +77,46 @@ class OffsetColumns(SummedOffsets):
         """What the effective commits of each partition come to, by their first; None where they cannot be summed up."""
         return None if self._summed is None else self._summed.partitions
 
-    def effective_of(self, of: TopicPartition) -> list[OffsetHistoryRow]:
-        """Return the effective rows of one partition, where `partitions` has it."""
+    def each_effective(
+        self, of: Iterable[TopicPartition]
+    ) -> Iterator[tuple[TopicPartition, Sequence[OffsetHistoryRow]]]:
+        """Yield some of `partitions`, each with its effective rows; of a group with more than KEPT they are not kept."""
+        for places in self._together(of):
+            if len(self) > KEPT and any(len(each) > AT_ONCE for each in places.values()):
+                yield from ((at, RowsOnDemand(self._columns, each)) for at, each in places.items())
+            else:
+                rows = rows_of(OffsetHistoryRow, self._columns.taken(np.concatenate(list(places.values()))))
+                yield from ((at, list(islice(rows, len(each)))) for at, each in places.items())
+
+    def each_effective_fields(
+        self, of: Iterable[TopicPartition], names: Sequence[str]
+    ) -> Iterator[tuple[TopicPartition, Iterator[tuple[Any, ...]]]]:
+        """Yield some of `partitions`, each with some fields of its effective rows."""
+        for places in self._together(of):
+            fields = self._columns.fields(np.concatenate(list(places.values())), names)
+            for at, each in places.items():
+                its = islice(fields, len(each))
+                yield at, its
+                # What nobody asked for is not the next partition's.
+                deque(its, maxlen=0)
+
+    def effective_at(self, of: TopicPartition, numbers: Sequence[int]) -> Iterator[OffsetHistoryRow]:
+        """Yield some of the effective rows of one of `partitions`, by their numbers from 0."""
         assert self._summed is not None
-        return list(rows_of(OffsetHistoryRow, self._columns.taken(self._places[self._summed.places[of]])))
+        return iter(RowsOnDemand(self._columns, self._places[self._summed.places[of][list(numbers)]]))
+
+    def _together(self, of: Iterable[TopicPartition]) -> Iterator[dict[TopicPartition, Array]]:
+        """Yield partitions with the places of their effective rows, as many as have about AT_ONCE: few rows take as long."""
+        assert self._summed is not None
+        waiting, rows = dict[TopicPartition, Array](), 0
+        for at in of:
+            waiting[at] = self._places[self._summed.places[at]]
+            rows += len(waiting[at])
+            if rows >= AT_ONCE:
+                yield waiting
+                waiting, rows = {}, 0
+        if waiting:
+            yield waiting
 
     def next_effective(self, of: TopicPartition, log_offset: int) -> OffsetHistoryRow | None:
         """Return the first effective row of a partition behind a place in the log, where `partitions` has it."""
@@ -147,17 +126,25 @@ class OffsetColumns(SummedOffsets):
         at = int(np.searchsorted(began, log_offset, "right"))
         return None if at == len(rows) else self._columns.row(int(self._places[rows[at]]))
 
-    def commit_fields(self, *names: str) -> list[tuple[Any, ...]]:
-        """Return some fields of each commit, as GroupHistories.commits has them."""
-        rows = self._columns.taken(self._commits, names)
-        return list(zip(*(_values(column) for column in rows.columns), strict=True))
+    def fields(self, *names: str) -> Iterator[tuple[Any, ...]]:
+        """Yield some fields of each row."""
+        if not self._is_in_order:
+            return map(attrgetter(*names), self._rows)
+        return self._columns.fields(self._places, names)
+
+    def commit_fields(self, *names: str) -> Iterator[tuple[Any, ...]]:
+        """Yield some fields of each commit, as GroupHistories.commits has them."""
+        if not self._is_in_order:
+            commits = (row for row in self._rows if row.from_log_offset == row.commit_log_offset)
+            return map(attrgetter(*names), commits)
+        return self._columns.fields(self._commits, names)
 
     def commits_of(self) -> dict[str, list[tuple[int, int]]]:
         """Return log offset and record time of each commit, by the member that owned the partition."""
         rows = self._columns.taken(self._commits, _SIGNS)
         owned = rows.filter(pc.is_valid(rows.column("member_id")))
         found = defaultdict[str, list[tuple[int, int]]](list)
-        members, log_offsets, times = (_values(column) for column in owned.columns)
+        members, log_offsets, times = (values_of(column) for column in owned.columns)
         for member, log_offset, at in zip(members, log_offsets, times, strict=True):
             found[member].append((log_offset, at))
         return found
@@ -174,12 +161,18 @@ class OffsetColumns(SummedOffsets):
         return self._columns.numbers.slice(self._begin, self._end)
 
     @cached_property
+    def _is_in_order(self) -> bool:
+        return self._numbers.is_in_order
+
+    @cached_property
     def _summed(self) -> OffsetSums | None:
         return offset_sums(self._numbers, self._proven_from)
 
     @cached_property
-    def _rows(self) -> list[OffsetHistoryRow]:
-        return sorted(rows_of(OffsetHistoryRow, self._columns.taken(self._places)), key=offset_order)
+    def _rows(self) -> Sequence[OffsetHistoryRow]:
+        """The rows, which are kept unless they are many and the places of the log say their order."""
+        rows = RowsOnDemand(self._columns, self._places)
+        return rows if len(rows) > KEPT and self._is_in_order else sorted(rows, key=offset_order)
 
 
 def in_columns(rows: GroupRows, packed: Iterable[PackedRows]) -> GroupRows:
@@ -207,8 +200,7 @@ def _unpacked(packed: PackedRows, home: dict[str, pa.Scalar]) -> pa.RecordBatch:
 
 def apart(rows: pa.Table, least: int = MANY) -> tuple[pa.Table, Iterator[tuple[Home, PackedRows]]]:
     """Return rows of groups that have fewer than `least` of these rows as they are, and those of each other group packed."""
-    groups = rows.column("group").unify_dictionaries().combine_chunks()
-    codes = (groups if pa.types.is_dictionary(groups.type) else groups.dictionary_encode()).indices.to_numpy()
+    codes = _codes(rows.column("group").unify_dictionaries())
     is_many = np.bincount(codes)[codes] >= least if len(codes) else np.zeros(0, bool)
     return rows.filter(pa.array(~is_many)), _packed(rows.filter(pa.array(is_many)))
 
@@ -216,29 +208,26 @@ def apart(rows: pa.Table, least: int = MANY) -> tuple[pa.Table, Iterator[tuple[H
 def _packed(rows: pa.Table) -> Iterator[tuple[Home, PackedRows]]:
     if not rows.num_rows:
         return
-    order = places_in_order(rows, ("log_partition", "group"))
-    plain = rows.select(OffsetHistoryRow._fields).cast(_SCHEMA).combine_chunks().take(pa.array(order))
-    (batch,) = plain.combine_chunks().to_batches()
     # Most columns say nothing of most commits, and two the same of all of a group.
     names = tuple(
-        name for name in _SCHEMA.names if name not in _HOME and batch.column(name).null_count < batch.num_rows
+        field.name
+        for field in _SCHEMA
+        if field.name not in _HOME and rows.column(field.name).null_count < rows.num_rows
     )
-    told = batch.select(names)
-    homes = (batch.column(name).dictionary_encode("encode").indices.to_numpy() for name in _HOME)
+    order = pa.array(places_in_order(rows, _HOME))
+    # Sorted while texts are dictionary-encoded: they take a tenth of the memory.
+    ordered = rows.select([*_HOME, *names]).unify_dictionaries().combine_chunks().take(order)
+    told = ordered.select(names).cast(pa.schema([_SCHEMA.field(name) for name in names]))
+    (batch,) = told.combine_chunks().to_batches()
+    homes = (_codes(ordered.column(name)) for name in _HOME)
     begins = [0, *(np.flatnonzero(np.any([np.diff(each) != 0 for each in homes], axis=0)) + 1).tolist()]
     for begin, end in zip(begins, [*begins[1:], batch.num_rows], strict=True):
-        log_partition, group = (batch.column(name)[begin].as_py() for name in _HOME)
-        yield (log_partition, group), (names, told.slice(begin, end - begin).serialize().to_pybytes())
+        log_partition, group = (ordered.column(name)[begin].as_py() for name in _HOME)
+        yield (log_partition, group), (names, batch.slice(begin, end - begin).serialize().to_pybytes())
 
 
-def rows_of(row: type[_Row], columns: pa.Table) -> Iterator[_Row]:
-    """Yield rows of this type from their columns, with texts as they were decoded."""
-    values = [_values(columns.column(name)) for name in row._fields]
-    yield from map(row._make, zip(*values, strict=True))
-
-
-def _values(column: pa.ChunkedArray) -> list[Any]:
-    values: list[Any] = column.to_pylist()
-    if pa.types.is_string(column.type) and any(text is not None and _ESCAPE in text for text in values):
-        return [None if text is None else from_shown(text) for text in values]
-    return values
+def _codes(column: pa.ChunkedArray) -> Array:
+    """Return a number from 0 for each row that is the same where the value is; null is a value."""
+    values = column.combine_chunks()
+    coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode("encode")
+    return pc.fill_null(coded.indices, len(coded.dictionary)).to_numpy()  # type: ignore[no-any-return]

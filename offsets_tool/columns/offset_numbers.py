@@ -13,6 +13,8 @@ import pyarrow.compute as pc
 from offsets_tool.columns.arrays import Array
 from offsets_tool.wire.text import from_shown
 
+IN_ORDER: Final = ("from_log_offset", "commit_log_offset")
+"""What rows of a group are sorted by; those that are equal in both have no sums."""
 _NUMBERS: Final = (
     "from_log_offset",
     "commit_log_offset",
@@ -75,6 +77,13 @@ class OffsetNumbers(NamedTuple):
             pc.binary_length(column("metadata")).to_numpy()[order],
             *(CodedTexts.of(column(name), order) for name in _TEXTS),
         )
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether each row is behind the one before by its places in the log: no two are at the same."""
+        first, second = (self.numbers[name] for name in IN_ORDER)
+        rises = (first[1:] > first[:-1]) | ((first[1:] == first[:-1]) & (second[1:] > second[:-1]))
+        return bool(rises.all())
 
     def slice(self, begin: int, end: int) -> "OffsetNumbers":
         """Return the numbers of the rows from `begin` to `end`."""

@@ -30,8 +30,7 @@ def offset_sums(rows: OffsetNumbers, proven_from: int) -> OffsetSums | None:
     if not len(rows.partitions) or not all(_is_within(each) for each in numbers.values()):
         return None
     begun, ended = rows.begin_causes.distinct(), rows.end_causes.distinct()
-    in_order = _in_order(numbers["from_log_offset"], numbers["commit_log_offset"])
-    if not in_order or not begun <= {*_COMMITTED, OffsetBeginCause.HIDDEN.value}:
+    if not rows.is_in_order or not begun <= {*_COMMITTED, OffsetBeginCause.HIDDEN.value}:
         return None
     effective = _Effective(rows, proven_from)
     is_commit = numbers["from_log_offset"] == numbers["commit_log_offset"]
@@ -51,12 +50,6 @@ def offset_sums(rows: OffsetNumbers, proven_from: int) -> OffsetSums | None:
 
 def _is_within(numbers: Array) -> bool:
     return not len(numbers) or (int(numbers.min()) > -_LIMIT and int(numbers.max()) < _LIMIT)
-
-
-def _in_order(first: Array, second: Array) -> bool:
-    """Return whether each pair of numbers is above the one before."""
-    rises = (first[1:] > first[:-1]) | ((first[1:] == first[:-1]) & (second[1:] > second[:-1]))
-    return bool(rises.all())
 
 
 def _most(numbers: Array) -> int:

@@ -5,7 +5,7 @@ what the finder would have passed over. Finds nothing.
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from offsets_tool.history.rows import OffsetEndCause, OffsetHistoryRow
@@ -54,6 +54,9 @@ class CommitSums(NamedTuple):
     end_causes: frozenset[str] = frozenset(OffsetEndCause)
 
 
+KEPT: Final = 1 << 16
+"""Rows of a group that are kept once they are materialized, which take a kilobyte each; of one that has more, finders keep those
+that they tell of. Rows without sums are kept all."""
 UNKNOWN: Final = CommitSums()
 """What is known of rows that nobody summed up."""
 
@@ -72,16 +75,32 @@ class SummedOffsets(Sequence[OffsetHistoryRow]):
         """What the effective commits of each partition come to, by their first; None where they cannot be summed up."""
 
     @abstractmethod
-    def effective_of(self, of: TopicPartition) -> list[OffsetHistoryRow]:
-        """Return the effective rows of one partition, where `partitions` has it."""
+    def each_effective(
+        self, of: Iterable[TopicPartition]
+    ) -> Iterator[tuple[TopicPartition, Sequence[OffsetHistoryRow]]]:
+        """Yield some of `partitions`, each with its effective rows; of a group with more than KEPT they are not kept."""
+
+    @abstractmethod
+    def each_effective_fields(
+        self, of: Iterable[TopicPartition], names: Sequence[str]
+    ) -> Iterator[tuple[TopicPartition, Iterator[tuple[Any, ...]]]]:
+        """Yield some of `partitions`, each with some fields of its effective rows."""
+
+    @abstractmethod
+    def effective_at(self, of: TopicPartition, numbers: Sequence[int]) -> Iterator[OffsetHistoryRow]:
+        """Yield some of the effective rows of one of `partitions`, by their numbers from 0."""
 
     @abstractmethod
     def next_effective(self, of: TopicPartition, log_offset: int) -> OffsetHistoryRow | None:
         """Return the first effective row of a partition behind a place in the log, where `partitions` has it."""
 
     @abstractmethod
-    def commit_fields(self, *names: str) -> list[tuple[Any, ...]]:
-        """Return some fields of each commit, as GroupHistories.commits has them."""
+    def fields(self, *names: str) -> Iterator[tuple[Any, ...]]:
+        """Yield some fields of each row."""
+
+    @abstractmethod
+    def commit_fields(self, *names: str) -> Iterator[tuple[Any, ...]]:
+        """Yield some fields of each commit, as GroupHistories.commits has them."""
 
     @abstractmethod
     def commits_of(self) -> dict[str, list[tuple[int, int]]]:

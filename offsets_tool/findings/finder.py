@@ -4,7 +4,7 @@ A question is asked of each group (`finder`), or of each log partition as a whol
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from offsets_tool.expiry.causes import Confidence
 from offsets_tool.findings.context import LogContext
@@ -73,7 +73,7 @@ class Places(NamedTuple):
     to_at: int | None = None
 
 
-_MOST_PLACES = 20
+MOST_PLACES: Final = 20
 """The most places that one finding names: enough to look at, and a row stays a row."""
 
 
@@ -105,7 +105,7 @@ def found(
         "title": title,
         "remedy": kind.remedy,
         "evidence": (
-            *(log_offset_text(about.log_partition, each) for each in log_offsets[:_MOST_PLACES]),
+            *(log_offset_text(about.log_partition, each) for each in log_offsets[:MOST_PLACES]),
             *dict.fromkeys(line.source for line in lines),
         ),
         "log_partition": about.log_partition,

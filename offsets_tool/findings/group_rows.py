@@ -3,9 +3,10 @@
 Rows only, no live state: the command line makes them of events, a task of the lake reads them from its tables.
 """
 
+from array import array
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
@@ -13,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.expiry.rows import ExpiryRow
-from offsets_tool.findings.commit_sums import UNKNOWN, CommitSums, PartitionSums, SummedOffsets
+from offsets_tool.findings.commit_sums import KEPT, UNKNOWN, CommitSums, PartitionSums, SummedOffsets
 from offsets_tool.findings.record_sums import RecordSums
 from offsets_tool.history.rows import (
     AnomalyRow,
@@ -29,10 +30,6 @@ ALL: Final = Wanted()
 """Every group."""
 GroupRow = OffsetHistoryRow | GroupHistoryRow | MemberHistoryRow | AnomalyRow | ExpiryRow | TransactionRow
 """A row that finders read."""
-
-
-_EACH: Final = 100
-"""How many rows more could be made in the time that one partition takes, if all partitions were made at once."""
 
 
 @dataclass
@@ -56,9 +53,13 @@ class GroupRows(GroupHistories):
         return bisect_right(began, log_offset) > bisect_right(ended, log_offset)
 
     @cached_property
-    def _offsets_began_and_ended(self) -> tuple[list[int], list[int]]:
-        began = [row.from_log_offset for row in self.offsets]
-        return began, sorted(row.to_log_offset for row in self.offsets if row.to_log_offset is not None)
+    def _offsets_began_and_ended(self) -> tuple[Sequence[int], Sequence[int]]:
+        began, ended = array("q"), array("q")
+        for from_log_offset, to_log_offset in self.offset_fields("from_log_offset", "to_log_offset"):
+            began.append(from_log_offset)
+            if to_log_offset is not None:
+                ended.append(to_log_offset)
+        return began, sorted(ended)
 
     @cached_property
     def removed(self) -> list[ExpiryRow]:
@@ -86,15 +87,32 @@ class GroupRows(GroupHistories):
 
     def effective_where(
         self, is_looked_at: Callable[[PartitionSums], bool]
-    ) -> Iterator[tuple[TopicPartition, list[OffsetHistoryRow]]]:
+    ) -> Iterator[tuple[TopicPartition, Sequence[OffsetHistoryRow]]]:
         """Yield partitions with their effective commits, by the first: those that are looked at, or all if there are no sums."""
         rows = self.offsets
         if not isinstance(rows, SummedOffsets) or rows.partitions is None:
             yield from self.effective.items()
             return
-        for at, sums in rows.partitions.items():
-            if is_looked_at(sums):
-                yield at, self.effective_of(at)
+        yield from self._each_effective(at for at, sums in rows.partitions.items() if is_looked_at(sums))
+
+    def effective_fields(
+        self, is_looked_at: Callable[[PartitionSums], bool], *names: str
+    ) -> Iterator[tuple[TopicPartition, Iterator[tuple[Any, ...]]]]:
+        """Yield partitions as `effective_where` does, each with some fields, two or more, of its commits."""
+        rows = self.offsets
+        if not isinstance(rows, SummedOffsets) or rows.partitions is None:
+            yield from ((at, map(attrgetter(*names), commits)) for at, commits in self.effective.items())
+            return
+        wanted = (at for at, sums in rows.partitions.items() if is_looked_at(sums))
+        yield from rows.each_effective_fields(wanted, names)
+
+    def effective_at(self, at: TopicPartition, numbers: Sequence[int]) -> Iterator[OffsetHistoryRow]:
+        """Return some of the effective commits of a partition, by their numbers from 0."""
+        rows = self.offsets
+        if not isinstance(rows, SummedOffsets) or rows.partitions is None:
+            commits = self.effective[at]
+            return (commits[number] for number in numbers)
+        return rows.effective_at(at, numbers)
 
     @cached_property
     def last_end_causes(self) -> dict[TopicPartition, str | None]:
@@ -104,13 +122,14 @@ class GroupRows(GroupHistories):
             return {at: commits[-1].end_cause for at, commits in self.effective.items()}
         return {at: sums.end_cause for at, sums in rows.partitions.items()}
 
-    def busiest(self) -> list[OffsetHistoryRow]:
+    def busiest(self) -> Sequence[OffsetHistoryRow]:
         """Return the effective commits of the partition that has most, the first of several; none without any."""
         rows = self.offsets
         if not isinstance(rows, SummedOffsets) or rows.partitions is None:
             return max(self.effective.values(), key=len, default=[])
         commits = {at: sums.commits for at, sums in rows.partitions.items()}
-        return self.effective_of(max(commits, key=commits.__getitem__)) if commits else []
+        most = sorted(commits, key=commits.__getitem__, reverse=True)[:1]
+        return next((some for _, some in self._each_effective(most)), [])
 
     def next_effective(self, at: TopicPartition, log_offset: int) -> OffsetHistoryRow | None:
         """Return the first effective commit of a partition behind a place in the log."""
@@ -119,46 +138,42 @@ class GroupRows(GroupHistories):
             return rows.next_effective(at, log_offset) if at in rows.partitions else None
         return next((row for row in self.effective.get(at, []) if row.from_log_offset > log_offset), None)
 
-    def commit_fields(self, *names: str) -> list[tuple[Any, ...]]:
-        """Return some fields, two or more, of each of `commits`."""
+    def offset_fields(self, *names: str) -> Iterator[tuple[Any, ...]]:
+        """Yield some fields, two or more, of each of `offsets`."""
+        rows = self.offsets
+        return rows.fields(*names) if isinstance(rows, SummedOffsets) else map(attrgetter(*names), rows)
+
+    def commit_fields(self, *names: str) -> Iterator[tuple[Any, ...]]:
+        """Yield some fields, two or more, of each of `commits`."""
         rows = self.offsets
         return (
             rows.commit_fields(*names)
             if isinstance(rows, SummedOffsets)
-            else list(map(attrgetter(*names), self.commits))
+            else map(attrgetter(*names), self.commits)
         )
 
-    def effective_of(self, at: TopicPartition) -> list[OffsetHistoryRow]:
-        """Return the commits of a partition that the group would be answered with."""
-        rows = self.offsets
-        if "effective" in vars(self) or not isinstance(rows, SummedOffsets) or rows.partitions is None:
-            return self.effective.get(at, [])
-        if at not in rows.partitions:
-            return []
-        if at not in self._made.rows:
-            self._made.cost += _EACH + rows.partitions[at].commits
-            if self._made.cost > len(rows):
-                return self.effective.get(at, [])
-            self._made.rows[at] = rows.effective_of(at)
-        return self._made.rows[at]
+    def _each_effective(
+        self, some: Iterable[TopicPartition]
+    ) -> Iterator[tuple[TopicPartition, Sequence[OffsetHistoryRow]]]:
+        """Yield some partitions with their effective commits; those of a group with KEPT rows or fewer are kept."""
+        rows, kept = self.offsets, self._kept
+        assert isinstance(rows, SummedOffsets)
+        if len(rows) > KEPT:
+            yield from rows.each_effective(some)
+            return
+        asked = list(some)
+        kept.update(rows.each_effective(at for at in asked if at not in kept))
+        yield from ((at, kept[at]) for at in asked)
 
     @cached_property
-    def _made(self) -> "_Made":
-        return _Made()
+    def _kept(self) -> dict[TopicPartition, Sequence[OffsetHistoryRow]]:
+        return {}
 
     @cached_property
     def commits_of(self) -> dict[str, list[tuple[int, int]]]:
         """By the member that owned the partition, log offset and record time of each commit."""
         rows = self.offsets
         return rows.commits_of() if isinstance(rows, SummedOffsets) else super().commits_of
-
-
-@dataclass
-class _Made:
-    """The rows of single partitions that were made so far, and what that took, in rows."""
-
-    rows: dict[TopicPartition, list[OffsetHistoryRow]] = field(default_factory=dict)
-    cost: int = 0
 
 
 def is_simple(row: GroupHistoryRow | None) -> bool:

@@ -65,6 +65,15 @@ class GroupCase:
         }
 
     @cached_property
+    def commits(self) -> dict[TopicPartition, list[OffsetHistoryRow]]:
+        """By partition, the commits that took effect since the moment, as far as compaction left them."""
+        each = self.rows.effective_where(lambda sums: True)
+        return {
+            at: [row for row in rows if row.from_log_offset >= self.since and row.begin_cause in _COMMITTED]
+            for at, rows in each
+        }
+
+    @cached_property
     def moves(self) -> list[Finding]:
         """The findings on commits since the moment that moved offsets back or leapt ahead."""
         found = find_moves.find(self.rows, LogContext())
@@ -104,13 +113,10 @@ class OffsetCase:
         """Whether the committed offset differs from that of the moment, or the log does not prove the latter."""
         return not self.is_proven or self.new_offset != self.current_offset
 
-    @cached_property
+    @property
     def commits(self) -> list[OffsetHistoryRow]:
         """The commits that took effect since the moment, as far as compaction left them."""
-        of_place = self.of.rows.effective.get(TopicPartition(self.offset.topic, self.offset.partition), ())
-        return [
-            row for row in of_place if row.from_log_offset >= self.of.since and row.begin_cause in _COMMITTED
-        ]
+        return self.of.commits.get(TopicPartition(self.offset.topic, self.offset.partition), [])
 
     def commits_by(self, committer: Committer) -> list[OffsetHistoryRow]:
         """Return the commits since the moment that this kind of committer made."""

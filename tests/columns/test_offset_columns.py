@@ -1,7 +1,10 @@
 """Finders find the same in committed offsets that are in columns as in rows, whatever the commits do and however they come."""
 
+import tracemalloc
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -62,6 +65,17 @@ def by_columns(rows: Sequence[GroupRow], stretch: LogStretch) -> Iterator[GroupR
         yield in_columns(GroupRows(**{**vars(without), "offsets": few}), packed)
 
 
+@contextmanager
+def on_demand(size: int = 7) -> Iterator[None]:
+    """Let rows be kept no longer than they are asked for, as those of a large group are: of a group with more than 2 * `size`."""
+    with pytest.MonkeyPatch.context() as changed:
+        for module in ("findings.group_rows", "columns.offset_columns"):
+            changed.setattr(f"offsets_tool.{module}.KEPT", 2 * size)
+        for module in ("offset_columns", "sorted_offsets"):
+            changed.setattr(f"offsets_tool.columns.{module}.AT_ONCE", size)
+        yield
+
+
 def check(rows: Sequence[GroupRow], stretch: LogStretch, context: LogContext) -> list[Finding]:
     """Hold both ways against each other; return what is found."""
     [one] = gather(rows, stretch).values()
@@ -80,7 +94,10 @@ def test_each_case_of_finders(case: Any) -> None:
     newest = START + given.pop("until_after", HOUR)
     own = given.pop("own_until_after", None)
     stretch = LogStretch(LOG_PARTITION, given.pop("proven_from", 0), newest_at=own and START + own)
-    check(case.rows, stretch, LogContext(newest_at=newest, **{"has_raised_epochs": False, **given}))
+    context = LogContext(newest_at=newest, **{"has_raised_epochs": False, **given})
+    for kept in (nullcontext(), on_demand()):
+        with kept:
+            check(case.rows, stretch, context)
 
 
 class _Partition:
@@ -170,11 +187,11 @@ def test_random_groups_of_many_plain_commits(part: int) -> None:
         rows = [*offsets, *others(random, end, max(last - START, 1))]
         stretch = LogStretch(LOG_PARTITION, random.choice([0, 0, end // 2]), end + 1, last)
         furthest = {TopicPartition("payments", 0): Furthest(10**6, "other")}
-        found = check(
-            rows,
-            stretch,
-            LogContext(newest_at=last + random.choice([0, HOUR]), commits=len(offsets), furthest=furthest),
-        )
+        newest = last + random.choice([0, HOUR])
+        with random.choice([nullcontext, on_demand])():
+            found = check(
+                rows, stretch, LogContext(newest_at=newest, commits=len(offsets), furthest=furthest)
+            )
         kinds.update(each.kind for each in found)
         summed += OffsetColumns.of(table(offsets), 0).partitions is not None
     assert len(kinds) > 4 and summed > 2
@@ -186,9 +203,10 @@ def test_plain_commits_are_never_made_rows() -> None:
     asked = list[int]()
 
     class Watched(OffsetColumns):
-        def effective_of(self, of: TopicPartition) -> list[OffsetHistoryRow]:
-            asked.append(of.partition)
-            return super().effective_of(of)
+        def _together(self, of: Iterable[TopicPartition]) -> Iterator[dict[TopicPartition, Any]]:
+            for places in super()._together(of):
+                asked.extend(at.partition for at in places)
+                yield places
 
         def __iter__(self) -> Iterator[OffsetHistoryRow]:
             asked.append(-1)
@@ -205,3 +223,68 @@ def test_plain_commits_are_never_made_rows() -> None:
     assert found_in(offsets) == [] and asked == []
     offsets[7] = offsets[7]._replace(delta=-1)
     assert found_in(offsets) == ["rewind"] and asked == [1]
+
+
+def test_rows_of_a_large_group_are_not_kept() -> None:
+    """Of a group in which much is odd, finders keep few of the rows, unless its rows are few."""
+    offsets = [
+        commit(
+            n,
+            n * SECOND // 2 - (n % 900 == 7) * HOUR,
+            n % 900,
+            delta=n and (1 if n % 900 else -899),
+            commit_timestamp=START - HOUR,
+            metadata="m" * (4_000 if n == 7 else 9),
+        )
+        for n in range(4_500)
+    ]
+    [rows] = gather([group(0, 0, 1), member(0, 0)], LogStretch(LOG_PARTITION)).values()
+    columns, kinds = table(offsets), set[str]()
+
+    def find() -> None:
+        its = OffsetColumns.of(columns, 0)
+        context = LogContext(newest_at=START + 24 * HOUR)
+        kinds.update(each.kind for each in find_all(replace(rows, offsets=its), context))
+
+    find()
+    assert kinds >= {
+        "commit_time_skew",
+        "clock_went_back",
+        "commit_flood",
+        "large_metadata",
+        "rewind",
+        "stalled",
+    }
+    all_rows = _peak(find)
+    with on_demand(100):
+        assert 3 * _peak(find) < all_rows
+
+
+def test_fields_of_a_partition_are_its_own_though_others_were_not_wanted() -> None:
+    offsets = [commit(n, n * SECOND, n, partition=n % 3) for n in range(30)]
+    columns = OffsetColumns.of(table(offsets), 0)
+    assert columns.partitions is not None
+    for at, fields in columns.each_effective_fields(columns.partitions, ("partition", "committed_offset")):
+        if at.partition:
+            assert list(fields) == [(at.partition, n) for n in range(30) if n % 3 == at.partition]
+
+
+def test_rows_of_one_record_are_in_the_order_of_their_subjects() -> None:
+    """Two rows of one log offset, however they come: which is the first decides whether the clock went back."""
+    first = commit(5, 120_000, 1, topic="a", commit_timestamp=START + 120_000)
+    second = commit(5, 0, 1, topic="b")
+    for rows in ([first, second], [second, first]):
+        for kept in (nullcontext(), on_demand(1)):
+            with kept:
+                found = check(rows, LogStretch(LOG_PARTITION), LogContext(newest_at=START + HOUR))
+                assert [each.kind for each in found] == ["clock_went_back"]
+
+
+def _peak(do: Callable[[], object]) -> int:
+    """Return the most bytes that Python's objects take meanwhile."""
+    tracemalloc.start()
+    try:
+        do()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

@@ -1,15 +1,14 @@
 """Do the clocks agree: the time in a commit with that of its record, and each record's with those before it?"""
 
 from collections.abc import Iterator
-from itertools import pairwise
-from typing import Final
+from itertools import islice, pairwise
+from typing import Final, NamedTuple
 
 from offsets_tool.findings.context import LogContext
-from offsets_tool.findings.finder import Places, finder, found
+from offsets_tool.findings.finder import MOST_PLACES, Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.sentences import at_time, count, named, span
-from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.wire.longs import difference
 
 SKEW: Final = FindingKind(
@@ -28,59 +27,77 @@ SKEW_MS: Final = 60_000
 """How far two clocks that somebody looks after are never apart."""
 
 
+class _Commit(NamedTuple):
+    """What is compared of each commit: fields of OffsetHistoryRow."""
+
+    commit_log_offset: int
+    from_timestamp: int
+    commit_timestamp: int
+
+
 @finder(SKEW, BACK)
 def find_clocks(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield one finding for all commits whose time is not the log's, and one for where the log's time goes back."""
     sums = rows.sums
-    skewed = [row for row in (rows.commits if sums.most_skew >= SKEW_MS else ()) if _skew(row) >= SKEW_MS]
-    if skewed:
-        yield _skewed(rows, skewed)
-    back = [
-        after
-        for before, after in pairwise(rows.commits if sums.most_back >= SKEW_MS else ())
-        if _back(before, after) >= SKEW_MS
-    ]
-    if back:
-        yield _went_back(rows, back)
+    if sums.most_skew >= SKEW_MS:
+        skewed = (each for each in _commits(rows) if _skew(each) >= SKEW_MS)
+        yield from (_skewed(rows, first, skewed) for first in islice(skewed, 1))
+    if sums.most_back >= SKEW_MS:
+        back = (pair for pair in pairwise(_commits(rows)) if _is_back(*pair))
+        if some := list(islice(back, MOST_PLACES)):
+            yield _went_back(rows, some)
 
 
-def _skew(row: OffsetHistoryRow) -> int:
-    has_both = row.from_timestamp >= 0 and row.commit_timestamp >= 0
-    return abs(difference(row.commit_timestamp, row.from_timestamp)) if has_both else 0
+def _commits(rows: GroupRows) -> Iterator[_Commit]:
+    return map(_Commit._make, rows.commit_fields(*_Commit._fields))
 
 
-def _back(before: OffsetHistoryRow, after: OffsetHistoryRow) -> int:
-    has_both = before.from_timestamp >= 0 and after.from_timestamp >= 0
-    return difference(before.from_timestamp, after.from_timestamp) if has_both else 0
+def _skew(commit: _Commit) -> int:
+    has_both = commit.from_timestamp >= 0 and commit.commit_timestamp >= 0
+    return abs(difference(commit.commit_timestamp, commit.from_timestamp)) if has_both else 0
 
 
-def _skewed(rows: GroupRows, skewed: list[OffsetHistoryRow]) -> Finding:
-    most = max(skewed, key=_skew)
+def _is_back(before: _Commit, after: _Commit) -> bool:
+    """Return whether the log's time went back between two commits; a time below 0 is none."""
+    return 0 <= after.from_timestamp <= before.from_timestamp - SKEW_MS
+
+
+def _skewed(rows: GroupRows, first: _Commit, others: Iterator[_Commit]) -> Finding:
+    """Return the finding for commits of which there may be millions: few are held."""
+    some = [first, *islice(others, MOST_PLACES)]
+    number, last, most = len(some), some[-1], max(some, key=_skew)
+    for last in others:
+        number += 1
+        most = max(most, last, key=_skew)
     return found(
         SKEW,
         rows,
         Places(
-            (most.commit_log_offset, *(row.commit_log_offset for row in skewed)),
-            skewed[0].from_timestamp,
-            skewed[-1].from_timestamp,
+            (most.commit_log_offset, *(each.commit_log_offset for each in some)),
+            first.from_timestamp,
+            last.from_timestamp,
         ),
-        f"{count(len(skewed), 'commit')} of group {named(rows.group)} say{'s' if len(skewed) == 1 else ''} another time than the "
+        f"{count(number, 'commit')} of group {named(rows.group)} say{'s' if number == 1 else ''} another time than the "
         f"log, up to {span(_skew(most))} {'later' if most.commit_timestamp > most.from_timestamp else 'earlier'}"
         f"{at_time(most.from_timestamp)}",
     )
 
 
-def _went_back(rows: GroupRows, back: list[OffsetHistoryRow]) -> Finding:
-    first = back[0]
-    before = rows.commits[rows.commits.index(first) - 1]
+def _went_back(rows: GroupRows, back: list[tuple[_Commit, _Commit]]) -> Finding:
+    before, first = back[0]
+    by = before.from_timestamp - first.from_timestamp
     return found(
         BACK,
         rows,
         Places(
-            (first.commit_log_offset, before.commit_log_offset, *(row.commit_log_offset for row in back)),
+            (
+                first.commit_log_offset,
+                before.commit_log_offset,
+                *(after.commit_log_offset for _, after in back),
+            ),
             first.from_timestamp,
             before.from_timestamp,
         ),
-        f"The log's time went back by {span(_back(before, first))} between two commits of group {named(rows.group)},"
+        f"The log's time went back by {span(by)} between two commits of group {named(rows.group)},"
         f"{at_time(first.from_timestamp, 'to')}",
     )

@@ -3,6 +3,7 @@
 A partition to which nothing and then much was written looks the same, and so these are ambiguous.
 """
 
+from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -68,21 +69,22 @@ def _pauses(commits: Sequence[OffsetHistoryRow]) -> Iterator[_Pause]:
     # Most partitions never pause: little is asked of them.
     if len(commits) <= LEAST_COMMITS or commits[-1].from_timestamp - commits[0].from_timestamp < STALL_MS:
         return
-    moves = [
-        after for before, after in pairwise(commits) if after.committed_offset != before.committed_offset
-    ]
-    moves.insert(0, commits[0])
-    times = [row.from_timestamp for row in moves]
+    # Numbers of all that moved, not rows: there may be millions.
+    places, times, offsets = array("q"), array("q"), array("q")
+    for place, row in enumerate(commits):
+        if not offsets or row.committed_offset != offsets[-1]:
+            places.append(place)
+            times.append(row.from_timestamp)
+            offsets.append(row.committed_offset)
     lasted = list(map(sub, times[1:], times))
-    if len(moves) <= LEAST_COMMITS or max(lasted) < STALL_MS or min(times) < 0:
+    if len(places) <= LEAST_COMMITS or max(lasted) < STALL_MS or min(times) < 0:
         return
-    offsets = [row.committed_offset for row in moves]
     steps = list(map(sub, offsets[1:], offsets))
     long, far = max(STALL_MS, USUAL * median(lasted)), BACKLOG * median(map(abs, steps))
-    for number, (before, after) in enumerate(pairwise(moves)):
+    for number, (before, after) in enumerate(pairwise(places)):
         step = max(steps[number : number + SOON])
         if lasted[number] >= long and step >= far:
-            yield _Pause(before, after, step)
+            yield _Pause(commits[before], commits[after], step)
 
 
 def _is_stall(rows: GroupRows, pause: _Pause) -> bool:

@@ -1,6 +1,5 @@
 """Does a group fill the topic: by the number of its commits, by keys that it left, or by the text that it commits with them?"""
 
-from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from statistics import median
@@ -57,6 +56,19 @@ class _Commit(NamedTuple):
     metadata: str
 
 
+_NONE: Final = _Commit(-1, -1, "", "")
+
+
+class _Commits(NamedTuple):
+    """What commits come to, of which there are many."""
+
+    number: int
+    first: _Commit
+    last: _Commit
+    text_bytes: int
+    """Bytes of their topics' names and of their metadata, about."""
+
+
 @finder(FLOOD, DEAD, METADATA)
 def find_floods(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for a group that commits too often, one for keys that it left, and one for metadata near the limit."""
@@ -65,11 +77,11 @@ def find_floods(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     dead = [at for at, end_cause in keys.items() if end_cause in _REMOVED]
     is_fast = sums.commits >= LEAST_COMMITS and sums.usual_pause < PAUSE_MS
     if is_fast and len(rows.offsets) >= LEAST_COMMITS and (pause := _usual_pause(rows)) < PAUSE_MS:
-        commits = [_Commit(*fields) for fields in rows.commit_fields(*_Commit._fields)]
-        if len(commits) >= LEAST_COMMITS:
+        commits = _summed(rows)
+        if commits.number >= LEAST_COMMITS:
             yield _flood(rows, context, commits, pause, _keys(len(keys), len(dead)))
     if len(dead) >= LEAST_DEAD and 2 * len(dead) > len(keys):
-        yield _dead(rows, [rows.effective_of(at)[-1] for at in dead])
+        yield _dead(rows, list(_removed(rows)))
     has_large = sums.metadata_bytes >= NEAR * METADATA_MAX_BYTES
     largest = max(rows.offsets if has_large else (), key=_metadata_bytes, default=None)
     if largest is not None and _metadata_bytes(largest) >= NEAR * METADATA_MAX_BYTES:
@@ -84,28 +96,45 @@ def _usual_pause(rows: GroupRows) -> float:
 
 
 def _metadata_bytes(row: OffsetHistoryRow) -> int:
-    return len(encode_text(row.metadata))
+    return _text_bytes(row.metadata)
+
+
+def _text_bytes(text: str) -> int:
+    """Return how many bytes a text has in the log."""
+    return len(text) if text.isascii() else len(encode_text(text))
+
+
+def _removed(rows: GroupRows) -> Iterator[OffsetHistoryRow]:
+    """Yield the last effective commit of each partition whose offset was removed in the end."""
+    for _, commits in rows.effective_where(lambda sums: sums.end_cause in _REMOVED):
+        if commits[-1].end_cause in _REMOVED:
+            yield commits[-1]
 
 
 def _keys(keys: int, dead: int) -> str:
     return count(keys, "key") + (f", {dead:,} of them dead" if dead else "")
 
 
-def _flood(rows: GroupRows, context: LogContext, commits: list[_Commit], pause: float, keys: str) -> Finding:
-    first, last = commits[0], commits[-1]
+def _summed(rows: GroupRows) -> _Commits:
+    number, size, first, last = 0, 0, _NONE, _NONE
+    for last in map(_Commit._make, rows.commit_fields(*_Commit._fields)):
+        first = first if number else last
+        number += 1
+        size += len(last.topic) + _text_bytes(last.metadata)
+    return _Commits(number, first, last, size)
+
+
+def _flood(rows: GroupRows, context: LogContext, commits: _Commits, pause: float, keys: str) -> Finding:
+    first, last = commits.first, commits.last
     took = max(difference(last.from_timestamp, first.from_timestamp), 1)
-    # Few texts are in many commits.
-    texts = Counter((row.topic, row.metadata) for row in commits)
-    size = len(commits) * (_RECORD_BYTES + len(rows.group)) + sum(
-        times * (len(topic) + len(encode_text(metadata))) for (topic, metadata), times in texts.items()
-    )
+    size = commits.number * (_RECORD_BYTES + len(rows.group)) + commits.text_bytes
     share = len(rows.offsets) / max(context.commits, 1)
     return found(
         FLOOD,
         rows,
         Places((first.commit_log_offset, last.commit_log_offset), first.from_timestamp, last.from_timestamp),
-        f"Group {named(rows.group)} made {count(len(commits), 'commit')} within {span(took)}, "
-        f"{len(commits) * 1000 / took:,.1f} a second, a partition every {span(round(pause))}: {share:.0%} of all commits "
+        f"Group {named(rows.group)} made {count(commits.number, 'commit')} within {span(took)}, "
+        f"{commits.number * 1000 / took:,.1f} a second, a partition every {span(round(pause))}: {share:.0%} of all commits "
         f"here, about {size / 2**20:,.1f} MiB for {keys}",
     )
 

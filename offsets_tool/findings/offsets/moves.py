@@ -3,9 +3,10 @@
 findings.committers decides who can have made a commit; here is decided what moved, how far, and how sure that is.
 """
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from offsets_tool.expiry.causes import Confidence
 from offsets_tool.findings.commit_sums import PartitionSums
@@ -25,7 +26,7 @@ from offsets_tool.findings.sentences import (
     was,
 )
 from offsets_tool.history.rows import GroupHistoryRow, OffsetBeginCause, OffsetHistoryRow
-from offsets_tool.wire.longs import difference
+from offsets_tool.wire.longs import MAX_LONG, difference
 
 RESET: Final = FindingKind(
     "reset",
@@ -55,6 +56,8 @@ NO_EPOCH: Final = -1
 
 
 _COMMITTED: Final = (OffsetBeginCause.COMMIT, OffsetBeginCause.TRANSACTION)
+_LOOKED_AT: Final = ("commit_log_offset", "delta", "begin_cause")
+"""The fields of OffsetHistoryRow by which it is decided whether more is asked of a commit."""
 SERIES: Final = 3
 """Commits from outside of one partition, each further than the one before, that are somebody's work and no reset."""
 AT_ONCE_MS: Final = 100
@@ -97,23 +100,36 @@ def _request(move: _Move) -> tuple[int, int, bool]:
 def _moves(rows: GroupRows) -> Iterator[_Move]:
     """Yield the commits that moved an offset back, leapt, or came from outside."""
     empty = [row for row in rows.groups if row.members == 0 and not is_simple(row)]
-    for _, commits in rows.effective_where(lambda sums: _may_have_moved(sums, empty)):
-        largest, steps = 0, 0
-        outside: list[_Move] = []
-        for row in commits:
-            if row.delta is None or row.begin_cause not in _COMMITTED:
-                continue
-            is_leap = steps >= LEAST_STEPS and row.delta > LEAP * largest > 0
-            # Most commits move on as usual, in a group that always has members: nothing is asked of them.
-            if row.delta < 0 or is_leap or (empty and row.delta):
-                move = _move(rows, row)
-                if _is_reset(move):
-                    outside.append(move)
-                elif row.delta < 0 or is_leap:
-                    yield move
-            if row.delta > 0 and row.commit_log_offset >= rows.proven_from:
-                largest, steps = max(largest, row.delta), steps + 1
+    for at, commits in rows.effective_fields(lambda sums: _may_have_moved(sums, empty), *_LOOKED_AT):
+        asked, outside = dict(_asked(commits, rows.proven_from, empty)), list[_Move]()
+        moves = (_move(rows, row) for row in rows.effective_at(at, list(asked)))
+        for is_odd, move in zip(asked.values(), moves, strict=True):
+            if _is_reset(move):
+                outside.append(move)
+            elif is_odd:
+                yield move
         yield from _with_series(outside)
+
+
+def _asked(
+    commits: Iterable[tuple[Any, ...]], proven_from: int, empty: Sequence[GroupHistoryRow]
+) -> Iterator[tuple[int, bool]]:
+    """Yield the numbers of a partition's commits that moved back or leapt, and of others that moved while the group was empty; each
+    with whether it moved oddly.
+
+    Most commits move on as usual, in a group that has members: nothing is asked of them.
+    """
+    began = [row.from_log_offset for row in empty]
+    ended = [MAX_LONG if row.to_log_offset is None else row.to_log_offset for row in empty]
+    largest, steps = 0, 0
+    for number, (log_offset, delta, begin_cause) in enumerate(commits):
+        if not delta or begin_cause not in _COMMITTED:
+            continue
+        is_odd = delta < 0 or (steps >= LEAST_STEPS and delta > LEAP * largest > 0)
+        if is_odd or ((at := bisect_right(began, log_offset)) and log_offset < ended[at - 1]):
+            yield number, is_odd
+        if delta > 0 and log_offset >= proven_from:
+            largest, steps = max(largest, delta), steps + 1
 
 
 def _may_have_moved(sums: PartitionSums, empty: Sequence[GroupHistoryRow]) -> bool:

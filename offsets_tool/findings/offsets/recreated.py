@@ -8,7 +8,6 @@ from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.sentences import from_time, named
-from offsets_tool.history.rows import OffsetHistoryRow
 
 RECREATED: Final = FindingKind(
     "topic_recreated",
@@ -18,11 +17,20 @@ RECREATED: Final = FindingKind(
 )
 
 
+class _Commit(NamedTuple):
+    """What is compared of each commit: fields of OffsetHistoryRow."""
+
+    commit_log_offset: int
+    from_timestamp: int
+    topic: str
+    topic_id: str | None
+
+
 class _Change(NamedTuple):
     """The last commit for one id of a topic, and the first for the next."""
 
-    before: OffsetHistoryRow
-    after: OffsetHistoryRow
+    before: _Commit
+    after: _Commit
 
 
 @finder(RECREATED)
@@ -30,14 +38,17 @@ def find_recreated(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for each time that commits of a topic changed to another topic id."""
     if not rows.sums.is_recreated:
         return
-    latest: dict[str, OffsetHistoryRow] = {}
-    for row in sorted(rows.offsets, key=lambda row: row.commit_log_offset):
-        before = latest.get(row.topic)
-        if row.topic_id is None:
-            continue
-        if before is not None and before.topic_id != row.topic_id:
-            yield _recreated(rows, _Change(before, row))
-        latest[row.topic] = row
+    commits = map(_Commit._make, rows.offset_fields(*_Commit._fields))
+    latest: dict[str, _Commit] = {}
+    for after in sorted((each for each in commits if each.topic_id is not None), key=_log_offset):
+        before = latest.get(after.topic)
+        if before is not None and before.topic_id != after.topic_id:
+            yield _recreated(rows, _Change(before, after))
+        latest[after.topic] = after
+
+
+def _log_offset(commit: _Commit) -> int:
+    return commit.commit_log_offset
 
 
 def _recreated(rows: GroupRows, change: _Change) -> Finding:

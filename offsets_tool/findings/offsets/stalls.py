@@ -3,8 +3,9 @@
 A partition without new records looks the same, and so these are ambiguous unless another group has read on.
 """
 
+from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from operator import attrgetter
 from statistics import median
@@ -68,10 +69,12 @@ def find_stalls(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
         return sums.longest_run >= SAME or (is_alive and _still(sums.moved_at, context) >= STALL_MS)
 
     for at, commits in rows.effective_where(is_looked_at):
-        stall = _standing(at, commits, context)
+        longest = last = None
+        for last in _runs(at, commits):
+            longest = last if longest is None or last.commits > longest.commits else longest
+        stall = None if last is None else _standing(last, commits, context)
         if is_alive and stall is not None and _is_owned(rows, at):
             stalls[at.topic].append(stall)
-        longest = max(_runs(at, commits), key=lambda run: run.commits, default=None)
         if longest is not None and longest.commits >= SAME:
             idle[at.topic].append(longest)
     for topic, some in stalls.items():
@@ -87,24 +90,24 @@ def _is_owned(rows: GroupRows, at: TopicPartition) -> bool:
     return not owned or f"{at.topic}-{at.partition}" in owned
 
 
-def _standing(at: TopicPartition, commits: Sequence[OffsetHistoryRow], context: LogContext) -> _Stall | None:
-    """Return the stall of a partition at the end of the log; None if it moved lately, measured by its pace."""
-    run = next(_runs(at, commits[::-1]), None)
+def _standing(run: _Stall, commits: Sequence[OffsetHistoryRow], context: LogContext) -> _Stall | None:
+    """Return the last run of a partition as its stall at the end of the log; None if it moved lately, measured by its pace."""
+    is_moving = len(commits) > run.commits and run.last.to_log_offset is None
+    still = _still(run.first.from_timestamp, context)
     if (
-        run is None
+        not is_moving
+        or still < STALL_MS
         or context.newest_at is None
         or len(commits) < LEAST_COMMITS
-        or commits[-1].from_timestamp < 0
+        or run.last.from_timestamp < 0
     ):
         return None
-    first, last = run.last, run.first
-    is_moving = len(commits) > run.commits and last.to_log_offset is None
-    pauses = [difference(after.from_timestamp, before.from_timestamp) for before, after in pairwise(commits)]
-    still = _still(first.from_timestamp, context)
-    if not is_moving or still < max(STALL_MS, USUAL * median(pauses)):
+    times = map(attrgetter("from_timestamp"), commits)
+    pauses = array("q", (difference(after, before) for before, after in pairwise(times)))
+    if still < USUAL * median(pauses):
         return None
-    ahead = context.furthest.get(at)
-    return _Stall(at, first, last, run.commits, _if_ahead(ahead, last.committed_offset))
+    ahead = context.furthest.get(run.at)
+    return run._replace(ahead=_if_ahead(ahead, run.last.committed_offset))
 
 
 def _still(moved_at: int, context: LogContext) -> int:
@@ -117,11 +120,17 @@ def _if_ahead(furthest: Furthest | None, committed_offset: int) -> Furthest | No
     return furthest if is_ahead else None
 
 
-def _runs(at: TopicPartition, commits: Sequence[OffsetHistoryRow]) -> Iterator[_Stall]:
+def _runs(at: TopicPartition, commits: Iterable[OffsetHistoryRow]) -> Iterator[_Stall]:
     """Yield the runs of commits of one offset, in the order of the commits."""
-    for _, some in groupby(commits, attrgetter("committed_offset")):
-        run = list(some)
-        yield _Stall(at, run[0], run[-1], len(run), None)
+    return (_run(at, run) for _, run in groupby(commits, attrgetter("committed_offset")))
+
+
+def _run(at: TopicPartition, commits: Iterator[OffsetHistoryRow]) -> _Stall:
+    first = last = next(commits)
+    number = 1
+    for commit in commits:
+        last, number = commit, number + 1
+    return _Stall(at, first, last, number, None)
 
 
 def _stalled(rows: GroupRows, topic: str, stalls: list[_Stall], context: LogContext) -> Finding:

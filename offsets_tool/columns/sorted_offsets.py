@@ -1,0 +1,129 @@
+"""Rows of committed offsets in columns, in the order of the log, and how rows of the library are made of them. Decides nothing."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, Final, TypeVar, overload
+
+import numpy as np
+import pyarrow as pa
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.offset_numbers import IN_ORDER, CodedTexts, OffsetNumbers
+from offsets_tool.columns.sorting import places_in_order
+from offsets_tool.history.rows import OffsetHistoryRow
+from offsets_tool.history.transactions import TransactionRow
+from offsets_tool.wire.arrow import arrow_schema
+from offsets_tool.wire.text import from_shown
+
+AT_ONCE: Final = 1 << 13
+"""Rows that are materialized at a time of those that nobody keeps."""
+_Row = TypeVar("_Row", OffsetHistoryRow, TransactionRow)
+_ESCAPE: Final = "\\x"
+_SCHEMA: Final = arrow_schema(OffsetHistoryRow)
+_CODED: Final = frozenset({"group", "topic", "topic_id", "begin_cause", "end_cause"})
+
+
+class SortedOffsets:
+    """Rows of the committed offsets of some groups of a log partition, in columns; those of a group in the order of the log."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        """Hold rows of OffsetHistoryRow in any order; a column of texts may be dictionary-encoded, by one dictionary."""
+        self._rows = rows
+        self._combined: dict[str, pa.Array] = {}
+        sorted_by = ("group", *IN_ORDER)
+        self.order: Array = places_in_order(self.table(sorted_by), sorted_by)
+
+    def column(self, name: str) -> pa.Array:
+        """Return a column as one array, put together when it is asked for first: most are not.
+
+        Texts of names and causes, of which there are few, are dictionary-encoded.
+        """
+        if name not in self._combined:
+            column = self._rows.column(name).combine_chunks()
+            is_coded = name in _CODED and not pa.types.is_dictionary(column.type)
+            self._combined[name] = column.dictionary_encode() if is_coded else column
+        return self._combined[name]
+
+    def table(self, names: Sequence[str]) -> pa.Table:
+        """Return some columns of all rows."""
+        return pa.table([self.column(name) for name in names], names=list(names))
+
+    @cached_property
+    def numbers(self) -> OffsetNumbers:
+        """The columns that are summed up, in the order of `order`."""
+        return OffsetNumbers.of(self.column, self.order)
+
+    def groups(self) -> dict[str, tuple[int, int]]:
+        """Return for each group where in `order` its rows begin and end."""
+        groups = CodedTexts.of(self.column("group"), self.order)
+        begins = np.flatnonzero(np.append(True, np.diff(groups.codes) != 0)[: len(self.order)])
+        ends = np.append(begins, len(self.order))[1:]
+        places = zip(begins.tolist(), ends.tolist(), strict=True)
+        return {
+            groups.texts[code]: at for code, at in zip(groups.codes[begins].tolist(), places, strict=True)
+        }
+
+    def taken(self, places: Array, names: Sequence[str] = OffsetHistoryRow._fields) -> pa.Table:
+        """Return some columns of the rows at these places, with texts as texts."""
+        at = pa.array(places)
+        columns = [self.column(name).take(at) for name in names]
+        return pa.table(columns, names=list(names)).cast(pa.schema([_SCHEMA.field(name) for name in names]))
+
+    def fields(self, places: Array, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """Yield some fields of the rows at these places, with texts as they were decoded; AT_ONCE of them at a time."""
+        for begin in range(0, len(places), AT_ONCE):
+            rows = self.taken(places[begin : begin + AT_ONCE], names)
+            yield from zip(*map(values_of, rows.columns), strict=True)
+
+    def row(self, place: int) -> OffsetHistoryRow:
+        """Return the row at a place."""
+        values = (self.column(name)[place].as_py() for name in OffsetHistoryRow._fields)
+        return OffsetHistoryRow._make(
+            from_shown(value) if isinstance(value, str) else value for value in values
+        )
+
+
+class RowsOnDemand(Sequence[OffsetHistoryRow]):
+    """Rows at some places of SortedOffsets, materialized as they are asked for, AT_ONCE of them at a time."""
+
+    def __init__(self, columns: SortedOffsets, places: Array) -> None:
+        """Hold the places."""
+        self._columns, self._places = columns, places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, at: int) -> OffsetHistoryRow: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[OffsetHistoryRow]: ...
+    def __getitem__(self, at: int | slice) -> OffsetHistoryRow | Sequence[OffsetHistoryRow]:
+        if isinstance(at, slice):
+            return RowsOnDemand(self._columns, self._places[at])
+        return self._columns.row(int(self._places[at]))
+
+    def __iter__(self) -> Iterator[OffsetHistoryRow]:
+        return map(OffsetHistoryRow._make, self._columns.fields(self._places, OffsetHistoryRow._fields))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def rows_of(row: type[_Row], columns: pa.Table) -> Iterator[_Row]:
+    """Yield rows of this type from their columns, with texts as they were decoded."""
+    values = [values_of(columns.column(name)) for name in row._fields]
+    yield from map(row._make, zip(*values, strict=True))
+
+
+def values_of(column: pa.ChunkedArray) -> list[Any]:
+    """Return a column's values, with texts as they were decoded."""
+    if not pa.types.is_string(column.type):
+        return list(column.to_pylist())
+    # Few texts are in many rows, which share them.
+    coded = column.combine_chunks().dictionary_encode("encode")
+    texts = coded.dictionary.to_pylist()
+    if any(text is not None and _ESCAPE in text for text in texts):
+        texts = [None if text is None else from_shown(text) for text in texts]
+    return [texts[code] for code in coded.indices.to_pylist()]
