@@ -1,11 +1,13 @@
 """Read commits and samples of end offsets from the files of `offset_history` and `ends`, as columns.lag takes them.
 
 Tasks read files themselves. Where they are not too many, each task reads its partitions of topics from all files, and nothing is
-shuffled; otherwise each reads some files, and the rows meet by `Rows.grouped`.
+shuffled; otherwise each reads some files, and what these have of some partitions travels as one value: Spark moves few rows.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import reduce
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -14,9 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.columns.lag.asked import COLUMNS, ORDER
+from offsets_tool.columns.sorting import places_in_order
 from offsets_tool.lag.samples import EndMethod
 from offsets_tool.lake.tables import ENDS, OFFSET_HISTORY, Table
 from offsets_tool.log.archive.delta import open_delta
+from offsets_tool.wire.arrow import arrow_schema, record_batch
+from offsets_tool.wire.schema import Bytes, Int32, String
 from spark.lake.parquet import encoded_schema
 from spark.lake.replaced import Replacement
 from spark.lake.scan import facts_of, file_rows, scan, values_within
@@ -37,11 +42,26 @@ READ_BY_ALL: Final = 2_000_000
 """So many rows are read by each task from all files, and sorted in memory even if all of them are of one place."""
 AT_ONCE: Final = 600_000
 """The rows, about, that a task keeps and sorts at a time."""
+PACKED_AT_ONCE: Final = 1 << 18
+"""The rows of a bucket that are packed, about, where partitions of topics are of like size: one partition is in one bucket."""
+_BUCKET: Final = ("cluster", "bucket")
+PACKED: Final = 1 << 29
+"""Up to so many rows are packed; of more, a bucket would get a handful of each file, and Spark sorts rows as they are."""
+_BATCHES: Final = 4
+"""How many batches of a file are packed together: 65,536 rows."""
 _READING: Final = ("cluster", "source", "topic", "partition")
 _CLOSING: Final = ("method", "log_start_offset")
 _TYPES: Final = {field.name: field.type for table in (ENDS, OFFSET_HISTORY) for field in table.schema}
 _SCHEMA: Final = pa.schema([(name, _TYPES[name]) for name in COLUMNS])
 _ENCODED: Final = encoded_schema(_SCHEMA)
+
+
+class _Packed(NamedTuple):
+    """Rows of some partitions of a cluster's topics, those of one bucket, as Arrow writes a batch of the columns of _SCHEMA."""
+
+    cluster: String
+    bucket: Int32
+    rows: Bytes
 
 
 class LagFile(NamedTuple):
@@ -79,7 +99,11 @@ class LagInput(NamedTuple):
         """
         if self.records > READ_BY_ALL:
             units = of_units(start, len(self.files), is_here=False, progress=progress)
-            return units.through(self._of_files, _SCHEMA).grouped(PLACE, ORDER).through(task, schema)
+            if self.records > PACKED:
+                return units.through(self._of_files, _SCHEMA).grouped(PLACE, ORDER).through(task, schema)
+            buckets = max(1, -(-self.records // PACKED_AT_ONCE))
+            packed = units.through(lambda numbers: self._packed(buckets, numbers), arrow_schema(_Packed))
+            return packed.grouped(_BUCKET, _BUCKET).through(lambda rows: task(_unpacked(rows)), schema)
         is_here = may_be_here and is_little(self.records)
         # Of an odd number of tasks, one runs alone at the end.
         buckets = 1 if is_here else 2 * max(1, -(-self.records // (2 * AT_ONCE)))
@@ -89,10 +113,22 @@ class LagInput(NamedTuple):
     def _of_files(self, numbers: Batches) -> Batches:
         return (plain(rows) for number in numbers_of(numbers) for rows in self._read(self.files[number]))
 
+    def _packed(self, buckets: int, numbers: Batches) -> Batches:
+        """Yield the rows of some files, those of a bucket together."""
+        for number in numbers_of(numbers):
+            batches = self._read(self.files[number])
+            while some := list(islice(batches, _BATCHES)):
+                (rows,) = pa.Table.from_batches(some).unify_dictionaries().combine_chunks().to_batches()
+                yield record_batch(_Packed, list(_by_bucket(rows, buckets)))
+
     def _of_buckets(self, buckets: int, numbers: Batches) -> Batches:
         for number in numbers_of(numbers):
             some = (rows for file in self.files for rows in self._read(file))
-            bucket = some if buckets == 1 else (rows.filter(_is_in(rows, number, buckets)) for rows in some)
+            bucket = (
+                some
+                if buckets == 1
+                else (rows.filter(pc.equal(_buckets_of(rows, buckets), number)) for rows in some)
+            )
             yield from map(plain, in_order(bucket, ORDER))
 
     def _read(self, file: LagFile) -> Batches:
@@ -150,12 +186,35 @@ def _key(rows: pa.RecordBatch) -> pa.Array:
     return pc.binary_join_element_wise(*(rows.column(name).cast(pa.string()) for name in _READING), "\n")
 
 
-def _is_in(rows: pa.RecordBatch, bucket: int, buckets: int) -> pa.Array:
-    """Return for each row whether its partition of a topic belongs to a bucket."""
+def _buckets_of(rows: pa.RecordBatch, buckets: int) -> pa.Array:
+    """Return for each row the bucket of its partition of a topic."""
     topics = rows.column("topic")
     numbers = pa.array([crc32(topic.encode()) for topic in topics.dictionary.to_pylist()], pa.int64())
     each = pc.add(numbers.take(topics.indices), rows.column("partition"))
-    return pc.equal(pc.subtract(each, pc.multiply(pc.divide(each, buckets), buckets)), bucket)
+    return pc.subtract(each, pc.multiply(pc.divide(each, buckets), buckets))
+
+
+def _by_bucket(rows: pa.RecordBatch, buckets: int) -> Iterator[_Packed]:
+    clusters = rows.column("cluster").cast(pa.string())
+    homes = pa.table([clusters, _buckets_of(rows, buckets)], names=_BUCKET)
+    ordered = plain(rows.take(pa.array(places_in_order(homes, _BUCKET))))
+    counts = homes.group_by(list(_BUCKET)).aggregate([([], "count_all")])
+    begin = 0
+    for place in places_in_order(counts, _BUCKET).tolist():
+        count = counts.column("count_all")[place].as_py()
+        cluster, bucket = (counts.column(name)[place].as_py() for name in _BUCKET)
+        yield _Packed(cluster, bucket, ordered.slice(begin, count).serialize().to_pybytes())
+        begin += count
+
+
+def _unpacked(packed: Batches) -> Batches:
+    """Yield the rows of one bucket after the other, each in ORDER, given those of a bucket together: these are in memory."""
+    some = chain.from_iterable(
+        zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in packed
+    )
+    for _, bucket in groupby(some, itemgetter(0, 1)):
+        rows = (pa.ipc.read_record_batch(pa.py_buffer(each), _SCHEMA).cast(_ENCODED) for *_, each in bucket)
+        yield from map(plain, in_order(rows, ORDER))
 
 
 def _uniform(rows: pa.RecordBatch) -> pa.RecordBatch:

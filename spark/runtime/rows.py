@@ -101,7 +101,9 @@ def in_order(batches: Batches, order: Sequence[str]) -> Batches:
     some = list(batches)
     if some:
         rows = pa.Table.from_batches(some).unify_dictionaries().combine_chunks()
+        del some
         found = rows.take(pa.array(places_in_order(rows, order)))
+        del rows
         yield from found.to_batches(max_chunksize=ROWS_AT_ONCE)
 
 

@@ -22,6 +22,7 @@ from offsets_tool.lag.end_files import read_ends
 from offsets_tool.lag.ends import Ends
 from offsets_tool.lag.rows import lag_at_commits, lag_on_grid
 from offsets_tool.lag.samples import EndSample
+from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.names import SegmentKind
 from offsets_tool.log.segment import read_segment
@@ -29,9 +30,11 @@ from offsets_tool.replay.changes import Change, OffsetOf, TopicPartition
 from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import BatchRead
 from offsets_tool.wire.text import shown
+from spark.derived import lag_rows
 from spark.derived.derive import Derived
 from spark.derived.ends import EndsRequest
 from spark.derived.lag import LagRequest, lag
+from spark.lake.scan import facts_of
 from tests.corpora import LAG
 from tests.depth import DEEP
 from tests.lag.one_by_one import effective_commits
@@ -200,6 +203,21 @@ def test_killed_at_a_commit(
     count(session, lake)
     assert found(lake) == expected_of(tmp_path)
     assert count(session, lake).run is None
+
+
+@pytest.mark.parametrize("few", [{"PACKED_AT_ONCE": 5}, {"PACKED": -1}], ids=["packed", "sorted by Spark"])
+def test_rows_of_a_partition_meet_from_all_files(
+    session: SparkSession, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: dict[str, int]
+) -> None:
+    lake = Path(shutil.copytree(small, tmp_path / "lake"))
+    for name, number in {"READ_BY_ALL": -1, **few}.items():
+        monkeypatch.setattr(lag_rows, name, number)
+    monkeypatch.setattr("spark.runtime.rows.LITTLE", -1)
+    count(session, lake, since=0)
+    assert found(lake) == expected_of(tmp_path)
+    # A task writes a file for each cluster, however many buckets of it there are.
+    tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 0)
+    assert len(facts_of(open_delta(lake / "lag"))) <= 2 * tasks < len(found(lake)) // 5
 
 
 def test_only_what_was_asked_for(session: SparkSession, small: Path, tmp_path: Path) -> None:
