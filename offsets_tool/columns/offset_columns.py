@@ -1,7 +1,7 @@
 """Rows of one group's committed offsets, kept in columns until somebody asks for them. Decides nothing."""
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -100,21 +100,29 @@ class OffsetColumns(SummedOffsets):
                 # What nobody asked for is not the next partition's.
                 deque(its, maxlen=0)
 
-    def effective_at(self, of: TopicPartition, numbers: Sequence[int]) -> Iterator[OffsetHistoryRow]:
-        """Yield some of the effective rows of one of `partitions`, by their numbers from 0."""
+    def effective_at(
+        self, of: Mapping[TopicPartition, Sequence[int]]
+    ) -> Iterator[tuple[TopicPartition, list[OffsetHistoryRow]]]:
+        """Yield some of `partitions`, each with some of its effective rows, by their numbers from 0."""
         assert self._summed is not None
-        return iter(RowsOnDemand(self._columns, self._places[self._summed.places[of][list(numbers)]]))
+        places = [self._places[self._summed.places[at][list(numbers)]] for at, numbers in of.items()]
+        rows = iter(RowsOnDemand(self._columns, np.concatenate(places)) if places else ())
+        yield from ((at, list(islice(rows, len(numbers)))) for at, numbers in of.items())
 
     def _together(self, of: Iterable[TopicPartition]) -> Iterator[dict[TopicPartition, Array]]:
-        """Yield partitions with the places of their effective rows, as many as have about AT_ONCE: few rows take as long."""
+        """Yield partitions with the places of their effective rows, so many that these are AT_ONCE at most, or one that has more.
+
+        Rows of many small ones take as long as those of one.
+        """
         assert self._summed is not None
         waiting, rows = dict[TopicPartition, Array](), 0
         for at in of:
-            waiting[at] = self._places[self._summed.places[at]]
-            rows += len(waiting[at])
-            if rows >= AT_ONCE:
+            places = self._places[self._summed.places[at]]
+            if waiting and rows + len(places) > AT_ONCE:
                 yield waiting
                 waiting, rows = {}, 0
+            waiting[at] = places
+            rows += len(places)
         if waiting:
             yield waiting
 

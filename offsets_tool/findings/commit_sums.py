@@ -87,8 +87,10 @@ class SummedOffsets(Sequence[OffsetHistoryRow]):
         """Yield some of `partitions`, each with some fields of its effective rows."""
 
     @abstractmethod
-    def effective_at(self, of: TopicPartition, numbers: Sequence[int]) -> Iterator[OffsetHistoryRow]:
-        """Yield some of the effective rows of one of `partitions`, by their numbers from 0."""
+    def effective_at(
+        self, of: Mapping[TopicPartition, Sequence[int]]
+    ) -> Iterator[tuple[TopicPartition, list[OffsetHistoryRow]]]:
+        """Yield some of `partitions`, each with some of its effective rows, by their numbers from 0."""
 
     @abstractmethod
     def next_effective(self, of: TopicPartition, log_offset: int) -> OffsetHistoryRow | None:

@@ -6,7 +6,7 @@ Rows only, no live state: the command line makes them of events, a task of the l
 from array import array
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
@@ -59,7 +59,7 @@ class GroupRows(GroupHistories):
             began.append(from_log_offset)
             if to_log_offset is not None:
                 ended.append(to_log_offset)
-        return began, sorted(ended)
+        return began, array("q", sorted(ended))
 
     @cached_property
     def removed(self) -> list[ExpiryRow]:
@@ -106,13 +106,15 @@ class GroupRows(GroupHistories):
         wanted = (at for at, sums in rows.partitions.items() if is_looked_at(sums))
         yield from rows.each_effective_fields(wanted, names)
 
-    def effective_at(self, at: TopicPartition, numbers: Sequence[int]) -> Iterator[OffsetHistoryRow]:
-        """Return some of the effective commits of a partition, by their numbers from 0."""
+    def effective_at(
+        self, of: Mapping[TopicPartition, Sequence[int]]
+    ) -> Iterator[tuple[TopicPartition, list[OffsetHistoryRow]]]:
+        """Yield some partitions, each with some of its effective commits, by their numbers from 0."""
         rows = self.offsets
         if not isinstance(rows, SummedOffsets) or rows.partitions is None:
-            commits = self.effective[at]
-            return (commits[number] for number in numbers)
-        return rows.effective_at(at, numbers)
+            commits = self.effective
+            return ((at, [commits[at][number] for number in numbers]) for at, numbers in of.items())
+        return rows.effective_at(of)
 
     @cached_property
     def last_end_causes(self) -> dict[TopicPartition, str | None]:

@@ -1,12 +1,14 @@
 """Read commits and samples of end offsets from the files of `offset_history` and `ends`, as columns.lag takes them.
 
 Tasks read files themselves. Where they are not too many, each task reads its partitions of topics from all files, and nothing is
-shuffled; otherwise each reads some files, and what these have of some partitions travels as one value: Spark moves few rows.
+shuffled; of more, each reads some files, and what these have of some partitions travels as one value, so that Spark moves few rows;
+of more than half a billion, Spark sorts the rows themselves.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
-from itertools import chain, groupby, islice
+from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -47,8 +49,8 @@ PACKED_AT_ONCE: Final = 1 << 18
 _BUCKET: Final = ("cluster", "bucket")
 PACKED: Final = 1 << 29
 """Up to so many rows are packed; of more, a bucket would get a handful of each file, and Spark sorts rows as they are."""
-_BATCHES: Final = 4
-"""How many batches of a file are packed together: 65,536 rows."""
+_TOGETHER: Final = 1 << 16
+"""The rows of a file, about, that are packed together."""
 _READING: Final = ("cluster", "source", "topic", "partition")
 _CLOSING: Final = ("method", "log_start_offset")
 _TYPES: Final = {field.name: field.type for table in (ENDS, OFFSET_HISTORY) for field in table.schema}
@@ -78,17 +80,22 @@ class LagInput(NamedTuple):
     wanted: Sequence[Replacement]
     readings: "Readings"
     records: int
+    buckets: Mapping[str, int]
+    """By cluster, how many buckets its rows make if they are packed."""
 
     @classmethod
     def of(cls, root: Path, wanted: Mapping[str, Replacement]) -> "LagInput":
         """Return the files of the lake that may have `wanted` rows, which are given by cluster."""
         files, records, clusters = [], 0, sorted(wanted)
+        by_cluster = Counter[str]()
         for table in (OFFSET_HISTORY, ENDS):
             for facts in facts_of(open_delta(root / table.name)):
-                if values_within(facts, "cluster", clusters):
+                if its := values_within(facts, "cluster", clusters):
+                    by_cluster.update(dict.fromkeys(its, facts["num_records"]))
                     files.append(LagFile(table, root / table.name / facts["path"]))
                     records += facts["num_records"]
-        return cls(files, list(wanted.values()), Readings.of(root, wanted), records)
+        buckets = {cluster: max(1, -(-rows // PACKED_AT_ONCE)) for cluster, rows in by_cluster.items()}
+        return cls(files, list(wanted.values()), Readings.of(root, wanted), records, buckets)
 
     def through(
         self, start: StartSpark, task: Task, schema: pa.Schema, *, may_be_here: bool, progress: Progress
@@ -101,8 +108,7 @@ class LagInput(NamedTuple):
             units = of_units(start, len(self.files), is_here=False, progress=progress)
             if self.records > PACKED:
                 return units.through(self._of_files, _SCHEMA).grouped(PLACE, ORDER).through(task, schema)
-            buckets = max(1, -(-self.records // PACKED_AT_ONCE))
-            packed = units.through(lambda numbers: self._packed(buckets, numbers), arrow_schema(_Packed))
+            packed = units.through(self._packed, arrow_schema(_Packed))
             return packed.grouped(_BUCKET, _BUCKET).through(lambda rows: task(_unpacked(rows)), schema)
         is_here = may_be_here and is_little(self.records)
         # Of an odd number of tasks, one runs alone at the end.
@@ -113,13 +119,34 @@ class LagInput(NamedTuple):
     def _of_files(self, numbers: Batches) -> Batches:
         return (plain(rows) for number in numbers_of(numbers) for rows in self._read(self.files[number]))
 
-    def _packed(self, buckets: int, numbers: Batches) -> Batches:
+    def _packed(self, numbers: Batches) -> Batches:
         """Yield the rows of some files, those of a bucket together."""
         for number in numbers_of(numbers):
-            batches = self._read(self.files[number])
-            while some := list(islice(batches, _BATCHES)):
-                (rows,) = pa.Table.from_batches(some).unify_dictionaries().combine_chunks().to_batches()
-                yield record_batch(_Packed, list(_by_bucket(rows, buckets)))
+            waiting, rows = list[pa.RecordBatch](), 0
+            for batch in self._read(self.files[number]):
+                waiting.append(batch)
+                rows += batch.num_rows
+                if rows >= _TOGETHER:
+                    yield self._by_bucket(waiting)
+                    waiting, rows = [], 0
+            if waiting:
+                yield self._by_bucket(waiting)
+
+    def _by_bucket(self, batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+        (rows,) = pa.Table.from_batches(batches).unify_dictionaries().combine_chunks().to_batches()
+        clusters = rows.column("cluster")
+        # A dictionary may have names of other clusters, whose rows are not wanted.
+        each = pa.array([self.buckets.get(name, 1) for name in clusters.dictionary.to_pylist()], pa.int64())
+        numbers = _buckets_of(rows, each.take(clusters.indices))
+        homes = pa.table([clusters.cast(pa.string()), numbers], names=_BUCKET)
+        ordered, begin = plain(rows.take(pa.array(places_in_order(homes, _BUCKET)))), 0
+        counts = homes.group_by(list(_BUCKET)).aggregate([([], "count_all")])
+        packed = list[_Packed]()
+        for place in places_in_order(counts, _BUCKET).tolist():
+            cluster, bucket, count = (counts.column(name)[place].as_py() for name in (*_BUCKET, "count_all"))
+            packed.append(_Packed(cluster, bucket, ordered.slice(begin, count).serialize().to_pybytes()))
+            begin += count
+        return record_batch(_Packed, packed)
 
     def _of_buckets(self, buckets: int, numbers: Batches) -> Batches:
         for number in numbers_of(numbers):
@@ -186,25 +213,12 @@ def _key(rows: pa.RecordBatch) -> pa.Array:
     return pc.binary_join_element_wise(*(rows.column(name).cast(pa.string()) for name in _READING), "\n")
 
 
-def _buckets_of(rows: pa.RecordBatch, buckets: int) -> pa.Array:
-    """Return for each row the bucket of its partition of a topic."""
+def _buckets_of(rows: pa.RecordBatch, buckets: int | pa.Array) -> pa.Array:
+    """Return for each row the bucket of its partition of a topic, given how many there are, for all rows or for each."""
     topics = rows.column("topic")
     numbers = pa.array([crc32(topic.encode()) for topic in topics.dictionary.to_pylist()], pa.int64())
     each = pc.add(numbers.take(topics.indices), rows.column("partition"))
     return pc.subtract(each, pc.multiply(pc.divide(each, buckets), buckets))
-
-
-def _by_bucket(rows: pa.RecordBatch, buckets: int) -> Iterator[_Packed]:
-    clusters = rows.column("cluster").cast(pa.string())
-    homes = pa.table([clusters, _buckets_of(rows, buckets)], names=_BUCKET)
-    ordered = plain(rows.take(pa.array(places_in_order(homes, _BUCKET))))
-    counts = homes.group_by(list(_BUCKET)).aggregate([([], "count_all")])
-    begin = 0
-    for place in places_in_order(counts, _BUCKET).tolist():
-        count = counts.column("count_all")[place].as_py()
-        cluster, bucket = (counts.column(name)[place].as_py() for name in _BUCKET)
-        yield _Packed(cluster, bucket, ordered.slice(begin, count).serialize().to_pybytes())
-        begin += count
 
 
 def _unpacked(packed: Batches) -> Batches:

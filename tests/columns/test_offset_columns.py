@@ -67,10 +67,10 @@ def by_columns(rows: Sequence[GroupRow], stretch: LogStretch) -> Iterator[GroupR
 
 @contextmanager
 def on_demand(size: int = 7) -> Iterator[None]:
-    """Let rows be kept no longer than they are asked for, as those of a large group are: of a group with more than 2 * `size`."""
+    """Let rows be kept no longer than they are asked for, as those of a large group are: of a group with more than `size`."""
     with pytest.MonkeyPatch.context() as changed:
         for module in ("findings.group_rows", "columns.offset_columns"):
-            changed.setattr(f"offsets_tool.{module}.KEPT", 2 * size)
+            changed.setattr(f"offsets_tool.{module}.KEPT", size)
         for module in ("offset_columns", "sorted_offsets"):
             changed.setattr(f"offsets_tool.columns.{module}.AT_ONCE", size)
         yield
@@ -230,9 +230,10 @@ def test_rows_of_a_large_group_are_not_kept() -> None:
     offsets = [
         commit(
             n,
-            n * SECOND // 2 - (n % 900 == 7) * HOUR,
-            n % 900,
-            delta=n and (1 if n % 900 else -899),
+            n * SECOND // 200 - (n % 900 == 7) * HOUR,
+            n // 90 % 25,
+            partition=n % 90,
+            delta=None if n < 90 else 1 if n // 90 % 25 else -24,
             commit_timestamp=START - HOUR,
             metadata="m" * (4_000 if n == 7 else 9),
         )
@@ -267,6 +268,19 @@ def test_fields_of_a_partition_are_its_own_though_others_were_not_wanted() -> No
     for at, fields in columns.each_effective_fields(columns.partitions, ("partition", "committed_offset")):
         if at.partition:
             assert list(fields) == [(at.partition, n) for n in range(30) if n % 3 == at.partition]
+
+
+def test_ids_of_one_record_are_in_the_order_of_its_subjects() -> None:
+    rows = [
+        commit(1, 0, 1, topic="a", topic_id="id-0"),
+        commit(5, 0, 1, topic="a", partition=1, topic_id="id-1"),
+        commit(5, 0, 1, topic="a", partition=2, topic_id="id-2"),
+    ]
+    for some in (rows, rows[::-1]):
+        with on_demand(1):
+            found = check(some, LogStretch(LOG_PARTITION), LogContext(newest_at=START + HOUR))
+            told = [each.title for each in found if each.kind == "topic_recreated"]
+            assert ["id-1" in title for title in told] == [True, True] and "id-0" in told[0]
 
 
 def test_rows_of_one_record_are_in_the_order_of_their_subjects() -> None:

@@ -1,5 +1,6 @@
 """Does a group fill the topic: by the number of its commits, by keys that it left, or by the text that it commits with them?"""
 
+from array import array
 from collections.abc import Iterator
 from itertools import pairwise
 from statistics import median
@@ -91,7 +92,7 @@ def find_floods(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
 def _usual_pause(rows: GroupRows) -> float:
     """Return the usual time between two commits of the busiest partition, milliseconds."""
     pairs = pairwise(row for row in rows.busiest() if row.from_timestamp >= 0)
-    pauses = [difference(after.from_timestamp, before.from_timestamp) for before, after in pairs]
+    pauses = array("q", (difference(after.from_timestamp, before.from_timestamp) for before, after in pairs))
     return median(pauses) if pauses else float(PAUSE_MS)
 
 

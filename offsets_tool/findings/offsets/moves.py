@@ -100,10 +100,13 @@ def _request(move: _Move) -> tuple[int, int, bool]:
 def _moves(rows: GroupRows) -> Iterator[_Move]:
     """Yield the commits that moved an offset back, leapt, or came from outside."""
     empty = [row for row in rows.groups if row.members == 0 and not is_simple(row)]
-    for at, commits in rows.effective_fields(lambda sums: _may_have_moved(sums, empty), *_LOOKED_AT):
-        asked, outside = dict(_asked(commits, rows.proven_from, empty)), list[_Move]()
-        moves = (_move(rows, row) for row in rows.effective_at(at, list(asked)))
-        for is_odd, move in zip(asked.values(), moves, strict=True):
+    looked_at = rows.effective_fields(lambda sums: _may_have_moved(sums, empty), *_LOOKED_AT)
+    by_partition = ((at, dict(_asked(commits, rows.proven_from, empty))) for at, commits in looked_at)
+    asked = {at: numbers for at, numbers in by_partition if numbers}
+    for at, commits in rows.effective_at({at: list(numbers) for at, numbers in asked.items()}):
+        outside = list[_Move]()
+        for is_odd, row in zip(asked[at].values(), commits, strict=True):
+            move = _move(rows, row)
             if _is_reset(move):
                 outside.append(move)
             elif is_odd:
