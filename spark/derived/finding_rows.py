@@ -8,7 +8,7 @@ finding.
 import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, groupby, islice
+from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -40,7 +40,7 @@ from offsets_tool.wire.text import from_shown, shown
 from spark.derived.derive import Derivation
 from spark.lake.parquet import encoded_schema
 from spark.lake.scan import FileFacts, facts_of, file_rows, is_within
-from spark.runtime.rows import Batches, Progress, Rows, StartSpark, is_little, numbers_of, of_units
+from spark.runtime.rows import Batches, Progress, Rows, StartSpark, gathered, is_little, numbers_of, of_units
 
 KINDS: Final[tuple[type[GroupRow], ...]] = (
     OffsetHistoryRow,
@@ -66,10 +66,10 @@ _LEAST_TASKS: Final = 2
 _OFFSETS: Final = pa.schema(
     [encoded_schema(OFFSET_HISTORY.schema).field(name) for name in OffsetHistoryRow._fields]
 )
-_BATCHES: Final = 16
-"""How many batches of a file are taken together: a quarter of a million rows."""
-_FEW_COLUMNS: Final = 128
-"""How many batches are taken together of few columns, which take little memory: two million rows."""
+_TOGETHER: Final = 1 << 18
+"""The rows of a file, about, that are packed together: what is done for each group is done less often."""
+_OF_FEW_COLUMNS: Final = 1 << 21
+"""The rows that are taken together of few columns, which take little memory."""
 GroupsTask = Callable[[Iterator[GroupRows]], Batches]
 """From groups, each with all of its rows, to other rows."""
 
@@ -166,7 +166,7 @@ class FindingInput(NamedTuple):
         Call it on `of_offsets()`, in a task; the groups carry no rows.
         """
         for number in numbers_of(numbers):
-            for rows in self._rows_together(number, ("cluster", *COMMITS), _FEW_COLUMNS):
+            for rows in self._rows_together(number, ("cluster", *COMMITS), _OF_FEW_COLUMNS):
                 highest = highest_commits(rows.combine_chunks())
                 for counted in rows.column("group").combine_chunks().value_counts().to_pylist():
                     group = from_shown(counted["values"])
@@ -228,11 +228,10 @@ class FindingInput(NamedTuple):
                 yield wanted
 
     def _rows_together(
-        self, number: int, columns: Sequence[str], at_once: int = _BATCHES
+        self, number: int, columns: Sequence[str], at_once: int = _TOGETHER
     ) -> Iterator[pa.Table]:
-        """Yield rows as `_rows_in` does, many at a time: what is done for each group is done less often."""
-        batches = self._rows_in(number, columns)
-        while some := list(islice(batches, at_once)):
+        """Yield rows as `_rows_in` does, many at a time."""
+        for some in gathered(self._rows_in(number, columns), at_once):
             yield pa.Table.from_batches(some).unify_dictionaries()
 
     def _packed(self, kind: int, rows: pa.RecordBatch | pa.Table) -> Iterator[_Packed]:

@@ -33,6 +33,7 @@ from spark.runtime.rows import (
     Rows,
     StartSpark,
     Task,
+    gathered,
     in_order,
     is_little,
     numbers_of,
@@ -122,15 +123,7 @@ class LagInput(NamedTuple):
     def _packed(self, numbers: Batches) -> Batches:
         """Yield the rows of some files, those of a bucket together."""
         for number in numbers_of(numbers):
-            waiting, rows = list[pa.RecordBatch](), 0
-            for batch in self._read(self.files[number]):
-                waiting.append(batch)
-                rows += batch.num_rows
-                if rows >= _TOGETHER:
-                    yield self._by_bucket(waiting)
-                    waiting, rows = [], 0
-            if waiting:
-                yield self._by_bucket(waiting)
+            yield from map(self._by_bucket, gathered(self._read(self.files[number]), _TOGETHER))
 
     def _by_bucket(self, batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
         (rows,) = pa.Table.from_batches(batches).unify_dictionaries().combine_chunks().to_batches()

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark.runtime.rows import Batches
+from spark.runtime.rows import Batches, gathered
 
 ORDER: Final = ("log_offset", "run")
 """By the place in the log; of a record that was ingested again, the first ingest comes first."""
@@ -82,7 +82,7 @@ def _sorted(some: Sequence[pa.RecordBatch]) -> Batches:
 
 def sorted_parts(batches: Iterable[pa.RecordBatch], folder: Path) -> Iterator[Part]:
     """Sort unordered rows, and yield them as sorted parts; each part is kept in a file in `folder`."""
-    for some in _many(batches):
+    for some in gathered(batches, SORTED_AT_ONCE):
         path = folder / f"{len(list(folder.iterdir()))}.arrow"
         for rows in _sorted(some):
             with pa.OSFile(path.as_posix(), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
@@ -95,17 +95,3 @@ def _kept(path: Path) -> Batches:
         reader = pa.ipc.open_file(file)
         for number in range(reader.num_record_batches):
             yield reader.get_batch(number)
-
-
-def _many(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    """Yield lists of batches; each list has SORTED_AT_ONCE rows, or one batch more."""
-    some, rows = list[pa.RecordBatch](), 0
-    for batch in batches:
-        if batch.num_rows:
-            some.append(batch)
-            rows += batch.num_rows
-        if rows >= SORTED_AT_ONCE:
-            yield some
-            some, rows = [], 0
-    if some:
-        yield some

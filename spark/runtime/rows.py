@@ -5,7 +5,7 @@ Knows no tables.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -96,11 +96,26 @@ class _InProcess:
         ]
 
 
+def gathered(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[list[pa.RecordBatch]]:
+    """Yield the batches that have rows as lists, each of so many rows or of one batch more; the last may have fewer."""
+    some, count = list[pa.RecordBatch](), 0
+    for batch in batches:
+        if batch.num_rows:
+            some.append(batch)
+            count += batch.num_rows
+        if count >= rows:
+            yield some
+            some, count = [], 0
+    if some:
+        yield some
+
+
 def in_order(batches: Batches, order: Sequence[str]) -> Batches:
     """Yield the rows of all batches sorted by columns, nulls first, as Spark sorts them; all are held in memory."""
     some = list(batches)
     if some:
         rows = pa.Table.from_batches(some).unify_dictionaries().combine_chunks()
+        # Of what came, what it was put together as, and what is sorted, two are there at a time.
         del some
         found = rows.take(pa.array(places_in_order(rows, order)))
         del rows
