@@ -22,6 +22,8 @@ _INPUT: Final = Input("commits")
 _QUESTION: Final = (
     "SELECT cluster, `group`, records, bytes FROM offenders ORDER BY bytes DESC, `group` LIMIT 5"
 )
+_STARTS: Final = 3
+"""Starts of Spark after which there is an archive of its classes for others, where there was none."""
 
 
 def runs_table(folder: Path) -> Table:
@@ -66,7 +68,7 @@ def little_table(folder: Path) -> Table:
     """
     path, lake = Input("commits", 7e-5).path(), folder / "little"
     asked = {
-        "`offsets-spark sql`": ("spark.cli", "sql", _QUESTION),
+        "`offsets-spark sql` from the third start on": ("spark.cli", "sql", _QUESTION),
         "`offsets-tool sql`": ("offsets_tool.cli", "sql", _QUESTION),
     }
     commands = {f"`offsets-spark run`, {path.stat().st_size:,} bytes": ("spark.cli", "run", str(path))} | {
@@ -74,6 +76,8 @@ def little_table(folder: Path) -> Table:
     }
     rows, answers = [], []
     for name, (module, *words) in commands.items():
+        for _ in range(_STARTS if "offsets-spark sql" in name else 0):
+            measured([sys.executable, "-m", module, *words, "--lake", str(lake)])
         began = perf_counter()
         done = measured([sys.executable, "-m", module, *words, "--lake", str(lake)])
         answers.append(done.output)

@@ -21,11 +21,13 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from offsets_tool.errors import SetupError, UsageError
+from spark.runtime.class_archive import archive_options
 from spark.runtime.jars import DELTA, jars
 from spark.runtime.java import java
 from spark.runtime.package import send_package
 from spark.runtime.settings import (
     JARS,
+    JAVA_OPTIONS,
     MASTER,
     is_local,
     is_on_cluster,
@@ -52,7 +54,7 @@ LOCAL: Final = {
 }
 """Settings for this machine alone: those who run a cluster know how many tasks it has room for, and who looks at its pages."""
 
-BRIEF: Final = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+BRIEF: Final = {JAVA_OPTIONS: "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 """Settings of a session that answers a few questions to little data: its JVM ends before better machine code would pay."""
 
 NOISE: Final = (
@@ -64,7 +66,6 @@ NOISE: Final = (
 STDERR: Final = 2
 """The file descriptor of stderr as a child process has it: in a notebook or under pytest `sys.stderr` is something else."""
 
-_JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 _PYTHON: Final = "spark.pyspark.python"
 _CONNECT: Final = "sc://"
 _OF_SESSION: Final = "spark.sql."
@@ -194,9 +195,11 @@ def _start_jvm(settings: Mapping[str, str], named: Mapping[str, str]) -> None:
     elif _PYTHON in named:
         os.environ.setdefault("PYSPARK_PYTHON", named[_PYTHON])
     log4j = (Path(__file__).parent / "log4j2.properties").as_uri()
-    options = (f"-Dlog4j2.configurationFile={log4j}", named.get(_JAVA_OPTIONS), settings.get(_JAVA_OPTIONS))
+    said = " ".join(filter(None, (named.get(JAVA_OPTIONS), settings.get(JAVA_OPTIONS))))
+    archived = archive_options(java(), {**named, **settings, JAVA_OPTIONS: said})
+    options = " ".join(filter(None, (f"-Dlog4j2.configurationFile={log4j}", said, archived)))
     given = SparkConf(loadDefaults=False)
-    given.setAll([*settings.items(), (_JAVA_OPTIONS, " ".join(filter(None, options)))])
+    given.setAll([*settings.items(), (JAVA_OPTIONS, options)])
     heard, spoken = os.pipe()
     threading.Thread(target=_pass_on, args=(heard,), name="spark-says", daemon=True).start()
     try:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MASTER: Final = "spark.master"
 JARS: Final = "spark.jars"
+JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 _SETTING: Final = re.compile(r"((?:[^\s=:\\]|\\.)+)\s*[=:\s]\s*(.*)")
 """A line of a file of Java's properties, as files of Spark's settings have them: a name, a separator, a value."""
 
@@ -66,9 +67,18 @@ def _submit_arguments() -> ArgumentParser:
     return parser
 
 
+def spark_home() -> Path:
+    """Return the folder of the Spark that a JVM started from here runs."""
+    return Path(_find_spark_home())
+
+
+def configuration_folder() -> Path:
+    """Return the folder that is on Spark's class path for its settings; it need not be there."""
+    return Path(os.environ.get("SPARK_CONF_DIR") or spark_home() / "conf")
+
+
 def _defaults_file() -> Path | None:
-    folder = os.environ.get("SPARK_CONF_DIR") or Path(_find_spark_home(), "conf")
-    file = Path(folder, "spark-defaults.conf")
+    file = configuration_folder() / "spark-defaults.conf"
     return file if file.is_file() else None
 
 
