@@ -67,8 +67,9 @@ def of_spark(lake: Path) -> list[tuple[str, list[str]]]:
     sources |= {"stream": [str(LOG), "--once"]}
     sources |= {"report": ["--group", "g", "-o", os.devnull], "retain": ["--keep", "1d"]}
     names = spark.list_commands(None)  # type: ignore[arg-type]
+    lakes = {name: ["--lake", str(lake)] for name in names if name != "prepare"}
     return [
-        ("spark", [name, *sources.get(name, []), "--lake", str(lake)]) for name in names if name != "package"
+        ("spark", [name, *sources.get(name, []), *lakes.get(name, [])]) for name in names if name != "package"
     ]
 
 

@@ -67,7 +67,7 @@ Examples:
 _ALL = "How does evidence become tables that answer questions?"
 _STEPS = "How does it, step by step?"
 _LAKE = "What does a lake say, and how is it kept small?"
-_CLUSTER = "What does a cluster need?"
+_CLUSTER = "What does a machine or a cluster need?"
 
 _COMMANDS = {
     "run": CommandEntry(
@@ -106,6 +106,9 @@ _COMMANDS = {
         "spark.cli.check", _LAKE, "Whether a lake is whole and adds up, and what to do if not."
     ),
     "forget": CommandEntry("spark.cli.forget", _LAKE, "A mistaken ingest, taken out of all tables again."),
+    "prepare": CommandEntry(
+        "spark.cli.prepare", _CLUSTER, "Jars and an archive of classes, so that Spark starts sooner."
+    ),
     "package": CommandEntry(
         "spark.cli.package", _CLUSTER, "This package in a file, for spark-submit to give to executors."
     ),

@@ -23,22 +23,34 @@ MASTER: Final = "master"
 """The option of a SparkCommand, and where its value is kept while it runs."""
 
 
-class LakeCommand(click.Command):
-    """A click command that works on the lake that its option `--lake` names."""
+class ExtraCommand(click.Command):
+    """A click command that needs the packages of the extra `spark`."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; SetupError where a package is missing, OffsetsToolError in one sentence for other known failures."""
+        """Run the command; SetupError where a package is missing."""
         if missing := [name for name in _NEEDED if find_spec(name) is None]:
             raise SetupError(f"offsets-spark needs {' and '.join(missing)}, not installed here: {_REMEDY}")
         try:
-            from spark.lake.failures import in_one_sentence  # noqa: PLC0415 - Spark
-
-            with in_one_sentence(ctx.params["lake"]):
-                return super().invoke(ctx)
+            return self.run(ctx)
         except ImportError as error:
             raise SetupError(
                 f"offsets-spark needs a package that cannot be imported ({error}): {_REMEDY}"
             ) from error
+
+    def run(self, ctx: click.Context) -> Any:
+        """Run the command, whose packages are there."""
+        return super().invoke(ctx)
+
+
+class LakeCommand(ExtraCommand):
+    """An ExtraCommand that works on the lake that its option `--lake` names."""
+
+    def run(self, ctx: click.Context) -> Any:
+        """Run the command; OffsetsToolError in one sentence for known failures."""
+        from spark.lake.failures import in_one_sentence  # noqa: PLC0415 - Spark
+
+        with in_one_sentence(ctx.params["lake"]):
+            return super().run(ctx)
 
 
 class SparkCommand(LakeCommand):
@@ -56,7 +68,7 @@ class SparkCommand(LakeCommand):
         )
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command, with `--master` known to `starting`; errors are those of `LakeCommand.invoke`."""
+        """Run the command, with `--master` known to `starting`; errors are those of LakeCommand."""
         ctx.meta[MASTER] = ctx.params.pop(MASTER)
         return super().invoke(ctx)
 

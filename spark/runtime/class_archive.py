@@ -1,106 +1,90 @@
-"""Let Spark's JVM start with the classes that an earlier one had loaded: the archives of Java's class data sharing (JEP 350).
+"""The archive of the classes that Spark's JVM loads, with which later ones start in two thirds of the time.
 
-Of the many classes that a session loads, each is found in its jar, parsed and verified, at every start: a third of the time of a
-command with one question. An archive has them as they lie in memory. A JVM makes it when it ends, which costs ten seconds of a
-core, and not the first one: who starts Spark once, in a container that is thrown away, has nothing of it. The JVM itself refuses
-an archive of other jars or of another Java, and goes on without one.
+Each of a session's thousands of classes is found in its jar, parsed and verified at every start. An archive of Java's class data
+sharing (JEP 350) has them as they lie in memory. `offsets-spark prepare` makes it (prepare.py); sessions use it where it is there.
+The JVM refuses an archive of other jars or of another Java, and goes on without one; a damaged one could end it, so that its
+SHA-256 is verified first.
 """
 
 import hashlib
 import os
 import shlex
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from offsets_tool.columns.jit.code_cache import NotTrustedError, trusted_folder
 from spark.runtime.jars import cache
-from spark.runtime.settings import JAVA_OPTIONS, configuration_folder, spark_home
+from spark.runtime.settings import JAVA_OPTIONS, spark_home
 
-_CLASS_PATH: Final = "spark.driver.extraClassPath"
-_OF_OTHERS: Final = ("-Xshare", "SharedArchive", "ArchiveClassesAtExit", "SharedClassListFile")
+QUIET: Final = "-Xlog:cds*=off"
+"""The option of a JVM that keeps archives to itself: without one, nothing is wrong."""
+_OTHER_OPTIONS: Final = ("spark.driver.defaultJavaOptions", JAVA_OPTIONS)
+_VARIABLES: Final = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
+_OF_OTHERS: Final = ("-Xshare", "SharedArchive", "ArchiveClasses", "AOT")
 """What says in the options of others that they decide about archives."""
-_TRIES: Final = 3
-"""JVMs that are asked to leave an archive: those that are killed leave none, and some cannot."""
-_UNDER_WAY: Final = 60
-"""Seconds after such a start in which no other is asked: an archive takes a while, and one is enough."""
-_MAGIC_SIZE: Final = 4
-"""Bytes at the front of an archive, which the JVM writes last: zeros, or nothing, in one that is not whole."""
-# Without archives nothing is wrong, so nothing is said of them. The last option may be unknown to a JVM.
-_ALWAYS: Final = ("-Xlog:cds*=off", "-XX:+IgnoreUnrecognizedVMOptions", "-XX:+VerifySharedSpaces")
+
+
+class ClassArchive(NamedTuple):
+    """The place of an archive: a file, and beside it one with its SHA-256, which is written last."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, java: Path) -> "ClassArchive | None":
+        """Return the archive of this Java and of this Spark, there or not.
+
+        None for a Java that has no archive of its own classes, on which others stand. OSError and RuntimeError where there is no
+        folder for it.
+        """
+        base = java.resolve().parent.parent / "lib" / "server" / "classes.jsa"
+        if not base.is_file():
+            return None
+        jars = sorted((spark_home() / "jars").glob("*.jar"))
+        facts = list(_facts([base, *jars]))
+        return cls(cache() / "classes" / f"spark-{hashlib.sha256(repr(facts).encode()).hexdigest()[:12]}.jsa")
+
+    @property
+    def digest_path(self) -> Path:
+        """The file with the SHA-256."""
+        return self.path.with_suffix(".sha256")
+
+    def is_whole(self) -> bool:
+        """Return whether the archive is there, as it was made."""
+        try:
+            return self.digest_path.read_text() == sha256_of(self.path)
+        except (OSError, ValueError):
+            return False
 
 
 def archive_options(java: Path, settings: Mapping[str, str]) -> str:
-    """Return the options that give a JVM the archive of this Java and this Spark, or let it leave one; empty where neither may be.
+    """Return the options that give a JVM its archive; empty where there is none, or others decide about archives.
 
-    `settings` are Spark's, with those of others. Starts without an archive leave a trace beside where it will be.
+    `settings` are Spark's, with those of others.
     """
-    base, said = _base_archive(java), settings.get(JAVA_OPTIONS, "")
-    if base is None or any(word in said for word in _OF_OTHERS) or _has_configuration():
+    said = [*map(settings.get, _OTHER_OPTIONS), *map(os.environ.get, _VARIABLES)]
+    if any(word in options for options in said if options for word in _OF_OTHERS):
         return ""
     try:
-        folder = cache() / "classes"
-        # Who can write there decides what runs here.
-        os.close(trusted_folder(folder))
-        archive = folder / f"spark-{_digest(base, settings.get(_CLASS_PATH, ''))}.jsa"
-        if _is_whole(archive):
-            return shlex.join((f"-XX:SharedArchiveFile={archive}", *_ALWAYS))
-        if not _is_to_make(archive.with_suffix(".tries")):
+        archive = ClassArchive.of(java)
+        if archive is None or not archive.digest_path.exists():
             return ""
-        _remove_others(archive)
+        # Who can write there decides what runs here.
+        os.close(trusted_folder(archive.path.parent, to_write=False))
     except (NotTrustedError, OSError, RuntimeError):
-        # There is no such folder: not everybody has a home, or may write there.
+        # RuntimeError: not everybody has a home.
         return ""
-    return shlex.join((f"-XX:ArchiveClassesAtExit={archive}", *_ALWAYS))
+    return shlex.join((f"-XX:SharedArchiveFile={archive.path}", QUIET)) if archive.is_whole() else ""
 
 
-def _base_archive(java: Path) -> Path | None:
-    """Return the archive of Java's own classes, on which others stand; None if there is none, as in JVMs that know no archives."""
-    base = java.resolve().parent.parent / "lib" / "server" / "classes.jsa"
-    return base if base.is_file() else None
-
-
-def _has_configuration() -> bool:
-    """Return whether there is a folder of files on Spark's class path, which no archive can stand for."""
-    folder = configuration_folder()
-    return folder.is_dir() and any(folder.iterdir())
-
-
-def _digest(base: Path, class_path: str) -> str:
-    jars = sorted((spark_home() / "jars").glob("*.jar"))
-    facts = (list(_facts([base, *jars])), class_path)
-    return hashlib.sha256(repr(facts).encode()).hexdigest()[:12]
+def sha256_of(path: Path) -> str:
+    """Return the hexadecimal SHA-256 of a file. Raises OSError."""
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def _facts(files: list[Path]) -> Iterator[tuple[str, int, int]]:
+    """Yield what the JVM compares: names, sizes and times."""
     for file in files:
         found = file.stat()
         yield str(file), found.st_size, found.st_mtime_ns
-
-
-def _is_whole(archive: Path) -> bool:
-    try:
-        with archive.open("rb") as file:
-            return any(file.read(_MAGIC_SIZE))
-    except FileNotFoundError:
-        return False
-
-
-def _is_to_make(tries: Path) -> bool:
-    """Return whether this start is to make an archive, and note it in a file: none at the first start, then a byte for each try."""
-    if not tries.exists():
-        tries.touch()
-        return False
-    found = tries.stat()
-    if found.st_size >= _TRIES or (found.st_size and time.time() - found.st_mtime < _UNDER_WAY):
-        return False
-    with tries.open("ab") as noted:
-        noted.write(b".")
-    return True
-
-
-def _remove_others(archive: Path) -> None:
-    """Remove all archives but the one that was made last, of an environment beside this one: each has some 170 MB."""
-    for old in sorted(archive.parent.glob("*.jsa"), key=lambda path: path.stat().st_mtime)[:-1]:
-        old.unlink(missing_ok=True)

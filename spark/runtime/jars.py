@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
-from offsets_tool.errors import OffsetsToolError, SetupError
+from offsets_tool.errors import SetupError
 from spark.runtime.java import java
 
 
@@ -240,17 +240,3 @@ def _reason(output: str) -> str:
     """Return why a download failed, in Ivy's own words: the network's complaint if there is one, else what the repository lacks."""
     found = (re.search(pattern, output) for pattern in COMPLAINTS)
     return next((match[1] for match in found if match), "the resolver does not say why")
-
-
-def main() -> int:
-    """Fetch the jars that a session needs, ahead of the first one; return the exit code."""
-    try:
-        jars(DELTA)
-    except OffsetsToolError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

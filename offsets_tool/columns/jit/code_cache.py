@@ -109,10 +109,10 @@ def _folders() -> Iterator[Path]:
         yield Path(said.partition(",")[0]) / "offsets-tool"
 
 
-def trusted_folder(folder: Path) -> int:
-    """Return a descriptor of a folder, made if missing, that this user may write and nobody else may change or replace.
+def trusted_folder(folder: Path, *, to_write: bool = True) -> int:
+    """Return a descriptor of a folder, made if missing, that nobody but this user and root may change or replace.
 
-    NotTrustedError if others may, OSError where it cannot be opened or made.
+    NotTrustedError if others may, or if this user may not and wants `to_write`; OSError where it cannot be opened or made.
     """
     real = Path(os.path.realpath(folder))
     at = os.open(real.anchor, _FOLDER)
@@ -124,6 +124,8 @@ def trusted_folder(folder: Path) -> int:
             os.close(above)
             place /= name
         _check_folder(at, place, is_last=True)
+        if to_write and not os.access(".", os.W_OK | os.X_OK, dir_fd=at):
+            raise NotTrustedError(f"{place} cannot be written")
     except BaseException:
         os.close(at)
         raise
@@ -148,8 +150,6 @@ def _check_folder(at: int, place: Path, *, is_last: bool) -> None:
     _check_owner(found, place)
     if found.st_mode & _OTHERS_WRITE and (is_last or not found.st_mode & stat.S_ISVTX):
         raise NotTrustedError(f"{place} may be written by others (mode {stat.S_IMODE(found.st_mode):o})")
-    if is_last and not os.access(".", os.W_OK | os.X_OK, dir_fd=at):
-        raise NotTrustedError(f"{place} cannot be written")
 
 
 def _check_file(file: int, place: Path) -> None:

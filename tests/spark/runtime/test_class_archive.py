@@ -1,29 +1,35 @@
-"""The archive of classes that Spark's JVM starts with: who makes it, who gets it, and that a JVM runs the same with and without."""
+"""The archive of classes that Spark's JVM starts with: who gets it, what is not taken for one, and where none is made."""
 
 import os
 import shlex
 import subprocess
 import sys
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from spark.runtime.class_archive import archive_options
-from spark.runtime.jars import DELTA, cache, jars
+from offsets_tool.errors import SetupError
+from spark.runtime import prepare as making
+from spark.runtime.class_archive import ClassArchive, archive_options, sha256_of
+from spark.runtime.jars import cache
 from spark.runtime.java import java
 from spark.runtime.settings import JAVA_OPTIONS, spark_home
 
-MAKES, USES = "-XX:ArchiveClassesAtExit=", "-XX:SharedArchiveFile="
+DUMPS, USES = "-XX:ArchiveClassesAtExit=", "-XX:SharedArchiveFile="
+JARS = cache() / "jars"
 PROGRAM = "org.apache.spark.deploy.SparkSubmit"
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of archives, not there yet."""
-    monkeypatch.setenv("OFFSETS_TOOL_CACHE", str(tmp_path / "kept here"))
-    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
-    return tmp_path / "kept here" / "classes"
+    """The folder of archives, empty."""
+    monkeypatch.setenv("OFFSETS_TOOL_CACHE", str(tmp_path / "kept 'here'"))
+    for variable in ("SPARK_CONF_DIR", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS"):
+        monkeypatch.delenv(variable, raising=False)
+    folder = tmp_path / "kept 'here'" / "classes"
+    folder.mkdir(parents=True, mode=0o700)
+    return folder
 
 
 @pytest.fixture
@@ -35,168 +41,174 @@ def a_java(tmp_path: Path) -> Path:
     return tmp_path / "jdk" / "bin" / "java"
 
 
-def verdict(a_java: Path, **settings: str) -> tuple[str, Path]:
-    """Return what a start does about the archive, and where that is."""
-    options = shlex.split(archive_options(a_java, settings))
-    if not options:
-        return "", Path()
-    does, _, archive = options[0].partition("=")
-    return does + "=", Path(archive)
+def made(java: Path, content: bytes = b"classes") -> Path:
+    """Put an archive in its place, as `prepare` does."""
+    archive = ClassArchive.of(java)
+    assert archive is not None
+    archive.path.write_bytes(content)
+    archive.digest_path.write_text(sha256_of(archive.path))
+    return archive.path
 
 
-def later(folder: Path) -> None:
-    """Have a minute go by."""
-    for file in folder.glob("*.tries"):
-        os.utime(file, (file.stat().st_atime, file.stat().st_mtime - 61))
+def test_an_archive_is_used_once_it_is_there(a_java: Path, folder: Path) -> None:
+    assert archive_options(a_java, {}) == ""
+    archive = made(a_java)
+    assert archive.parent == folder
+    assert shlex.split(archive_options(a_java, {}))[0] == f"{USES}{archive}"
 
 
-def test_the_second_start_makes_the_archive_and_those_after_it_use_it(a_java: Path, folder: Path) -> None:
-    assert verdict(a_java)[0] == ""
-    does, archive = verdict(a_java)
-    assert (does, archive.parent) == (MAKES, folder)
-    archive.write_bytes(b"whole")
-    assert [verdict(a_java) for _ in range(9)] == [(USES, archive)] * 9
+def _cut(archive: Path) -> None:
+    archive.write_bytes(archive.read_bytes()[:-1])
 
 
-def test_while_one_makes_it_others_start_without(a_java: Path, folder: Path) -> None:
-    verdict(a_java)
-    _, archive = verdict(a_java)
-    archive.write_bytes(bytes(100))  # as it is while a JVM writes it, and as one leaves it that was killed
-    assert [verdict(a_java)[0] for _ in range(9)] == [""] * 9
-    later(folder)
-    assert [verdict(a_java)[0] for _ in range(2)] == [MAKES, ""]
+def _changed(archive: Path) -> None:
+    archive.write_bytes(archive.read_bytes()[:-1] + b"!")
 
 
-def test_no_start_is_slower_for_long_where_no_archive_comes(a_java: Path, folder: Path) -> None:
-    told = []
-    for _ in range(20):
-        told.append(verdict(a_java)[0])
-        later(folder)
-    assert told == ["", MAKES, MAKES, MAKES] + [""] * 16
+def _without_digest(archive: Path) -> None:
+    archive.with_suffix(".sha256").unlink()
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda a_java: {"spark.driver.extraClassPath": "/jars/of/theirs.jar"},
-        lambda a_java: (a_java.parents[1] / "lib/server/classes.jsa").write_bytes(b"another Java") and {},
-    ],
-    ids=["class path", "Java"],
-)
-def test_what_makes_other_classes_has_an_archive_of_its_own(change, a_java: Path, folder: Path) -> None:  # type: ignore[no-untyped-def]
-    verdict(a_java)
-    _, first = verdict(a_java)
-    first.write_bytes(b"whole")
-    settings = change(a_java)
-    assert verdict(a_java, **settings)[0] == ""
-    does, second = verdict(a_java, **settings)
-    assert does == MAKES and second != first
+def _removed(archive: Path) -> None:
+    archive.unlink()
 
 
-def test_two_environments_keep_theirs_and_older_archives_go(a_java: Path, folder: Path) -> None:
-    folder.mkdir(parents=True, mode=0o700)
-    for age, name in enumerate(("oldest", "older", "newest")):
-        (folder / f"{name}.jsa").write_bytes(b"whole")
-        os.utime(folder / f"{name}.jsa", (age, age))
-    verdict(a_java)
-    verdict(a_java)
-    assert [path.name for path in folder.glob("*.jsa")] == ["newest.jsa"]
+def _in_a_folder_of_others(archive: Path) -> None:
+    archive.parent.chmod(0o777)
 
 
-@pytest.mark.parametrize(
-    "said", ["-Xshare:off", "-Xmx1g -XX:SharedArchiveFile=theirs.jsa", "-XX:ArchiveClassesAtExit=theirs.jsa"]
-)
-def test_options_of_others_hold(said: str, a_java: Path, folder: Path) -> None:
-    assert [verdict(a_java, **{JAVA_OPTIONS: said})[0] for _ in range(3)] == [""] * 3
-
-
-def test_a_jvm_without_archives_gets_no_option(a_java: Path, folder: Path) -> None:
-    (a_java.parents[1] / "lib/server/classes.jsa").unlink()
-    assert [verdict(a_java)[0] for _ in range(3)] == [""] * 3
-
-
-def test_files_of_settings_on_the_class_path_leave_no_archive(
-    a_java: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("spoil", [_cut, _changed, _without_digest, _removed, _in_a_folder_of_others])
+def test_what_is_not_as_it_was_made_is_not_used(
+    spoil: Callable[[Path], None], a_java: Path, folder: Path
 ) -> None:
-    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "conf"))
+    archive = made(a_java)
+    assert archive_options(a_java, {})
+    spoil(archive)
+    assert archive_options(a_java, {}) == ""
+
+
+def test_the_archive_of_another_java_is_not_used(a_java: Path, folder: Path) -> None:
+    made(a_java)
+    (a_java.parents[1] / "lib/server/classes.jsa").write_bytes(b"another")
+    assert archive_options(a_java, {}) == ""
+    (a_java.parents[1] / "lib/server/classes.jsa").unlink()
+    assert archive_options(a_java, {}) == ""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "-Xshare:off",
+        "-Xmx1g -XX:SharedArchiveFile=theirs.jsa",
+        "-XX:+AutoCreateSharedArchive",
+        "-XX:ArchiveClassesAtExit=theirs.jsa",
+        "-XX:AOTCache=theirs.aot",
+    ],
+)
+def test_options_of_others_hold(
+    said: str, a_java: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(a_java)
+    for setting in (JAVA_OPTIONS, "spark.driver.defaultJavaOptions"):
+        assert archive_options(a_java, {setting: said}) == ""
+        assert archive_options(a_java, {setting: "-Xmx1g"})
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", said)
+    assert archive_options(a_java, {}) == ""
+
+
+def _no_base(a_java: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (a_java.parents[1] / "lib/server/classes.jsa").unlink()
+
+
+def _settings(a_java: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "log4j2.properties").touch()
-    assert [verdict(a_java)[0] for _ in range(3)] == [""] * 3
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path / "conf"))
 
 
-def test_a_folder_that_others_may_write_decides_nothing(a_java: Path, folder: Path) -> None:
-    verdict(a_java)
-    _, archive = verdict(a_java)
-    archive.write_bytes(b"whole")
-    folder.chmod(0o777)
-    assert [verdict(a_java)[0] for _ in range(3)] == [""] * 3
+def _colon(a_java: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OFFSETS_TOOL_CACHE", str(tmp_path / "a:b"))
 
 
-def submitted(*more: str) -> str:
-    """Run a small program of Spark's as a start is told to run the session; return what it prints."""
-    options = shlex.split(archive_options(java(), {}))
-    command = [java(), *options, *more, "-cp", f"{spark_home()}/jars/*", PROGRAM, "--version"]
-    ended = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
-    )
+def _others(a_java: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (cache() / "classes").chmod(0o777)
+
+
+def _file(a_java: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (cache() / "classes").rmdir()
+    (cache() / "classes").touch()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (_no_base, "java -Xshare:dump"),
+        (_settings, "cannot stand for a folder with files in it"),
+        (_colon, "has ':' in its name"),
+        (_others, "may be written by others .* OFFSETS_TOOL_CACHE name a folder"),
+        (_file, "OFFSETS_TOOL_CACHE name a folder"),
+    ],
+)
+def test_where_none_can_be_made_a_sentence_says_why(
+    change: Callable[[Path, Path, pytest.MonkeyPatch], None],
+    sentence: str,
+    a_java: Path,
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(making, "jars", lambda wanted: [])
+    monkeypatch.setattr(making, "java", lambda: a_java)
+    change(a_java, tmp_path, monkeypatch)
+    with pytest.raises(SetupError, match=sentence):
+        making.prepare(pytest.fail)
+
+
+def submitted(*options: str) -> str:
+    """Run a small program of Spark's with options of the JVM; return what it prints."""
+    command = [java(), *options, "-cp", f"{spark_home()}/jars/*", PROGRAM, "--version"]
+    variables = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120, env=variables)
     return ended.stdout + ended.stderr
 
 
 @pytest.mark.engine
-def test_a_jvm_runs_the_same_without_an_archive_with_one_and_with_a_damaged_one(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_a_jvm_has_its_classes_from_the_archive_and_says_nothing_of_it(folder: Path, tmp_path: Path) -> None:
+    before = submitted(f"{DUMPS}{tmp_path / 'left.jsa'}", "-Xlog:cds*=off")
+    made(java(), (tmp_path / "left.jsa").read_bytes())
     loaded = tmp_path / "loaded"
-    prints = [submitted(), submitted()]
-    (archive,) = folder.glob("*.jsa")
-    log = f"-Xlog:class+load:file={loaded}"
-    prints.append(submitted(log))
+    after = submitted(*shlex.split(archive_options(java(), {})), f"-Xlog:class+load:file={loaded}")
     assert f"{PROGRAM} source: shared objects file (top)" in loaded.read_text()
-    content = bytearray(archive.read_bytes())
-    content[len(content) // 2] ^= 0xFF
-    archive.chmod(0o600)
-    archive.write_bytes(content)
-    prints.append(submitted(log))
-    assert "(top)" not in loaded.read_text()
-    assert prints == prints[:1] * 4 and "version 4." in prints[0]
+    assert before == after and "version 4." in after
 
 
 SESSION = """
 import sys
-from spark.runtime.session import BRIEF, session
+from spark.runtime.session import session
 from spark.runtime.settings import JAVA_OPTIONS
-said = " ".join(filter(None, (BRIEF[JAVA_OPTIONS], *sys.argv[1:])))
-print(session(master="local[1]", **{JAVA_OPTIONS: said}).range(3).count())
+print(session(master="local[1]", **{JAVA_OPTIONS: sys.argv[1]}).range(3).count())
 """
 
 
 @pytest.mark.spark
 @pytest.mark.deep
-def test_the_third_session_has_its_classes_from_the_archive(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    jars(DELTA)
-    (tmp_path / "cache").mkdir()
-    (tmp_path / "cache" / "jars").symlink_to(cache() / "jars")
-    monkeypatch.setenv("OFFSETS_TOOL_CACHE", str(tmp_path / "cache"))
-    loaded = tmp_path / "loaded"
-    for log in ([], [], [f"-Xlog:class+load:file={loaded}"]):
+def test_a_session_has_its_classes_from_the_archive_that_prepare_made(folder: Path, tmp_path: Path) -> None:
+    (folder.parent / "jars").symlink_to(JARS)
+
+    def run(*words: str) -> tuple[str, str]:
         ended = subprocess.run(
-            [sys.executable, "-c", SESSION, *log], capture_output=True, text=True, check=True
+            [sys.executable, *words], capture_output=True, text=True, check=True, timeout=600
         )
-        assert (ended.stdout, ended.stderr) == ("3\n", "")
-        wait_for_archive(tmp_path / "cache" / "classes")
+        return ended.stdout, ended.stderr
+
+    assert run("-m", "spark.cli", "prepare")[1].startswith("making the archive")
+    assert "making" not in run("-m", "spark.cli", "prepare")[1]
+    assert {path.suffix for path in folder.iterdir()} == {".jsa", ".sha256"}
+    loaded = tmp_path / "loaded"
+    assert run("-c", SESSION, f"-Xlog:class+load:file={loaded}") == ("3\n", "")
     assert loaded.read_text().count("shared objects file (top)") > 5_000
-
-
-def wait_for_archive(folder: Path) -> None:
-    """Wait until the JVM that makes an archive has written it, if one does: it goes on after its session's process."""
-    (tries,) = folder.glob("*.tries")
-    archive = tries.with_suffix(".jsa")
-    while tries.stat().st_size and not (archive.is_file() and any(archive.read_bytes()[:4])):
-        time.sleep(0.2)
+    (archive,) = folder.glob("*.jsa")
+    archive.chmod(0o600)
+    os.truncate(archive, archive.stat().st_size - 5_000)
+    assert run("-c", SESSION, f"-Xlog:class+load:file={loaded}") == ("3\n", "")
+    assert "(top)" not in loaded.read_text()
