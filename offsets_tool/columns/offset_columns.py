@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.offset_numbers import OffsetNumbers
 from offsets_tool.columns.offset_sums import OffsetSums, offset_sums
+from offsets_tool.columns.packing import pack, unpack
 from offsets_tool.columns.sorted_offsets import AT_ONCE, RowsOnDemand, SortedOffsets, rows_of, values_of
 from offsets_tool.columns.sorting import places_in_order
 from offsets_tool.findings.commit_sums import KEPT, UNKNOWN, CommitSums, PartitionSums, SummedOffsets
@@ -26,7 +27,7 @@ from offsets_tool.wire.arrow import arrow_schema, shown_batch
 from offsets_tool.wire.text import shown
 
 PackedRows = tuple[tuple[str, ...], bytes]
-"""Names of columns, and rows of committed offsets in Arrow's format that have them: null in the others."""
+"""Names of columns, and rows of committed offsets that have them, packed: null in the others."""
 Home = tuple[int | None, str]
 """The log partition of a group, and its name as `shown` writes it."""
 _SCHEMA: Final = arrow_schema(OffsetHistoryRow)
@@ -195,7 +196,7 @@ def in_columns(rows: GroupRows, packed: Iterable[PackedRows]) -> GroupRows:
 
 def _unpacked(packed: PackedRows, home: dict[str, pa.Scalar]) -> pa.RecordBatch:
     names, data = packed
-    rows = pa.ipc.read_record_batch(pa.py_buffer(data), pa.schema([_SCHEMA.field(name) for name in names]))
+    rows = unpack(data, pa.schema([_SCHEMA.field(name) for name in names]))
     there = set(names)
     columns = [
         rows.column(field.name)
@@ -231,7 +232,7 @@ def _packed(rows: pa.Table) -> Iterator[tuple[Home, PackedRows]]:
     begins = [0, *(np.flatnonzero(np.any([np.diff(each) != 0 for each in homes], axis=0)) + 1).tolist()]
     for begin, end in zip(begins, [*begins[1:], batch.num_rows], strict=True):
         log_partition, group = (ordered.column(name)[begin].as_py() for name in _HOME)
-        yield (log_partition, group), (names, batch.slice(begin, end - begin).serialize().to_pybytes())
+        yield (log_partition, group), (names, pack(batch.slice(begin, end - begin)))
 
 
 def _codes(column: pa.ChunkedArray) -> Array:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.columns.lag.asked import COLUMNS, ORDER
+from offsets_tool.columns.packing import pack, unpack
 from offsets_tool.columns.sorting import places_in_order
 from offsets_tool.lag.samples import EndMethod
 from offsets_tool.lake.tables import ENDS, OFFSET_HISTORY, Table
@@ -26,7 +27,7 @@ from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.schema import Bytes, Int32, String
 from spark.lake.parquet import encoded_schema
 from spark.lake.replaced import Replacement
-from spark.lake.scan import facts_of, file_rows, scan, values_within
+from spark.lake.scan import FilePart, facts_of, file_rows, parts_of, scan, values_within
 from spark.runtime.rows import (
     Batches,
     Progress,
@@ -60,7 +61,7 @@ _ENCODED: Final = encoded_schema(_SCHEMA)
 
 
 class _Packed(NamedTuple):
-    """Rows of some partitions of a cluster's topics, those of one bucket, as Arrow writes a batch of the columns of _SCHEMA."""
+    """Rows of some partitions of a cluster's topics, those of one bucket: a batch of the columns of _SCHEMA, packed."""
 
     cluster: String
     bucket: Int32
@@ -68,10 +69,11 @@ class _Packed(NamedTuple):
 
 
 class LagFile(NamedTuple):
-    """A file of `offset_history` or `ends`, with its table."""
+    """A part of a file of `offset_history` or `ends`, with its table."""
 
     table: Table
     path: Path
+    part: FilePart
 
 
 class LagInput(NamedTuple):
@@ -93,7 +95,8 @@ class LagInput(NamedTuple):
             for facts in facts_of(open_delta(root / table.name)):
                 if its := values_within(facts, "cluster", clusters):
                     by_cluster.update(dict.fromkeys(its, facts["num_records"]))
-                    files.append(LagFile(table, root / table.name / facts["path"]))
+                    path = root / table.name / facts["path"]
+                    files += [LagFile(table, path, part) for part in parts_of(facts)]
                     records += facts["num_records"]
         buckets = {cluster: max(1, -(-rows // PACKED_AT_ONCE)) for cluster, rows in by_cluster.items()}
         return cls(files, list(wanted.values()), Readings.of(root, wanted), records, buckets)
@@ -137,7 +140,7 @@ class LagInput(NamedTuple):
         packed = list[_Packed]()
         for place in places_in_order(counts, _BUCKET).tolist():
             cluster, bucket, count = (counts.column(name)[place].as_py() for name in (*_BUCKET, "count_all"))
-            packed.append(_Packed(cluster, bucket, ordered.slice(begin, count).serialize().to_pybytes()))
+            packed.append(_Packed(cluster, bucket, pack(ordered.slice(begin, count))))
             begin += count
         return record_batch(_Packed, packed)
 
@@ -154,7 +157,7 @@ class LagInput(NamedTuple):
     def _read(self, file: LagFile) -> Batches:
         """Yield the wanted rows of a file; a column that its table lacks is null."""
         there = [name for name in (*_SCHEMA.names, "run") if name in file.table.schema.names]
-        for rows in file_rows(file.path, file.table, there):
+        for rows in file_rows(file.path, file.table, there, file.part):
             wanted = reduce(pc.or_, (each.are(rows, file.table) for each in self.wanted))
             found = _uniform(
                 self.readings.closed(rows.filter(wanted)) if file.table is ENDS else rows.filter(wanted)
@@ -220,7 +223,7 @@ def _unpacked(packed: Batches) -> Batches:
         zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in packed
     )
     for _, bucket in groupby(some, itemgetter(0, 1)):
-        rows = (pa.ipc.read_record_batch(pa.py_buffer(each), _SCHEMA).cast(_ENCODED) for *_, each in bucket)
+        rows = (unpack(each, _SCHEMA).cast(_ENCODED) for *_, each in bucket)
         yield from map(plain, in_order(rows, ORDER))
 
 

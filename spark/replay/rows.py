@@ -19,7 +19,16 @@ from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.records.kinds import COMMITS
 from spark.ingest.plan import counts
 from spark.lake.parquet import encoded_schema
-from spark.lake.scan import FileFacts, facts_of, file_rows, group_rows, is_within, values_within
+from spark.lake.scan import (
+    WHOLE,
+    FileFacts,
+    FilePart,
+    facts_of,
+    file_rows,
+    group_rows,
+    is_within,
+    values_within,
+)
 from spark.replay.merge import Part, merged, sorted_parts
 from spark.replay.plan import Work
 
@@ -172,7 +181,7 @@ class _Reading(NamedTuple):
         return (_uniform(rows, self.schema) for rows in self.wanted(file, self.schema.names, groups))
 
     def wanted(
-        self, file: TableFile, columns: Sequence[str] = (), groups: Sequence[int] | None = None
+        self, file: TableFile, columns: Sequence[str] = (), groups: Sequence[int] | FilePart = WHOLE
     ) -> Iterator[pa.RecordBatch]:
         """Yield the wanted rows of a file, or of some row groups, with `columns` and the columns that decide what is wanted."""
         asked = dict.fromkeys((*ORIGIN, *_PLACE, *_TELLING, *columns))
