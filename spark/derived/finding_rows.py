@@ -39,7 +39,7 @@ from offsets_tool.wire.schema import Bytes, Int32, String
 from offsets_tool.wire.text import from_shown, shown
 from spark.derived.derive import Derivation
 from spark.lake.parquet import encoded_schema
-from spark.lake.scan import FileFacts, FilePart, facts_of, file_rows, is_within, parts_of
+from spark.lake.scan import FileFacts, FilePiece, facts_of, file_rows, is_within, pieces_of
 from spark.runtime.rows import Batches, Progress, Rows, StartSpark, gathered, is_little, numbers_of, of_units
 
 KINDS: Final[tuple[type[GroupRow], ...]] = (
@@ -103,8 +103,8 @@ class FindingInput(NamedTuple):
     """The files that may have rows of a cluster, and what else finders must know: stretches of the log, the retention."""
 
     cluster: str
-    parts: Sequence[tuple[int, Path, FilePart]]
-    """Parts of files, each with the number of its rows' kind."""
+    pieces: Sequence[tuple[int, Path, FilePiece]]
+    """Pieces of files, each with the number of its rows' kind."""
     records: int
     weight: int
     """What its rows take of a task's memory; that of one committed offset is 1."""
@@ -126,8 +126,8 @@ class FindingInput(NamedTuple):
         records = sum(file.facts["num_records"] for file in its)
         offsets = sum(file.facts["num_records"] for file in its if TABLES[file.kind] is OFFSET_HISTORY)
         weight = offsets + _OF_OBJECT * (records - offsets)
-        parts = [(file.kind, file.path, part) for file in its for part in parts_of(file.facts)]
-        return cls(cluster, parts, records, weight, stretches, retention_ms)
+        pieces = [(file.kind, file.path, piece) for file in its for piece in pieces_of(file.facts)]
+        return cls(cluster, pieces, records, weight, stretches, retention_ms)
 
     def through(self, start: StartSpark, progress: Progress, task: GroupsTask, schema: pa.Schema) -> Rows:
         """Return the rows that `task` makes of the cluster's groups, each with all of its rows.
@@ -145,19 +145,21 @@ class FindingInput(NamedTuple):
     @property
     def is_little(self) -> bool:
         """Whether this process does all that there is to do."""
-        return not self.parts or is_little(self.records)
+        return not self.pieces or is_little(self.records)
 
     def units(self, start: StartSpark, progress: Progress) -> Rows:
-        """Return the numbers of the parts as units of work, one for each task; here where all tasks would read all of them."""
-        return of_units(start, len(self.parts), is_here=self.weight <= READ_BY_ALL, progress=progress)
+        """Return the numbers of the pieces as units of work, one for each task; here where all tasks would read all of them."""
+        return of_units(start, len(self.pieces), is_here=self.weight <= READ_BY_ALL, progress=progress)
 
     def of_offsets(self) -> "FindingInput":
         """Return this input restricted to the files of `offset_history`."""
-        return self._replace(parts=[part for part in self.parts if TABLES[part[0]] is OFFSET_HISTORY])
+        return self._replace(pieces=[piece for piece in self.pieces if TABLES[piece[0]] is OFFSET_HISTORY])
 
     def of_others(self) -> "FindingInput":
         """Return this input without the files of `offset_history`."""
-        return self._replace(parts=[part for part in self.parts if TABLES[part[0]] is not OFFSET_HISTORY])
+        return self._replace(
+            pieces=[piece for piece in self.pieces if TABLES[piece[0]] is not OFFSET_HISTORY]
+        )
 
     def commits_of(self, numbers: Batches) -> Iterator[tuple[GroupRows, dict[TopicPartition, int], int]]:
         """Yield for each group its highest commit of each partition and its number of commits, computed by column.
@@ -179,7 +181,7 @@ class FindingInput(NamedTuple):
         """Yield the rows of the groups in a bucket, by log partition, read from all files."""
         rows: dict[int | None, list[GroupRow]] = defaultdict(list)
         offsets: dict[int | None, list[pa.RecordBatch]] = defaultdict(list)
-        for number, (kind, *_) in enumerate(self.parts):
+        for number, (kind, *_) in enumerate(self.pieces):
             for some in self._rows_in(number, TABLES[kind].schema.names):
                 wanted = some if buckets == 1 else some.filter(_are_in(some.column("group"), bucket, buckets))
                 if TABLES[kind] is not OFFSET_HISTORY:
@@ -208,7 +210,7 @@ class FindingInput(NamedTuple):
 
     def _read(self, numbers: Batches) -> Batches:
         for number in numbers_of(numbers):
-            kind = self.parts[number][0]
+            kind = self.pieces[number][0]
             if TABLES[kind] is OFFSET_HISTORY:
                 for together in self._rows_together(number, TABLES[kind].schema.names):
                     few, many = apart(together)
@@ -219,9 +221,9 @@ class FindingInput(NamedTuple):
                     yield record_batch(_Packed, list(self._packed(kind, rows)))
 
     def _rows_in(self, number: int, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the cluster in the part with this number, with some columns."""
-        kind, path, part = self.parts[number]
-        for rows in file_rows(path, TABLES[kind], columns, part):
+        """Yield the rows of the cluster in the piece with this number, with some columns."""
+        kind, path, piece = self.pieces[number]
+        for rows in file_rows(path, TABLES[kind], columns, piece):
             wanted = rows.filter(pc.equal(rows.column("cluster"), self.cluster))
             if wanted.num_rows:
                 yield wanted

@@ -27,7 +27,7 @@ from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.schema import Bytes, Int32, String
 from spark.lake.parquet import encoded_schema
 from spark.lake.replaced import Replacement
-from spark.lake.scan import FilePart, facts_of, file_rows, parts_of, scan, values_within
+from spark.lake.scan import FilePiece, facts_of, file_rows, pieces_of, scan, values_within
 from spark.runtime.rows import (
     Batches,
     Progress,
@@ -68,18 +68,18 @@ class _Packed(NamedTuple):
     rows: Bytes
 
 
-class LagFile(NamedTuple):
-    """A part of a file of `offset_history` or `ends`, with its table."""
+class LagPiece(NamedTuple):
+    """A piece of a file of `offset_history` or `ends`, with its table."""
 
     table: Table
     path: Path
-    part: FilePart
+    piece: FilePiece
 
 
 class LagInput(NamedTuple):
     """The files that may have wanted rows, and which rows are wanted."""
 
-    files: Sequence[LagFile]
+    pieces: Sequence[LagPiece]
     wanted: Sequence[Replacement]
     readings: "Readings"
     records: int
@@ -89,17 +89,17 @@ class LagInput(NamedTuple):
     @classmethod
     def of(cls, root: Path, wanted: Mapping[str, Replacement]) -> "LagInput":
         """Return the files of the lake that may have `wanted` rows, which are given by cluster."""
-        files, records, clusters = [], 0, sorted(wanted)
+        pieces, records, clusters = [], 0, sorted(wanted)
         by_cluster = Counter[str]()
         for table in (OFFSET_HISTORY, ENDS):
             for facts in facts_of(open_delta(root / table.name)):
                 if its := values_within(facts, "cluster", clusters):
                     by_cluster.update(dict.fromkeys(its, facts["num_records"]))
                     path = root / table.name / facts["path"]
-                    files += [LagFile(table, path, part) for part in parts_of(facts)]
+                    pieces += [LagPiece(table, path, piece) for piece in pieces_of(facts)]
                     records += facts["num_records"]
         buckets = {cluster: max(1, -(-rows // PACKED_AT_ONCE)) for cluster, rows in by_cluster.items()}
-        return cls(files, list(wanted.values()), Readings.of(root, wanted), records, buckets)
+        return cls(pieces, list(wanted.values()), Readings.of(root, wanted), records, buckets)
 
     def through(
         self, start: StartSpark, task: Task, schema: pa.Schema, *, may_be_here: bool, progress: Progress
@@ -109,7 +109,7 @@ class LagInput(NamedTuple):
         Spark runs the tasks, unless the rows are few and `may_be_here` allows that this process does.
         """
         if self.records > READ_BY_ALL:
-            units = of_units(start, len(self.files), is_here=False, progress=progress)
+            units = of_units(start, len(self.pieces), is_here=False, progress=progress)
             if self.records > PACKED:
                 return units.through(self._of_files, _SCHEMA).grouped(PLACE, ORDER).through(task, schema)
             packed = units.through(self._packed, arrow_schema(_Packed))
@@ -121,12 +121,12 @@ class LagInput(NamedTuple):
         return units.through(lambda numbers: task(self._of_buckets(buckets, numbers)), schema)
 
     def _of_files(self, numbers: Batches) -> Batches:
-        return (plain(rows) for number in numbers_of(numbers) for rows in self._read(self.files[number]))
+        return (plain(rows) for number in numbers_of(numbers) for rows in self._read(self.pieces[number]))
 
     def _packed(self, numbers: Batches) -> Batches:
         """Yield the rows of some files, those of a bucket together."""
         for number in numbers_of(numbers):
-            yield from map(self._by_bucket, gathered(self._read(self.files[number]), _TOGETHER))
+            yield from map(self._by_bucket, gathered(self._read(self.pieces[number]), _TOGETHER))
 
     def _by_bucket(self, batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
         (rows,) = pa.Table.from_batches(batches).unify_dictionaries().combine_chunks().to_batches()
@@ -146,7 +146,7 @@ class LagInput(NamedTuple):
 
     def _of_buckets(self, buckets: int, numbers: Batches) -> Batches:
         for number in numbers_of(numbers):
-            some = (rows for file in self.files for rows in self._read(file))
+            some = (rows for piece in self.pieces for rows in self._read(piece))
             bucket = (
                 some
                 if buckets == 1
@@ -154,13 +154,13 @@ class LagInput(NamedTuple):
             )
             yield from map(plain, in_order(bucket, ORDER))
 
-    def _read(self, file: LagFile) -> Batches:
-        """Yield the wanted rows of a file; a column that its table lacks is null."""
-        there = [name for name in (*_SCHEMA.names, "run") if name in file.table.schema.names]
-        for rows in file_rows(file.path, file.table, there, file.part):
-            wanted = reduce(pc.or_, (each.are(rows, file.table) for each in self.wanted))
+    def _read(self, piece: LagPiece) -> Batches:
+        """Yield the wanted rows of a piece; a column that its table lacks is null."""
+        there = [name for name in (*_SCHEMA.names, "run") if name in piece.table.schema.names]
+        for rows in file_rows(piece.path, piece.table, there, piece.piece):
+            wanted = reduce(pc.or_, (each.are(rows, piece.table) for each in self.wanted))
             found = _uniform(
-                self.readings.closed(rows.filter(wanted)) if file.table is ENDS else rows.filter(wanted)
+                self.readings.closed(rows.filter(wanted)) if piece.table is ENDS else rows.filter(wanted)
             )
             if found.num_rows:
                 yield found

@@ -26,23 +26,23 @@ ROWS_AT_ONCE: Final = 16_384
 """The rows of a batch at most."""
 FileFacts = Mapping[str, Any]
 """What Delta knows of a file: path, num_records, null_count.*, min.*, max.* (DeltaTable.get_add_actions)."""
-_PART_ROWS: Final = 1 << 21
-"""The rows, about, that a part of a file has."""
+_PIECE_ROWS: Final = 1 << 21
+"""The rows, about, that a piece of a file has."""
 
 
 @dataclass(frozen=True, slots=True)
-class FilePart:
-    """One of the parts of a file that tasks read: each has as many row groups as the others, or one more."""
+class FilePiece:
+    """One of the pieces of a file that tasks read: each has as many row groups as the others, or one more."""
 
     number: int = 0
-    parts: int = 1
+    pieces: int = 1
 
     def groups(self, count: int) -> range:
         """Return the numbers of its row groups, given how many the file has."""
-        return range(count * self.number // self.parts, count * (self.number + 1) // self.parts)
+        return range(count * self.number // self.pieces, count * (self.number + 1) // self.pieces)
 
 
-WHOLE: Final = FilePart()
+WHOLE: Final = FilePiece()
 
 
 def facts_of(there: DeltaTable) -> list[FileFacts]:
@@ -64,14 +64,14 @@ def values_within(file: FileFacts, column: str, values: Sequence[Any]) -> Sequen
     return values[bisect_left(values, least) : bisect_right(values, greatest)]
 
 
-def parts_of(file: FileFacts) -> list[FilePart]:
-    """Return the parts of a file, so that several tasks read a large one."""
-    parts = max(1, -(-file["num_records"] // _PART_ROWS))
-    return [FilePart(number, parts) for number in range(parts)]
+def pieces_of(file: FileFacts) -> list[FilePiece]:
+    """Return the pieces of a file, so that several tasks read a large one."""
+    pieces = max(1, -(-file["num_records"] // _PIECE_ROWS))
+    return [FilePiece(number, pieces) for number in range(pieces)]
 
 
 def file_rows(
-    path: Path, table: Table, columns: Sequence[str], groups: Sequence[int] | FilePart = WHOLE
+    path: Path, table: Table, columns: Sequence[str], groups: Sequence[int] | FilePiece = WHOLE
 ) -> Iterator[pa.RecordBatch]:
     """Yield all rows of a file, or of some row groups, texts that repeat dictionary-encoded.
 
@@ -82,7 +82,7 @@ def file_rows(
 
 
 def group_rows(
-    path: Path, table: Table, columns: Sequence[str], groups: Sequence[int] | FilePart = WHOLE
+    path: Path, table: Table, columns: Sequence[str], groups: Sequence[int] | FilePiece = WHOLE
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield rows as `file_rows` does, each batch with the number of its row group."""
     encoded = encoded_schema(table.schema)
@@ -90,7 +90,7 @@ def group_rows(
     repeating = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     try:
         with pq.ParquetFile(for_arrow(path), read_dictionary=repeating) as file:
-            for group in groups.groups(file.num_row_groups) if isinstance(groups, FilePart) else groups:
+            for group in groups.groups(file.num_row_groups) if isinstance(groups, FilePiece) else groups:
                 for rows in file.iter_batches(ROWS_AT_ONCE, [group], list(columns)):
                     yield group, _with_added(rows, schema)
     except (*UNREADABLE, KeyError) as error:

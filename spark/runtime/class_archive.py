@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from offsets_tool.columns.jit.code_cache import NotTrustedError, trusted_folder
-from spark.runtime.jars import cache
+from spark.runtime.jars import cache, sha256_of
 from spark.runtime.settings import JAVA_OPTIONS, spark_home
 
 QUIET: Final = "-Xlog:cds*=off"
@@ -75,12 +75,6 @@ def archive_options(java: Path, settings: Mapping[str, str]) -> str:
         # RuntimeError: not everybody has a home.
         return ""
     return shlex.join((f"-XX:SharedArchiveFile={archive.path}", QUIET)) if archive.is_whole() else ""
-
-
-def sha256_of(path: Path) -> str:
-    """Return the hexadecimal SHA-256 of a file. Raises OSError."""
-    with path.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def _facts(files: list[Path]) -> Iterator[tuple[str, int, int]]:

@@ -95,6 +95,12 @@ def jars(wanted: JarSet, digests: Mapping[str, str] = DIGESTS) -> list[Path]:
     return found or _fetch(pool, wanted, digests)
 
 
+def sha256_of(path: Path) -> str:
+    """Return the hexadecimal SHA-256 of a file. Raises OSError."""
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
 def _set_aside(jar: Path) -> None:
     try:
         jar.replace(jar.with_name(jar.name + REFUSED))
@@ -111,8 +117,7 @@ def _why_refused(jar: Path, digests: Mapping[str, str]) -> str | None:
     if pinned is None:
         return "is not among the jars whose digests are known"
     try:
-        with jar.open("rb") as content:
-            found = hashlib.file_digest(content, "sha256").hexdigest()
+        found = sha256_of(jar)
     except OSError as error:
         return f"cannot be read ({error.strerror})"
     return None if found == pinned else f"is not the jar that was meant (SHA-256 {found}, not {pinned})"

@@ -17,8 +17,8 @@ from pyspark.sql import SparkSession
 
 from offsets_tool.columns.jit.code_cache import NotTrustedError, trusted_folder
 from offsets_tool.errors import SetupError
-from spark.runtime.class_archive import QUIET, ClassArchive, sha256_of
-from spark.runtime.jars import DELTA, jars
+from spark.runtime.class_archive import QUIET, ClassArchive
+from spark.runtime.jars import DELTA, jars, sha256_of
 from spark.runtime.java import java
 from spark.runtime.session import BRIEF, session
 from spark.runtime.settings import JAVA_OPTIONS, configuration_folder
@@ -46,9 +46,9 @@ def prepare(tell: Callable[[str], None]) -> Path:
         )
     if archive.is_whole():
         return archive.path
-    _check(archive.path)
-    tell(f"making the archive of Spark's classes in {archive.path.parent} (once, a minute)")
     try:
+        _check(archive.path)
+        tell(f"making the archive of Spark's classes in {archive.path.parent} (once, a minute)")
         _make(archive)
     except OSError as error:
         raise SetupError(
@@ -73,7 +73,7 @@ def _check(path: Path) -> None:
         )
     try:
         os.close(trusted_folder(path.parent))
-    except (NotTrustedError, OSError) as error:
+    except NotTrustedError as error:
         raise SetupError(
             f"{error}: an archive of classes is not kept where others could change it. "
             "Let OFFSETS_TOOL_CACHE name a folder that only you may write."

@@ -132,7 +132,7 @@ def test_spark_finds_what_this_process_finds(
 ) -> None:
     """Of few clusters in `make test`; another version of this program finds anew."""
     monkeypatch.setattr(finding_rows, "READ_BY_ALL", read_by_all)
-    monkeypatch.setattr("spark.lake.scan._PART_ROWS", 1_000)
+    monkeypatch.setattr("spark.lake.scan._PIECE_ROWS", 1_000)
     again = Path(shutil.copytree(lake, tmp_path / "lake"))
     before = found(lake)
     monkeypatch.setattr(runtime, "LITTLE", -1)

@@ -213,7 +213,7 @@ def test_rows_of_a_partition_meet_from_all_files(
     for name, number in {"READ_BY_ALL": -1, **few}.items():
         monkeypatch.setattr(lag_rows, name, number)
     monkeypatch.setattr("spark.runtime.rows.LITTLE", -1)
-    monkeypatch.setattr("spark.lake.scan._PART_ROWS", 20)
+    monkeypatch.setattr("spark.lake.scan._PIECE_ROWS", 20)
     count(session, lake, since=0)
     assert found(lake) == expected_of(tmp_path)
     # A task writes a file for each cluster, however many buckets of it there are.

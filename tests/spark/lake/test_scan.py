@@ -13,7 +13,7 @@ from offsets_tool.lake.tables import ENDS, OFFSET_HISTORY, REPLAYS
 from offsets_tool.log.archive.delta import open_delta
 from spark.lake.commit import REPLAY, ArrowLake, Chain
 from spark.lake.parquet import NewFile, TableWriter
-from spark.lake.scan import facts_of, file_rows, greatest_of, parts_of, scan, values_within
+from spark.lake.scan import facts_of, file_rows, greatest_of, pieces_of, scan, values_within
 from tests.spark.lakes import Row
 from tests.spark.views.random_lake import full
 
@@ -49,19 +49,19 @@ def scanned(lake: Path, clusters: Iterable[str], after: int = 0) -> list[Row]:
     return sorted((row for rows in found for row in rows.to_pylist()), key=lambda row: int(row["timestamp"]))
 
 
-@pytest.mark.parametrize(("part_rows", "with_rows"), [(1, 10), (17, 6), (40, 3), (100, 1)])
-def test_parts_of_a_file_are_all_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part_rows: int, with_rows: int
+@pytest.mark.parametrize(("piece_rows", "with_rows"), [(1, 10), (17, 6), (40, 3), (100, 1)])
+def test_pieces_of_a_file_are_all_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_rows: int, with_rows: int
 ) -> None:
     monkeypatch.setattr("spark.lake.parquet.GROUP_ROWS", 10)
-    monkeypatch.setattr("spark.lake.scan._PART_ROWS", part_rows)
+    monkeypatch.setattr("spark.lake.scan._PIECE_ROWS", piece_rows)
     file = write(tmp_path, 1, [{"cluster": "a", "topic": "t", "timestamp": at} for at in range(100)])
     (facts,) = facts_of(open_delta(tmp_path / ENDS.name))
     read = [
-        [at for rows in file_rows(file, ENDS, ["timestamp"], part) for at in rows.column(0).to_pylist()]
-        for part in parts_of(facts)
+        [at for rows in file_rows(file, ENDS, ["timestamp"], piece) for at in rows.column(0).to_pylist()]
+        for piece in pieces_of(facts)
     ]
-    assert [at for part in read for at in part] == list(range(100))
+    assert [at for piece in read for at in piece] == list(range(100))
     assert len(list(filter(None, read))) == with_rows
     assert max(map(len, read)) - min(map(len, filter(None, read))) <= 10
 
