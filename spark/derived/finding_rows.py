@@ -39,7 +39,7 @@ from offsets_tool.wire.schema import Bytes, Int32, String
 from offsets_tool.wire.text import from_shown, shown
 from spark.derived.derive import Derivation
 from spark.lake.parquet import encoded_schema
-from spark.lake.scan import FileFacts, FilePiece, facts_of, file_rows, is_within, pieces_of
+from spark.lake.scan import FileFacts, RowsPiece, facts_of, file_rows, is_within, pieces_of
 from spark.runtime.rows import Batches, Progress, Rows, StartSpark, gathered, is_little, numbers_of, of_units
 
 KINDS: Final[tuple[type[GroupRow], ...]] = (
@@ -103,7 +103,7 @@ class FindingInput(NamedTuple):
     """The files that may have rows of a cluster, and what else finders must know: stretches of the log, the retention."""
 
     cluster: str
-    pieces: Sequence[tuple[int, Path, FilePiece]]
+    pieces: Sequence[tuple[int, Path, RowsPiece]]
     """Pieces of files, each with the number of its rows' kind."""
     records: int
     weight: int

@@ -27,7 +27,7 @@ from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.schema import Bytes, Int32, String
 from spark.lake.parquet import encoded_schema
 from spark.lake.replaced import Replacement
-from spark.lake.scan import FilePiece, facts_of, file_rows, pieces_of, scan, values_within
+from spark.lake.scan import RowsPiece, facts_of, file_rows, pieces_of, scan, values_within
 from spark.runtime.rows import (
     Batches,
     Progress,
@@ -73,7 +73,7 @@ class LagPiece(NamedTuple):
 
     table: Table
     path: Path
-    piece: FilePiece
+    piece: RowsPiece
 
 
 class LagInput(NamedTuple):

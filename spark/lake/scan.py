@@ -31,7 +31,7 @@ _PIECE_ROWS: Final = 1 << 21
 
 
 @dataclass(frozen=True, slots=True)
-class FilePiece:
+class RowsPiece:
     """One of the pieces of a file that tasks read: each has as many row groups as the others, or one more."""
 
     number: int = 0
@@ -42,7 +42,7 @@ class FilePiece:
         return range(count * self.number // self.pieces, count * (self.number + 1) // self.pieces)
 
 
-WHOLE: Final = FilePiece()
+WHOLE: Final = RowsPiece()
 
 
 def facts_of(there: DeltaTable) -> list[FileFacts]:
@@ -64,14 +64,14 @@ def values_within(file: FileFacts, column: str, values: Sequence[Any]) -> Sequen
     return values[bisect_left(values, least) : bisect_right(values, greatest)]
 
 
-def pieces_of(file: FileFacts) -> list[FilePiece]:
+def pieces_of(file: FileFacts) -> list[RowsPiece]:
     """Return the pieces of a file, so that several tasks read a large one."""
     pieces = max(1, -(-file["num_records"] // _PIECE_ROWS))
-    return [FilePiece(number, pieces) for number in range(pieces)]
+    return [RowsPiece(number, pieces) for number in range(pieces)]
 
 
 def file_rows(
-    path: Path, table: Table, columns: Sequence[str], groups: Sequence[int] | FilePiece = WHOLE
+    path: Path, table: Table, columns: Sequence[str], groups: Sequence[int] | RowsPiece = WHOLE
 ) -> Iterator[pa.RecordBatch]:
     """Yield all rows of a file, or of some row groups, texts that repeat dictionary-encoded.
 
@@ -82,7 +82,7 @@ def file_rows(
 
 
 def group_rows(
-    path: Path, table: Table, columns: Sequence[str], groups: Sequence[int] | FilePiece = WHOLE
+    path: Path, table: Table, columns: Sequence[str], groups: Sequence[int] | RowsPiece = WHOLE
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield rows as `file_rows` does, each batch with the number of its row group."""
     encoded = encoded_schema(table.schema)
@@ -90,7 +90,7 @@ def group_rows(
     repeating = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     try:
         with pq.ParquetFile(for_arrow(path), read_dictionary=repeating) as file:
-            for group in groups.groups(file.num_row_groups) if isinstance(groups, FilePiece) else groups:
+            for group in groups.groups(file.num_row_groups) if isinstance(groups, RowsPiece) else groups:
                 for rows in file.iter_batches(ROWS_AT_ONCE, [group], list(columns)):
                     yield group, _with_added(rows, schema)
     except (*UNREADABLE, KeyError) as error:

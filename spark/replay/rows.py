@@ -22,7 +22,7 @@ from spark.lake.parquet import encoded_schema
 from spark.lake.scan import (
     WHOLE,
     FileFacts,
-    FilePiece,
+    RowsPiece,
     facts_of,
     file_rows,
     group_rows,
@@ -181,7 +181,7 @@ class _Reading(NamedTuple):
         return (_uniform(rows, self.schema) for rows in self.wanted(file, self.schema.names, groups))
 
     def wanted(
-        self, file: TableFile, columns: Sequence[str] = (), groups: Sequence[int] | FilePiece = WHOLE
+        self, file: TableFile, columns: Sequence[str] = (), groups: Sequence[int] | RowsPiece = WHOLE
     ) -> Iterator[pa.RecordBatch]:
         """Yield the wanted rows of a file, or of some row groups, with `columns` and the columns that decide what is wanted."""
         asked = dict.fromkeys((*ORIGIN, *_PLACE, *_TELLING, *columns))
