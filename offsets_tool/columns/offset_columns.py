@@ -4,7 +4,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from operator import attrgetter
 from typing import Any, Final, overload
 
@@ -13,10 +13,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.offset_numbers import OffsetNumbers
+from offsets_tool.columns.offset_numbers import IN_ORDER, OffsetNumbers
 from offsets_tool.columns.offset_sums import OffsetSums, offset_sums
 from offsets_tool.columns.packing import pack, unpack
-from offsets_tool.columns.sorted_offsets import AT_ONCE, RowsOnDemand, SortedOffsets, rows_of, values_of
+from offsets_tool.columns.sorted_offsets import (
+    AT_ONCE,
+    NONE,
+    RowsOnDemand,
+    SortedOffsets,
+    coded,
+    rows_of,
+    values_of,
+)
 from offsets_tool.columns.sorting import places_in_order
 from offsets_tool.findings.commit_sums import KEPT, UNKNOWN, CommitSums, PartitionSums, SummedOffsets
 from offsets_tool.findings.group_rows import GroupRows
@@ -32,6 +40,7 @@ Home = tuple[int | None, str]
 """The log partition of a group, and its name as `shown` writes it."""
 _SCHEMA: Final = arrow_schema(OffsetHistoryRow)
 _HOME: Final = ("log_partition", "group")
+_NO_ROWS: Final = _SCHEMA.empty_table().select(IN_ORDER)
 MANY: Final = 64
 """From how many rows of a group on columns of them cost less than the rows."""
 _SIGNS: Final = ("member_id", "from_log_offset", "from_timestamp")
@@ -41,14 +50,16 @@ class OffsetColumns(SummedOffsets):
     """The rows of a group's committed offsets: some of those of SortedOffsets."""
 
     def __init__(self, columns: SortedOffsets, begin: int, end: int, proven_from: int) -> None:
-        """Hold the rows whose places stand in the order of `columns` from `begin` to `end`."""
+        """Hold the rows at the places from `begin` to `end`."""
         self._columns, self._begin, self._end, self._proven_from = columns, begin, end, proven_from
-        self._places = columns.order[begin:end]
+        self._places = np.arange(begin, end)
 
     @classmethod
-    def of(cls, columns: pa.Table, proven_from: int) -> "OffsetColumns":
-        """Return all rows of columns that are of one group, in any order."""
-        return cls(SortedOffsets(columns), 0, columns.num_rows, proven_from)
+    def of(
+        cls, columns: pa.Table, proven_from: int, constants: Mapping[str, pa.Scalar] = NONE
+    ) -> "OffsetColumns":
+        """Return all rows of columns that are of one group, given as SortedOffsets asks for them."""
+        return cls(SortedOffsets(columns, constants), 0, columns.num_rows, proven_from)
 
     def __len__(self) -> int:
         return len(self._places)
@@ -187,24 +198,27 @@ class OffsetColumns(SummedOffsets):
 def in_columns(rows: GroupRows, packed: Iterable[PackedRows]) -> GroupRows:
     """Return the rows of a group with more of its committed offsets, as `apart` packs them; all of these are in columns."""
     home = {"group": pa.scalar(shown(rows.group)), "log_partition": pa.scalar(rows.log_partition, pa.int32())}
-    batches = [_unpacked(each, home) for each in packed]
-    if rows.offsets:
-        batches.append(shown_batch(OffsetHistoryRow, rows.offsets))
-    columns = pa.Table.from_batches(batches, _SCHEMA)
-    return replace(rows, offsets=OffsetColumns.of(columns, rows.proven_from))
+    more = [shown_batch(OffsetHistoryRow, rows.offsets).drop_columns(_HOME)] if rows.offsets else []
+    # What all columns say, or none of the pieces, is not made a column: that is half of what most commits would take.
+    tables = (pa.Table.from_batches([_coded(each)]) for each in chain(map(_unpacked, packed), more))
+    offsets = OffsetColumns.of(_joined([_NO_ROWS, *tables]), rows.proven_from, home)
+    return replace(rows, offsets=offsets)
 
 
-def _unpacked(packed: PackedRows, home: dict[str, pa.Scalar]) -> pa.RecordBatch:
+def _joined(tables: Sequence[pa.Table]) -> pa.Table:
+    return pa.concat_tables(tables, promote_options="default").unify_dictionaries()
+
+
+def _unpacked(packed: PackedRows) -> pa.RecordBatch:
     names, data = packed
-    rows = unpack(data, pa.schema([_SCHEMA.field(name) for name in names]))
-    there = set(names)
-    columns = [
-        rows.column(field.name)
-        if field.name in there
-        else pa.repeat(home.get(field.name, pa.scalar(None, field.type)), rows.num_rows)
-        for field in _SCHEMA
-    ]
-    return pa.record_batch(columns, schema=_SCHEMA)
+    return unpack(data, pa.schema([_SCHEMA.field(name) for name in names]))
+
+
+def _coded(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows whose columns do not share memory: each can go alone, and the texts that are coded at once."""
+    copied = (pa.concat_arrays([column, column.slice(0, 0)]) for column in rows.columns)
+    names = rows.schema.names
+    return pa.record_batch([coded(name, column) for name, column in zip(names, copied, strict=True)], names)
 
 
 def apart(rows: pa.Table, least: int = MANY) -> tuple[pa.Table, Iterator[tuple[Home, PackedRows]]]:

@@ -1,4 +1,4 @@
-"""Columns of committed offsets as numbers, in an order that keeps each group together: a group's are a slice, which costs nothing.
+"""Columns of committed offsets as numbers; those of a group stand together: they are a slice, which costs nothing.
 
 Knows no sums; texts are numbers too, which stand for their places in a list.
 """
@@ -33,11 +33,10 @@ class CodedTexts(NamedTuple):
     """The texts as they were decoded, each once; some may be of no row."""
 
     @classmethod
-    def of(cls, column: pa.Array, order: Array) -> "CodedTexts":
-        """Return the texts of a column in another order of rows."""
-        coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-        codes = pc.fill_null(coded.indices, -1).to_numpy()
-        return cls(codes[order], [from_shown(text) for text in coded.dictionary.to_pylist()])
+    def of(cls, column: pa.DictionaryArray) -> "CodedTexts":
+        """Return the texts of a column."""
+        codes = pc.fill_null(column.indices, -1).to_numpy()
+        return cls(codes, [from_shown(text) for text in column.dictionary.to_pylist()])
 
     def slice(self, rows: slice) -> "CodedTexts":
         """Return the texts of some rows."""
@@ -66,16 +65,16 @@ class OffsetNumbers(NamedTuple):
     end_causes: CodedTexts
 
     @classmethod
-    def of(cls, column: Callable[[str], pa.Array], order: Array) -> "OffsetNumbers":
-        """Return columns of OffsetHistoryRow, given by their names, in another order of rows."""
-        numbers = {name: column(name).to_numpy()[order] for name in _NUMBERS}
-        numbers["delta"] = pc.fill_null(column("delta"), 0).to_numpy()[order]
+    def of(cls, column: Callable[[str], pa.Array]) -> "OffsetNumbers":
+        """Return columns of OffsetHistoryRow, given by their names; texts of names and causes are dictionary-encoded."""
+        numbers = {name: column(name).to_numpy() for name in _NUMBERS}
+        numbers["delta"] = pc.fill_null(column("delta"), 0).to_numpy()
         return cls(
             numbers,
-            column("partition").to_numpy()[order],
-            column("is_effective").to_numpy(zero_copy_only=False)[order],
-            pc.binary_length(column("metadata")).to_numpy()[order],
-            *(CodedTexts.of(column(name), order) for name in _TEXTS),
+            column("partition").to_numpy(),
+            column("is_effective").to_numpy(zero_copy_only=False),
+            pc.binary_length(column("metadata")).to_numpy(),
+            *(CodedTexts.of(column(name)) for name in _TEXTS),
         )
 
     @property

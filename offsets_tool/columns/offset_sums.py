@@ -1,6 +1,6 @@
 """Sums up the committed offsets of a group by column, for finders (findings.commit_sums). May decline, never decides."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -14,6 +14,8 @@ from offsets_tool.replay.changes import TopicPartition
 _LIMIT: Final = 1 << 61
 """Beyond this a difference of two numbers may not fit."""
 _COMMITTED: Final = {OffsetBeginCause.COMMIT.value, OffsetBeginCause.TRANSACTION.value}
+
+_SUMMED: Final = ("committed_offset", "delta", "from_timestamp", "commit_log_offset")
 
 
 class OffsetSums(NamedTuple):
@@ -33,12 +35,11 @@ def offset_sums(rows: OffsetNumbers, proven_from: int) -> OffsetSums | None:
     if not rows.is_in_order or not begun <= {*_COMMITTED, OffsetBeginCause.HIDDEN.value}:
         return None
     effective = _Effective(rows, proven_from)
-    is_commit = numbers["from_log_offset"] == numbers["commit_log_offset"]
-    at, said = numbers["from_timestamp"][is_commit], numbers["commit_timestamp"][is_commit]
+    commits, most_skew, most_back = _times(numbers)
     sums = CommitSums(
-        commits=len(at),
-        most_skew=_most(np.abs(said - at)[(said >= 0) & (at >= 0)]),
-        most_back=_most((at[:-1] - at[1:])[(at[:-1] >= 0) & (at[1:] >= 0)]),
+        commits=commits,
+        most_skew=most_skew,
+        most_back=most_back,
         metadata_bytes=_most(rows.metadata_bytes),
         usual_pause=effective.usual_pause(),
         is_recreated=_is_recreated(rows),
@@ -46,6 +47,17 @@ def offset_sums(rows: OffsetNumbers, proven_from: int) -> OffsetSums | None:
         end_causes=frozenset(ended),
     )
     return OffsetSums(sums, dict(effective.partitions()), effective.places)
+
+
+def _times(numbers: Mapping[str, Array]) -> tuple[int, int, int]:
+    """Return how many commits there are, how far their two times are apart at most, and how far their record times go back."""
+    is_commit = numbers["from_log_offset"] == numbers["commit_log_offset"]
+    at, said = numbers["from_timestamp"][is_commit], numbers["commit_timestamp"][is_commit]
+    return (
+        len(at),
+        _most(np.abs(said - at)[(said >= 0) & (at >= 0)]),
+        _most((at[:-1] - at[1:])[(at[:-1] >= 0) & (at[1:] >= 0)]),
+    )
 
 
 def _is_within(numbers: Array) -> bool:
@@ -79,7 +91,7 @@ class _Effective:
         self._begins = np.flatnonzero(np.append(True, keys[1:] != keys[:-1])[: len(keys)])
         self._ends = np.append(self._begins, len(order))[1:]
         self._order, self._proven_from = order, proven_from
-        self._numbers = {name: each[order] for name, each in rows.numbers.items()}
+        self._numbers = {name: rows.numbers[name][order] for name in _SUMMED}
         # How a partition is named, and what its last row says, is looked up once for each.
         firsts = order[self._begins]
         named = zip(topics[firsts].tolist(), rows.partitions[firsts].tolist(), strict=True)

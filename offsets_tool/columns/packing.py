@@ -18,7 +18,8 @@ def pack(rows: pa.RecordBatch) -> bytes:
     return size.to_bytes(_SIZE, "little") + compressed
 
 
-def unpack(packed: bytes, schema: pa.Schema) -> pa.RecordBatch:
-    """Return the rows that `pack` made bytes of, given their schema."""
-    size, content = int.from_bytes(packed[:_SIZE], "little"), memoryview(packed)[_SIZE:]
-    return pa.ipc.read_record_batch(pa.decompress(content, size, codec=_CODEC), schema)
+def unpack(packed: bytes | pa.Buffer, schema: pa.Schema) -> pa.RecordBatch:
+    """Return the rows that `pack` made bytes of, given their schema; nothing is copied before it is decompressed."""
+    content = memoryview(packed)
+    size = int.from_bytes(content[:_SIZE], "little")
+    return pa.ipc.read_record_batch(pa.decompress(content[_SIZE:], size, codec=_CODEC), schema)

@@ -1,7 +1,8 @@
 """Rows of committed offsets in columns, in the order of the log, and how rows of the library are made of them. Decides nothing."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Final, TypeVar, overload
 
 import numpy as np
@@ -20,29 +21,39 @@ AT_ONCE: Final = 1 << 13
 _Row = TypeVar("_Row", OffsetHistoryRow, TransactionRow)
 _ESCAPE: Final = "\\x"
 _SCHEMA: Final = arrow_schema(OffsetHistoryRow)
+NONE: Final[Mapping[str, pa.Scalar]] = MappingProxyType({})
+"""No columns."""
 _CODED: Final = frozenset({"group", "topic", "topic_id", "begin_cause", "end_cause"})
 
 
 class SortedOffsets:
     """Rows of the committed offsets of some groups of a log partition, in columns; those of a group in the order of the log."""
 
-    def __init__(self, rows: pa.Table) -> None:
-        """Hold rows of OffsetHistoryRow in any order; a column of texts may be dictionary-encoded, by one dictionary."""
-        self._rows = rows
-        self._combined: dict[str, pa.Array] = {}
-        sorted_by = ("group", *IN_ORDER)
-        self.order: Array = places_in_order(self.table(sorted_by), sorted_by)
+    def __init__(self, rows: pa.Table, constants: Mapping[str, pa.Scalar] = NONE) -> None:
+        """Hold rows of OffsetHistoryRow in any order; a column of texts may be dictionary-encoded, by one dictionary.
+
+        Columns that `rows` has not are the same in all rows: what `constants` says of them, or null.
+        """
+        self._unsorted = {name: rows.column(name) for name in rows.column_names}
+        self._constants = constants
+        self._sorted: dict[str, pa.Array] = {}
+        self._size = rows.num_rows
+        sorted_by = [name for name in ("group", *IN_ORDER) if self._is_told(name)]
+        order = places_in_order(rows.select(sorted_by), sorted_by)
+        self._order = None if np.array_equal(order, np.arange(self._size)) else pa.array(order)
 
     def column(self, name: str) -> pa.Array:
-        """Return a column as one array, put together when it is asked for first: most are not.
+        """Return a column in the order of the log, which is made when it is asked for first: most are not.
 
         Texts of names and causes, of which there are few, are dictionary-encoded.
         """
-        if name not in self._combined:
-            column = self._rows.column(name).combine_chunks()
-            is_coded = name in _CODED and not pa.types.is_dictionary(column.type)
-            self._combined[name] = column.dictionary_encode() if is_coded else column
-        return self._combined[name]
+        if not self._is_told(name):
+            return coded(name, self._constant(name, self._size))
+        if name in self._unsorted:
+            # A column is there once: what it was made of goes.
+            column = coded(name, self._unsorted.pop(name).combine_chunks())
+            self._sorted[name] = column if self._order is None else column.take(self._order)
+        return self._sorted[name]
 
     def table(self, names: Sequence[str]) -> pa.Table:
         """Return some columns of all rows."""
@@ -50,14 +61,14 @@ class SortedOffsets:
 
     @cached_property
     def numbers(self) -> OffsetNumbers:
-        """The columns that are summed up, in the order of `order`."""
-        return OffsetNumbers.of(self.column, self.order)
+        """The columns that are summed up."""
+        return OffsetNumbers.of(self.column)
 
     def groups(self) -> dict[str, tuple[int, int]]:
-        """Return for each group where in `order` its rows begin and end."""
-        groups = CodedTexts.of(self.column("group"), self.order)
-        begins = np.flatnonzero(np.append(True, np.diff(groups.codes) != 0)[: len(self.order)])
-        ends = np.append(begins, len(self.order))[1:]
+        """Return for each group where its rows begin and end."""
+        groups = CodedTexts.of(self.column("group"))
+        begins = np.flatnonzero(np.append(True, np.diff(groups.codes) != 0)[: self._size])
+        ends = np.append(begins, self._size)[1:]
         places = zip(begins.tolist(), ends.tolist(), strict=True)
         return {
             groups.texts[code]: at for code, at in zip(groups.codes[begins].tolist(), places, strict=True)
@@ -66,7 +77,10 @@ class SortedOffsets:
     def taken(self, places: Array, names: Sequence[str] = OffsetHistoryRow._fields) -> pa.Table:
         """Return some columns of the rows at these places, with texts as texts."""
         at = pa.array(places)
-        columns = [self.column(name).take(at) for name in names]
+        columns = [
+            self.column(name).take(at) if self._is_told(name) else self._constant(name, len(places))
+            for name in names
+        ]
         return pa.table(columns, names=list(names)).cast(pa.schema([_SCHEMA.field(name) for name in names]))
 
     def fields(self, places: Array, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
@@ -77,10 +91,25 @@ class SortedOffsets:
 
     def row(self, place: int) -> OffsetHistoryRow:
         """Return the row at a place."""
-        values = (self.column(name)[place].as_py() for name in OffsetHistoryRow._fields)
+        values = [
+            (self.column(name)[place] if self._is_told(name) else self._constant(name, 1)[0]).as_py()
+            for name in OffsetHistoryRow._fields
+        ]
         return OffsetHistoryRow._make(
             from_shown(value) if isinstance(value, str) else value for value in values
         )
+
+    def _is_told(self, name: str) -> bool:
+        return name in self._sorted or name in self._unsorted
+
+    def _constant(self, name: str, size: int) -> pa.Array:
+        return pa.repeat(self._constants.get(name, pa.scalar(None, _SCHEMA.field(name).type)), size)
+
+
+def coded(name: str, column: pa.Array) -> pa.Array:
+    """Return a column dictionary-encoded where it is one of names or causes, of which there are few."""
+    is_plain = name in _CODED and not pa.types.is_dictionary(column.type)
+    return column.dictionary_encode() if is_plain else column
 
 
 class RowsOnDemand(Sequence[OffsetHistoryRow]):

@@ -6,7 +6,7 @@ finding.
 """
 
 import pickle
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
@@ -18,42 +18,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.columns.findings import COMMITS, PartitionColumns, highest_commits
-from offsets_tool.columns.offset_columns import apart, in_columns
-from offsets_tool.expiry.rows import ExpiryRow
+from offsets_tool.columns.offset_columns import PackedRows, apart, in_columns
 from offsets_tool.findings.group_rows import GroupRow, GroupRows, LogStretch, gather
 from offsets_tool.findings.record_sums import RecordSums
-from offsets_tool.history.rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
-from offsets_tool.history.transactions import TransactionRow
-from offsets_tool.lake.tables import (
-    ANOMALIES,
-    EXPIRY,
-    GROUP_HISTORY,
-    MEMBER_HISTORY,
-    OFFSET_HISTORY,
-    TRANSACTIONS,
-)
-from offsets_tool.log.archive.delta import open_delta
+from offsets_tool.history.rows import OffsetHistoryRow
+from offsets_tool.lake.tables import OFFSET_HISTORY
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.schema import Bytes, Int32, String
 from offsets_tool.wire.text import from_shown, shown
-from spark.derived.derive import Derivation
+from spark.derived.history_rows import KINDS, TABLES, HistoryFile, column_values, is_counted
 from spark.lake.parquet import encoded_schema
-from spark.lake.scan import FileFacts, RowsPiece, facts_of, file_rows, is_within, pieces_of
+from spark.lake.scan import RowsPiece, file_rows, is_within, pieces_of
 from spark.runtime.rows import Batches, Progress, Rows, StartSpark, gathered, is_little, numbers_of, of_units
 
-KINDS: Final[tuple[type[GroupRow], ...]] = (
-    OffsetHistoryRow,
-    GroupHistoryRow,
-    MemberHistoryRow,
-    AnomalyRow,
-    ExpiryRow,
-    TransactionRow,
-)
-TABLES: Final = (OFFSET_HISTORY, GROUP_HISTORY, MEMBER_HISTORY, ANOMALIES, EXPIRY, TRANSACTIONS)
-"""The tables with rows of these kinds, in the same order."""
 _GROUP: Final = ("log_partition", "group")
-_MICROSECONDS: Final = 1_000
 _PACKED: Final = -1
 """In the place of a number of a kind: committed offsets as `apart` packs them."""
 READ_BY_ALL: Final = 2_000_000
@@ -80,23 +59,6 @@ class _Packed(NamedTuple):
     log_partition: Int32 | None
     group: String
     rows: Bytes
-
-
-class HistoryFile(NamedTuple):
-    """A file of a table that findings rest on: the number of its rows' kind, where it is, and what Delta says of it."""
-
-    kind: int
-    path: Path
-    facts: FileFacts
-
-
-def history_files(root: Path) -> list[HistoryFile]:
-    """Return the files of all tables of a lake that findings rest on."""
-    return [
-        HistoryFile(kind, root / table.name / facts["path"], facts)
-        for kind, table in enumerate(TABLES)
-        for facts in facts_of(open_delta(root / table.name))
-    ]
 
 
 class FindingInput(NamedTuple):
@@ -191,22 +153,24 @@ class FindingInput(NamedTuple):
                 for log_partition, its in _by_log_partition(wanted):
                     offsets[log_partition].append(its.select(OffsetHistoryRow._fields))
         for log_partition in offsets.keys() | rows.keys():
-            columns = pa.Table.from_batches(offsets.pop(log_partition, ()), _OFFSETS).unify_dictionaries()
             stretch, sums = self.stretches[log_partition], RecordSums(log_partition)
-            yield from PartitionColumns(rows.pop(log_partition, ()), columns, stretch, sums).groups()
+            its = rows.pop(log_partition, ())
+            yield from PartitionColumns(its, _table(offsets.pop(log_partition, ())), stretch, sums).groups()
 
     def _unpacked(self, batches: Batches) -> Iterator[GroupRows]:
         """Yield the rows of each group, given what `_read` has made of them, those of a group together. Runs in a task."""
-        packed = chain.from_iterable(
-            zip(*(column.to_pylist() for column in batch.columns), strict=True) for batch in batches
-        )
-        for (log_partition, shown_group), some in groupby(packed, itemgetter(0, 1)):
-            pieces = [pickle.loads(each) for _, _, each in some]
-            rows = (KINDS[kind]._make(row) for kind, of in pieces if kind != _PACKED for row in of)
+        pieces = chain.from_iterable(map(_pieces, batches))
+        for (log_partition, shown_group), some in groupby(pieces, itemgetter(0, 1)):
+            rows, packed = list[GroupRow](), deque[PackedRows]()
+            for _, _, (kind, of) in some:
+                if kind == _PACKED:
+                    packed.append(of)
+                else:
+                    rows += map(KINDS[kind]._make, of)
             stretch, group = self.stretches[log_partition], from_shown(shown_group)
             found = gather(rows, stretch).get(group) or GroupRows(group, *stretch)
-            columns = [of for kind, of in pieces if kind == _PACKED]
-            yield in_columns(found, columns) if columns else found
+            # Each goes as it is unpacked.
+            yield in_columns(found, (packed.popleft() for _ in range(len(packed)))) if packed else found
 
     def _read(self, numbers: Batches) -> Batches:
         for number in numbers_of(numbers):
@@ -252,17 +216,11 @@ class FindingInput(NamedTuple):
                 yield row
 
 
-def retention_of(expiry: Derivation) -> int | None:
-    """Return the retention by which findings judge, in milliseconds, where expiry was computed for several; None where for one."""
-    asked: list[int] = expiry.basis["asked"]["retentions"]
-    return asked[0] if len(asked) > 1 else None
-
-
-def is_counted(row: GroupRow, retention_ms: int | None) -> bool:
-    """Return whether findings rest on a row: on a forecast of `expiry` only if it is by this retention; None is any."""
-    if retention_ms is None or not isinstance(row, ExpiryRow):
-        return True
-    return row.status != "live" or row.retention_ms == retention_ms
+def _pieces(batch: pa.RecordBatch) -> Iterator[tuple[int | None, str, tuple[int, Any]]]:
+    """Yield the home of each row of _Packed, and its number of a kind with the rows; one at a time, as a piece may be large."""
+    log_partitions, groups, rows = batch.columns
+    for log_partition, group, its in zip(log_partitions.to_pylist(), groups.to_pylist(), rows, strict=True):
+        yield log_partition, group, pickle.loads(its.as_buffer())
 
 
 def _are_in(groups: pa.DictionaryArray, bucket: int, buckets: int) -> pa.Array:
@@ -273,6 +231,10 @@ def _are_in(groups: pa.DictionaryArray, bucket: int, buckets: int) -> pa.Array:
     )
 
 
+def _table(offsets: Iterable[pa.RecordBatch]) -> pa.Table:
+    return pa.Table.from_batches(offsets, _OFFSETS).unify_dictionaries()
+
+
 def _by_log_partition(rows: pa.RecordBatch) -> Iterator[tuple[int | None, pa.RecordBatch]]:
     """Yield the log partitions that rows are of, each with its rows: nearly always one."""
     numbers = rows.column("log_partition")
@@ -280,21 +242,3 @@ def _by_log_partition(rows: pa.RecordBatch) -> Iterator[tuple[int | None, pa.Rec
     for number in distinct:
         is_its = numbers.is_null() if number.as_py() is None else pc.equal(numbers, number)
         yield number.as_py(), rows if len(distinct) == 1 else rows.filter(is_its)
-
-
-def column_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """Return a column's values as the library's rows have them: texts decoded, times in epoch milliseconds."""
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    if pa.types.is_string(column.type):
-        column = column.dictionary_encode()
-    if pa.types.is_dictionary(column.type):
-        texts = [None if text is None else from_shown(text) for text in column.dictionary.to_pylist()]
-        return [None if place is None else texts[place] for place in column.indices.to_pylist()]
-    if pa.types.is_timestamp(column.type):
-        microseconds = column.cast(pa.int64()).to_pylist()
-        return [None if each is None else each // _MICROSECONDS for each in microseconds]
-    if pa.types.is_list(column.type):
-        return [tuple(map(from_shown, each)) for each in column.to_pylist()]
-    found: list[Any] = column.to_pylist()
-    return found

@@ -44,7 +44,8 @@ from spark.derived.derive import (
     write_together,
 )
 from spark.derived.expiry import facts_of_logs
-from spark.derived.finding_rows import FindingInput, GroupsTask, history_files, retention_of
+from spark.derived.finding_rows import FindingInput, GroupsTask
+from spark.derived.history_rows import history_files, retention_of
 from spark.derived.log_findings import partition_facts
 from spark.ingest.plan import SourceFields
 from spark.lake.commit import ArrowLake, Chain
@@ -229,4 +230,6 @@ def _rows_of(groups: Iterable[GroupRows], context: LogContext) -> Iterator[tuple
             if len(some) >= _AT_ONCE:
                 yield _TABLES[type(each)], shown_batch(type(each), some)
                 some.clear()
+        # The next group is put together without this one beside it.
+        del rows
     yield from ((_TABLES[row], shown_batch(row, some)) for row, some in waiting.items() if some)

@@ -26,7 +26,7 @@ from offsets_tool.rows import Codec, Header, LogRecord, Row, TimestampType
 from offsets_tool.wire.text import from_shown, shown
 from spark.derived.derive import known_derivations
 from spark.derived.expiry import facts_of_logs
-from spark.derived.finding_rows import KINDS, TABLES, column_values, is_counted, retention_of
+from spark.derived.history_rows import KINDS, TABLES, column_values, is_counted, retention_of
 from spark.ingest.plan import ARCHIVE, counts
 from spark.lake.commit import ArrowLake
 from spark.lake.scan import FileFacts, is_within, scan

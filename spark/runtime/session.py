@@ -51,6 +51,8 @@ LOCAL: Final = {
     # its own log cost seconds as well.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "8",
     "spark.databricks.delta.snapshotPartitions": "2",
+    # What a worker is sent at once is in its memory beside what is made of it.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "16m",
 }
 """Settings for this machine alone: those who run a cluster know how many tasks it has room for, and who looks at its pages."""
 

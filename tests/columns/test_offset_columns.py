@@ -38,6 +38,8 @@ from tests.findings.test_rules import CASES
 
 SIZES, LARGE = (1, 7, 1000), (200, 1000)
 """Of rows that are packed together; LARGE where there are many."""
+BYTES_A_ROW = 120
+"""What a plain commit takes in columns: numbers of eight bytes for the most part."""
 STEPS = (0, 0, 1, 1, 1, 2, 5, 40)
 
 
@@ -259,6 +261,18 @@ def test_rows_of_a_large_group_are_not_kept() -> None:
     all_rows = _peak(find)
     with on_demand(100):
         assert 3 * _peak(find) < all_rows
+
+
+def test_columns_of_a_group_are_there_once() -> None:
+    """What is packed goes as it is unpacked, what all rows say is no column, and of a column that is sorted one is left."""
+    offsets = [commit(n, n * SECOND, n, partition=n % 90) for n in range(9_000)]
+    packed = [
+        piece for at in range(0, 9_000, 1_000) for _, piece in apart(table(offsets[at : at + 1_000]))[1]
+    ]
+    before = pa.total_allocated_bytes()
+    rows = in_columns(GroupRows(GROUP, LOG_PARTITION), packed[::-1])
+    assert isinstance(rows.offsets, OffsetColumns) and rows.offsets.partitions is not None
+    assert (pa.total_allocated_bytes() - before) / len(offsets) < BYTES_A_ROW
 
 
 def test_fields_of_a_partition_are_its_own_though_others_were_not_wanted() -> None:

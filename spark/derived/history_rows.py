@@ -1,0 +1,83 @@
+"""The tables of histories that findings rest on: their files, and the library's rows of what these hold. Knows no finding."""
+
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from offsets_tool.expiry.rows import ExpiryRow
+from offsets_tool.findings.group_rows import GroupRow
+from offsets_tool.history.rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
+from offsets_tool.history.transactions import TransactionRow
+from offsets_tool.lake.tables import (
+    ANOMALIES,
+    EXPIRY,
+    GROUP_HISTORY,
+    MEMBER_HISTORY,
+    OFFSET_HISTORY,
+    TRANSACTIONS,
+)
+from offsets_tool.log.archive.delta import open_delta
+from offsets_tool.wire.text import from_shown
+from spark.derived.derive import Derivation
+from spark.lake.scan import FileFacts, facts_of
+
+KINDS: Final[tuple[type[GroupRow], ...]] = (
+    OffsetHistoryRow,
+    GroupHistoryRow,
+    MemberHistoryRow,
+    AnomalyRow,
+    ExpiryRow,
+    TransactionRow,
+)
+TABLES: Final = (OFFSET_HISTORY, GROUP_HISTORY, MEMBER_HISTORY, ANOMALIES, EXPIRY, TRANSACTIONS)
+"""The tables with rows of these kinds, in the same order."""
+_MICROSECONDS: Final = 1_000
+
+
+class HistoryFile(NamedTuple):
+    """A file of a table that findings rest on: the number of its rows' kind, where it is, and what Delta says of it."""
+
+    kind: int
+    path: Path
+    facts: FileFacts
+
+
+def history_files(root: Path) -> list[HistoryFile]:
+    """Return the files of all tables of a lake that findings rest on."""
+    return [
+        HistoryFile(kind, root / table.name / facts["path"], facts)
+        for kind, table in enumerate(TABLES)
+        for facts in facts_of(open_delta(root / table.name))
+    ]
+
+
+def retention_of(expiry: Derivation) -> int | None:
+    """Return the retention by which findings judge, in milliseconds, where expiry was computed for several; None where for one."""
+    asked: list[int] = expiry.basis["asked"]["retentions"]
+    return asked[0] if len(asked) > 1 else None
+
+
+def is_counted(row: GroupRow, retention_ms: int | None) -> bool:
+    """Return whether findings rest on a row: on a forecast of `expiry` only if it is by this retention; None is any."""
+    if retention_ms is None or not isinstance(row, ExpiryRow):
+        return True
+    return row.status != "live" or row.retention_ms == retention_ms
+
+
+def column_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """Return a column's values as the library's rows have them: texts decoded, times in epoch milliseconds."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_string(column.type):
+        column = column.dictionary_encode()
+    if pa.types.is_dictionary(column.type):
+        texts = [None if text is None else from_shown(text) for text in column.dictionary.to_pylist()]
+        return [None if place is None else texts[place] for place in column.indices.to_pylist()]
+    if pa.types.is_timestamp(column.type):
+        microseconds = column.cast(pa.int64()).to_pylist()
+        return [None if each is None else each // _MICROSECONDS for each in microseconds]
+    if pa.types.is_list(column.type):
+        return [tuple(map(from_shown, each)) for each in column.to_pylist()]
+    found: list[Any] = column.to_pylist()
+    return found
