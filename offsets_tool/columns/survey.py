@@ -13,7 +13,7 @@ from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.json.values import JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
 from offsets_tool.columns.lane.interned import InternedKeys
-from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField
+from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField, has_bit
 from offsets_tool.columns.lane.segments import ChunkRead, SegmentReader
 from offsets_tool.columns.lane.sums import offsets_of
 from offsets_tool.columns.text.counting import (
@@ -87,9 +87,8 @@ class Surveyor:
         """Count the values that programs can print, all of which decode without a problem, and return the rows of the others."""
         assert self._keys is not None
         records = chunk.records
-        is_control = (
-            chunk.batches[BatchField.ATTRIBUTES, records[RecordField.BATCH, left]] & AttributeBit.CONTROL != 0
-        )
+        attributes = chunk.batches[BatchField.ATTRIBUTES, records[RecordField.BATCH, left]]
+        is_control = has_bit(attributes, AttributeBit.CONTROL)
         keys = records[RecordField.KEY, left]
         types = np.where(is_control | (keys < 0), LEFT, self._keys.types[keys])
         if not (types >= 0).any():

@@ -9,7 +9,7 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.assembly.arrays import booleans, column, repeated, repeated_name
 from offsets_tool.columns.assembly.gather import gather
 from offsets_tool.columns.lane.chunks import Chunk
-from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField
+from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField, has_bit
 from offsets_tool.columns.origin import Origin
 from offsets_tool.log.batches.header import CODECS, MAX_INT
 from offsets_tool.rows import TimestampType
@@ -38,7 +38,7 @@ class BatchColumns:
             "log_partition": repeated(origin.log_partition, pa.int32(), rows),
             "log_offset": column(pa.int64(), records[RecordField.LOG_OFFSET].copy()),
             "timestamp": column(pa.int64(), records[RecordField.TIMESTAMP].copy()),
-            "timestamp_type": self._name_column(_TIMESTAMP_TYPES, self._flag(AttributeBit.LOG_APPEND_TIME)),
+            "timestamp_type": self._name_column(_TIMESTAMP_TYPES, self._has(AttributeBit.LOG_APPEND_TIME)),
             "base_offset": self._numbers(BatchField.BASE_OFFSET, pa.int64()),
             "partition_leader_epoch": self._numbers(BatchField.PARTITION_LEADER_EPOCH, pa.int32()),
             "producer_id": self._numbers(BatchField.PRODUCER_ID, pa.int64()),
@@ -59,7 +59,7 @@ class BatchColumns:
             "batch_position": self._numbers(BatchField.POSITION, pa.int64()),
             "last_offset": self._numbers(BatchField.LAST_OFFSET, pa.int64()),
             "magic": repeated(2, pa.int8(), rows),
-            "codec": self._name_column(_CODECS, batches[BatchField.ATTRIBUTES] & AttributeBit.CODEC),
+            "codec": self._name_column(_CODECS, batches[BatchField.ATTRIBUTES] & int(AttributeBit.CODEC)),
             "base_sequence": self._numbers(BatchField.BASE_SEQUENCE, pa.int32()),
             "delete_horizon_ms": self._delete_horizons(),
             "headers": repeated((), _HEADERS, rows),
@@ -72,10 +72,8 @@ class BatchColumns:
             ),
         }
 
-    def _flag(self, bit: AttributeBit) -> Array:
-        """Return for each batch whether it has a bit, as 0 or 1."""
-        flags: Array = (self._chunk.batches[BatchField.ATTRIBUTES] & bit) // bit
-        return flags
+    def _has(self, bit: AttributeBit) -> Array:
+        return has_bit(self._chunk.batches[BatchField.ATTRIBUTES], bit)
 
     def _numbers(self, field: BatchField, type_: pa.DataType) -> pa.Array:
         values = self._chunk.batches[field]
@@ -84,10 +82,10 @@ class BatchColumns:
         return column(type_, values.astype(type_.to_pandas_dtype())[self._batch_of])
 
     def _flags(self, bit: AttributeBit) -> pa.Array:
-        flags = self._flag(bit)
+        flags = self._has(bit)
         if _is_constant(flags):
             return repeated(bool(flags[0]), pa.bool_(), self._rows)
-        return booleans(flags.astype(np.bool_)[self._batch_of])
+        return booleans(flags[self._batch_of])
 
     def _name_column(self, names: pa.Array, numbers: Array) -> pa.DictionaryArray:
         """Return a dictionary-encoded column, given the number of a name for each batch."""
@@ -108,7 +106,7 @@ class BatchColumns:
         return column(pa.int32(), sequence.astype(np.int32))
 
     def _delete_horizons(self) -> pa.Array:
-        has_horizon = self._flag(AttributeBit.DELETE_HORIZON).astype(np.bool_)
+        has_horizon = self._has(AttributeBit.DELETE_HORIZON)
         if not has_horizon.any():
             return repeated(None, pa.int64(), self._rows)
         horizons = self._chunk.batches[BatchField.BASE_TIMESTAMP][self._batch_of]

@@ -109,7 +109,7 @@ class EventColumns:
     def _key_columns(self) -> dict[str, pa.Array]:
         made = {name: self._text_column(name, self._keys[place]) for name, place in TEXTS.items()}
         types, flags = self._keys[KeyField.RECORD_TYPE], self._keys[KeyField.FLAGS]
-        has_key, has_partition = types >= 0, (flags & KeyFlag.PARTITION) != 0
+        has_key, has_partition = types >= 0, (flags & int(KeyFlag.PARTITION)) != 0
         made["record_type"] = self._numbers("record_type", types, None if has_key.all() else has_key)
         made["partition"] = self._numbers(
             "partition", self._keys[KeyField.PARTITION], None if has_partition.all() else has_partition

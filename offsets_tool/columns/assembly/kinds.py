@@ -10,7 +10,7 @@ from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.json.values import JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
 from offsets_tool.columns.lane.key_table import find_printable, mark_printed, sort_out
-from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField, RecordKind
+from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField, RecordKind, has_bit
 
 
 class Kinds:
@@ -22,22 +22,20 @@ class Kinds:
         self.kind: Array = np.empty(rows, np.uint8)
         left = sort_out(address(chunk.records), rows, address(keys.table), address(self.kind))
         self.json: pa.Array | None = self._printed(keys, json) if left else None
-        self.left: Array = (
-            np.flatnonzero(self.kind == RecordKind.REFERENCE) if left else np.empty(0, np.int64)
-        )
+        self.left: Array = np.flatnonzero(self.of(RecordKind.REFERENCE)) if left else np.empty(0, np.int64)
         self.control_left: Array = self._is_control(self.left)
 
     def of(self, *kinds: RecordKind) -> Array:
         """Return the rows that are of one of these kinds, as truth values."""
-        found: Array = self.kind == kinds[0]
+        # A number, not an enum: for that NumPy would make eight bytes of each kind.
+        found: Array = self.kind == int(kinds[0])
         for kind in kinds[1:]:
-            found |= self.kind == kind
+            found |= self.kind == int(kind)
         return found
 
     def _is_control(self, rows: Array) -> Array:
         attributes = self._chunk.batches[BatchField.ATTRIBUTES]
-        control: Array = attributes[self._chunk.records[RecordField.BATCH, rows]] & AttributeBit.CONTROL != 0
-        return control
+        return has_bit(attributes[self._chunk.records[RecordField.BATCH, rows]], AttributeBit.CONTROL)
 
     def _printed(self, keys: KeyColumns, json: JsonWriter) -> pa.Array | None:
         """Return JSON of the values that programs print, null in other rows; their kind becomes JSON. None if there is none."""
@@ -55,4 +53,4 @@ class Kinds:
         offsets = np.empty(rows + 1, np.int32)
         data, printed = address(self._chunk.data), address(written.sizes)
         mark_printed(*addresses, data, address(found), printed, count, address(offsets))
-        return texts(pa.string(), offsets, written.data, self.kind == RecordKind.JSON)
+        return texts(pa.string(), offsets, written.data, self.of(RecordKind.JSON))

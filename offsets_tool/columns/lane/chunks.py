@@ -20,6 +20,7 @@ from offsets_tool.columns.lane.layout import (
     AttributeBit,
     BatchField,
     RecordField,
+    has_bit,
     new_table,
 )
 from offsets_tool.columns.lane.records import TABLES_FULL, read_records
@@ -188,7 +189,7 @@ class Lane:
 
     def _of_one_kind(self, count: int) -> int:
         """Return how many of the first `count` batches are all compressed, or all not."""
-        compressed = self._batches[BatchField.ATTRIBUTES, :count] & AttributeBit.CODEC != 0
+        compressed = has_bit(self._batches[BatchField.ATTRIBUTES, :count], AttributeBit.CODEC)
         changes = np.flatnonzero(compressed != compressed[0])
         return int(changes[0]) if len(changes) else count
 
@@ -196,7 +197,7 @@ class Lane:
         first = 0
         while first < count:
             data, last = self._data, count
-            if self._batches[BatchField.ATTRIBUTES, first] & AttributeBit.CODEC:
+            if has_bit(self._batches[BatchField.ATTRIBUTES, first], AttributeBit.CODEC):
                 data, last = self._inflated(first, count)
             yield from self._read_rows(data, first, last)
             first = last

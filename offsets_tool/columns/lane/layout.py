@@ -12,7 +12,7 @@ import numpy as np
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import load_cell, store_cell
 
-CAPACITY: Final = 1 << 15
+CAPACITY: Final = 1 << 16
 """Batches or records of one chunk. A batch of more records is the reference's."""
 
 CHUNK_BYTES: Final = 8 << 20
@@ -96,6 +96,13 @@ class RecordKind(IntEnum):
 
 
 NO_KEY: Final = -1
+
+
+def has_bit(attributes: Array, bit: AttributeBit) -> Array:
+    """Return which batches have a bit, given the ATTRIBUTES of each; for CODEC, which are compressed."""
+    # NumPy asks an enum how it takes part in a sum, and widens numbers for it; a plain number costs a fifth.
+    found: Array = attributes & int(bit) != 0
+    return found
 
 
 def new_table(fields: type[IntEnum]) -> Array:

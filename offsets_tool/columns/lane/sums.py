@@ -4,7 +4,7 @@ import numpy as np
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lane.chunks import Chunk
-from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField
+from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField, has_bit
 from offsets_tool.log.batches.header import CODECS
 from offsets_tool.log.ledger import BatchRun
 
@@ -13,7 +13,8 @@ def run_of(chunk: Chunk) -> BatchRun:
     """Return a chunk's batches summed up for the ledger; none of them is misplaced."""
     batches, timestamps = chunk.batches, chunk.records[RecordField.TIMESTAMP]
     base, last = batches[BatchField.BASE_OFFSET], batches[BatchField.LAST_OFFSET]
-    codecs = _distinct(batches[BatchField.ATTRIBUTES] & AttributeBit.CODEC)
+    attributes = batches[BatchField.ATTRIBUTES]
+    codecs = _distinct(attributes & int(AttributeBit.CODEC))
     return BatchRun(
         batches=batches.shape[1],
         empty_batches=int((batches[BatchField.COUNT] == 0).sum()),
@@ -22,8 +23,8 @@ def run_of(chunk: Chunk) -> BatchRun:
         magic=2,
         codecs=frozenset(CODECS[codec] for codec in codecs),
         missing_offsets=_missing(batches),
-        delete_horizons=int((batches[BatchField.ATTRIBUTES] & AttributeBit.DELETE_HORIZON != 0).sum()),
-        transactional=int((batches[BatchField.ATTRIBUTES] & AttributeBit.TRANSACTIONAL != 0).sum()),
+        delete_horizons=int(has_bit(attributes, AttributeBit.DELETE_HORIZON).sum()),
+        transactional=int(has_bit(attributes, AttributeBit.TRANSACTIONAL).sum()),
         leader_epochs=frozenset(_distinct(batches[BatchField.PARTITION_LEADER_EPOCH])),
         offsets=(int(base.min()), int(last.max())),
         timestamps=(int(timestamps.min()), int(timestamps.max())) if len(timestamps) else (),

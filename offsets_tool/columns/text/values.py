@@ -8,7 +8,14 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.json.values import SLACK, JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
-from offsets_tool.columns.lane.layout import NO_KEY, AttributeBit, BatchField, RecordField, RecordKind
+from offsets_tool.columns.lane.layout import (
+    NO_KEY,
+    AttributeBit,
+    BatchField,
+    RecordField,
+    RecordKind,
+    has_bit,
+)
 from offsets_tool.columns.text.fields import TYPES_AT, KeyClass
 from offsets_tool.columns.text.kernel import HAS_CODE, HAS_PART, find_marks
 
@@ -34,10 +41,8 @@ class Values:
         candidates = is_left & has_key & (key_classes > KeyClass.MARKER)
         if candidates.any():
             found = np.flatnonzero(candidates)
-            control = (
-                chunk.batches[BatchField.ATTRIBUTES, records[RecordField.BATCH, found]] & AttributeBit.CONTROL
-                != 0
-            )
+            attributes = chunk.batches[BatchField.ATTRIBUTES, records[RecordField.BATCH, found]]
+            control = has_bit(attributes, AttributeBit.CONTROL)
             self._write(chunk, found[~control], key_classes, json)
 
     def _write(self, chunk: Chunk, rows: Array, key_classes: Array, json: JsonWriter) -> None:
