@@ -18,7 +18,6 @@ from offsets_tool.columns.offset_sums import OffsetSums, offset_sums
 from offsets_tool.columns.packing import pack, unpack
 from offsets_tool.columns.sorted_offsets import (
     AT_ONCE,
-    NONE,
     RowsOnDemand,
     SortedOffsets,
     coded,
@@ -52,17 +51,16 @@ class OffsetColumns(SummedOffsets):
     def __init__(self, columns: SortedOffsets, begin: int, end: int, proven_from: int) -> None:
         """Hold the rows at the places from `begin` to `end`."""
         self._columns, self._begin, self._end, self._proven_from = columns, begin, end, proven_from
-        self._places = np.arange(begin, end)
 
     @classmethod
     def of(
-        cls, columns: pa.Table, proven_from: int, constants: Mapping[str, pa.Scalar] = NONE
+        cls, columns: pa.Table, proven_from: int, constants: Mapping[str, pa.Scalar] | None = None
     ) -> "OffsetColumns":
-        """Return all rows of columns that are of one group, given as SortedOffsets asks for them."""
+        """Return all rows of columns that are of one group; `constants` are the columns' that SortedOffsets has them for."""
         return cls(SortedOffsets(columns, constants), 0, columns.num_rows, proven_from)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return self._end - self._begin
 
     @overload
     def __getitem__(self, at: int) -> OffsetHistoryRow: ...
@@ -117,7 +115,7 @@ class OffsetColumns(SummedOffsets):
     ) -> Iterator[tuple[TopicPartition, list[OffsetHistoryRow]]]:
         """Yield some of `partitions`, each with some of its effective rows, by their numbers from 0."""
         assert self._summed is not None
-        places = [self._places[self._summed.places[at][list(numbers)]] for at, numbers in of.items()]
+        places = [self._begin + self._summed.places[at][list(numbers)] for at, numbers in of.items()]
         rows = iter(RowsOnDemand(self._columns, np.concatenate(places)) if places else ())
         yield from ((at, list(islice(rows, len(numbers)))) for at, numbers in of.items())
 
@@ -129,7 +127,7 @@ class OffsetColumns(SummedOffsets):
         assert self._summed is not None
         waiting, rows = dict[TopicPartition, Array](), 0
         for at in of:
-            places = self._places[self._summed.places[at]]
+            places = self._begin + self._summed.places[at]
             if waiting and rows + len(places) > AT_ONCE:
                 yield waiting
                 waiting, rows = {}, 0
@@ -144,13 +142,13 @@ class OffsetColumns(SummedOffsets):
         rows = self._summed.places[of]
         began = self._numbers.numbers["from_log_offset"][rows]
         at = int(np.searchsorted(began, log_offset, "right"))
-        return None if at == len(rows) else self._columns.row(int(self._places[rows[at]]))
+        return None if at == len(rows) else self._columns.row(self._begin + int(rows[at]))
 
     def fields(self, *names: str) -> Iterator[tuple[Any, ...]]:
         """Yield some fields of each row."""
         if not self._is_in_order:
             return map(attrgetter(*names), self._rows)
-        return self._columns.fields(self._places, names)
+        return self._columns.fields(np.arange(self._begin, self._end), names)
 
     def commit_fields(self, *names: str) -> Iterator[tuple[Any, ...]]:
         """Yield some fields of each commit, as GroupHistories.commits has them."""
@@ -173,8 +171,8 @@ class OffsetColumns(SummedOffsets):
     def _commits(self) -> Array:
         """The places of the rows that commits began."""
         numbers = self._numbers.numbers
-        places: Array = self._places[numbers["from_log_offset"] == numbers["commit_log_offset"]]
-        return places
+        places: Array = np.flatnonzero(numbers["from_log_offset"] == numbers["commit_log_offset"])
+        return self._begin + places
 
     @cached_property
     def _numbers(self) -> OffsetNumbers:
@@ -191,7 +189,7 @@ class OffsetColumns(SummedOffsets):
     @cached_property
     def _rows(self) -> Sequence[OffsetHistoryRow]:
         """The rows, which are kept unless they are many and the places of the log say their order."""
-        rows = RowsOnDemand(self._columns, self._places)
+        rows = RowsOnDemand(self._columns, np.arange(self._begin, self._end))
         return rows if len(rows) > KEPT and self._is_in_order else sorted(rows, key=offset_order)
 
 
@@ -199,14 +197,13 @@ def in_columns(rows: GroupRows, packed: Iterable[PackedRows]) -> GroupRows:
     """Return the rows of a group with more of its committed offsets, as `apart` packs them; all of these are in columns."""
     home = {"group": pa.scalar(shown(rows.group)), "log_partition": pa.scalar(rows.log_partition, pa.int32())}
     more = [shown_batch(OffsetHistoryRow, rows.offsets).drop_columns(_HOME)] if rows.offsets else []
-    # What all columns say, or none of the pieces, is not made a column: that is half of what most commits would take.
+    # What all rows say, or none of them, is not made a column: that is half of what most commits would take.
     tables = (pa.Table.from_batches([_coded(each)]) for each in chain(map(_unpacked, packed), more))
-    offsets = OffsetColumns.of(_joined([_NO_ROWS, *tables]), rows.proven_from, home)
-    return replace(rows, offsets=offsets)
+    return replace(rows, offsets=OffsetColumns.of(_joined(tables), rows.proven_from, home))
 
 
-def _joined(tables: Sequence[pa.Table]) -> pa.Table:
-    return pa.concat_tables(tables, promote_options="default").unify_dictionaries()
+def _joined(tables: Iterable[pa.Table]) -> pa.Table:
+    return pa.concat_tables(list(tables) or [_NO_ROWS], promote_options="default").unify_dictionaries()
 
 
 def _unpacked(packed: PackedRows) -> pa.RecordBatch:
@@ -215,10 +212,22 @@ def _unpacked(packed: PackedRows) -> pa.RecordBatch:
 
 
 def _coded(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Return rows whose columns do not share memory: each can go alone, and the texts that are coded at once."""
-    copied = (pa.concat_arrays([column, column.slice(0, 0)]) for column in rows.columns)
-    names = rows.schema.names
-    return pa.record_batch([coded(name, column) for name, column in zip(names, copied, strict=True)], names)
+    """Return the columns that say something; they share no memory: each can go alone, and the texts that are coded at once."""
+    columns = {
+        name: coded(name, column)
+        for name, column in zip(rows.schema.names, rows.columns, strict=True)
+        if column.null_count < rows.num_rows
+    }
+    return pa.record_batch(
+        {
+            name: column if pa.types.is_dictionary(column.type) else _copy(column)
+            for name, column in columns.items()
+        }
+    )
+
+
+def _copy(column: pa.Array) -> pa.Array:
+    return pa.concat_arrays([column, column.slice(0, 0)])
 
 
 def apart(rows: pa.Table, least: int = MANY) -> tuple[pa.Table, Iterator[tuple[Home, PackedRows]]]:

@@ -16,6 +16,7 @@ _LIMIT: Final = 1 << 61
 _COMMITTED: Final = {OffsetBeginCause.COMMIT.value, OffsetBeginCause.TRANSACTION.value}
 
 _SUMMED: Final = ("committed_offset", "delta", "from_timestamp", "commit_log_offset")
+"""The numbers that the sums of partitions rest on."""
 
 
 class OffsetSums(NamedTuple):

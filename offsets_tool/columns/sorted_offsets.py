@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, Final, TypeVar, overload
 
 import numpy as np
@@ -21,25 +20,29 @@ AT_ONCE: Final = 1 << 13
 _Row = TypeVar("_Row", OffsetHistoryRow, TransactionRow)
 _ESCAPE: Final = "\\x"
 _SCHEMA: Final = arrow_schema(OffsetHistoryRow)
-NONE: Final[Mapping[str, pa.Scalar]] = MappingProxyType({})
-"""No columns."""
+_NULLS: Final = {field.name: pa.scalar(None, field.type) for field in _SCHEMA}
 _CODED: Final = frozenset({"group", "topic", "topic_id", "begin_cause", "end_cause"})
 
 
 class SortedOffsets:
     """Rows of the committed offsets of some groups of a log partition, in columns; those of a group in the order of the log."""
 
-    def __init__(self, rows: pa.Table, constants: Mapping[str, pa.Scalar] = NONE) -> None:
+    def __init__(self, rows: pa.Table, constants: Mapping[str, pa.Scalar] | None = None) -> None:
         """Hold rows of OffsetHistoryRow in any order; a column of texts may be dictionary-encoded, by one dictionary.
 
-        Columns that `rows` has not are the same in all rows: what `constants` says of them, or null.
+        Columns missing from `rows` have one value in all rows: that in `constants`, or null.
         """
-        self._unsorted = {name: rows.column(name) for name in rows.column_names}
-        self._constants = constants
-        self._sorted: dict[str, pa.Array] = {}
+        self._unsorted = dict(zip(rows.column_names, rows.columns, strict=True))
         self._size = rows.num_rows
-        sorted_by = [name for name in ("group", *IN_ORDER) if self._is_told(name)]
-        order = places_in_order(rows.select(sorted_by), sorted_by)
+        if self._size:
+            self._unsorted = {n: each for n, each in self._unsorted.items() if each.null_count < self._size}
+        self._names = frozenset(self._unsorted)
+        self._constants = constants or {}
+        self._sorted: dict[str, pa.Array] = {}
+        sorted_by = [name for name in ("group", *IN_ORDER) if name in self._names]
+        for name in sorted_by:
+            self._unsorted[name] = pa.chunked_array([coded(name, self._unsorted[name].combine_chunks())])
+        order = places_in_order(pa.table({name: self._unsorted[name] for name in sorted_by}), sorted_by)
         self._order = None if np.array_equal(order, np.arange(self._size)) else pa.array(order)
 
     def column(self, name: str) -> pa.Array:
@@ -47,9 +50,9 @@ class SortedOffsets:
 
         Texts of names and causes, of which there are few, are dictionary-encoded.
         """
-        if not self._is_told(name):
-            return coded(name, self._constant(name, self._size))
-        if name in self._unsorted:
+        if name not in self._names:
+            return coded(name, pa.repeat(self._constant(name), self._size))
+        if name not in self._sorted:
             # A column is there once: what it was made of goes.
             column = coded(name, self._unsorted.pop(name).combine_chunks())
             self._sorted[name] = column if self._order is None else column.take(self._order)
@@ -78,7 +81,9 @@ class SortedOffsets:
         """Return some columns of the rows at these places, with texts as texts."""
         at = pa.array(places)
         columns = [
-            self.column(name).take(at) if self._is_told(name) else self._constant(name, len(places))
+            self.column(name).take(at)
+            if name in self._names
+            else pa.repeat(self._constant(name), len(places))
             for name in names
         ]
         return pa.table(columns, names=list(names)).cast(pa.schema([_SCHEMA.field(name) for name in names]))
@@ -91,19 +96,16 @@ class SortedOffsets:
 
     def row(self, place: int) -> OffsetHistoryRow:
         """Return the row at a place."""
-        values = [
-            (self.column(name)[place] if self._is_told(name) else self._constant(name, 1)[0]).as_py()
+        values = (
+            (self.column(name)[place] if name in self._names else self._constant(name)).as_py()
             for name in OffsetHistoryRow._fields
-        ]
+        )
         return OffsetHistoryRow._make(
             from_shown(value) if isinstance(value, str) else value for value in values
         )
 
-    def _is_told(self, name: str) -> bool:
-        return name in self._sorted or name in self._unsorted
-
-    def _constant(self, name: str, size: int) -> pa.Array:
-        return pa.repeat(self._constants.get(name, pa.scalar(None, _SCHEMA.field(name).type)), size)
+    def _constant(self, name: str) -> pa.Scalar:
+        return self._constants.get(name, _NULLS[name])
 
 
 def coded(name: str, column: pa.Array) -> pa.Array:

@@ -13,7 +13,7 @@ from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.json.values import JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
 from offsets_tool.columns.lane.interned import InternedKeys
-from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField, has_bit
+from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField, has_any
 from offsets_tool.columns.lane.segments import ChunkRead, SegmentReader
 from offsets_tool.columns.lane.sums import offsets_of
 from offsets_tool.columns.text.counting import (
@@ -88,7 +88,7 @@ class Surveyor:
         assert self._keys is not None
         records = chunk.records
         attributes = chunk.batches[BatchField.ATTRIBUTES, records[RecordField.BATCH, left]]
-        is_control = has_bit(attributes, AttributeBit.CONTROL)
+        is_control = has_any(attributes, AttributeBit.CONTROL)
         keys = records[RecordField.KEY, left]
         types = np.where(is_control | (keys < 0), LEFT, self._keys.types[keys])
         if not (types >= 0).any():
@@ -138,7 +138,9 @@ def _record(chunk: Chunk, row: int, log_partition: int | None) -> LogRecord:
         key=None if key < 0 else chunk.interned.key(key),
         value=None if size < 0 else chunk.data[start : start + size].tobytes(),
         is_control=bool(
-            chunk.batches[BatchField.ATTRIBUTES, records[RecordField.BATCH, row]] & AttributeBit.CONTROL
+            has_any(
+                chunk.batches[BatchField.ATTRIBUTES, records[RecordField.BATCH, row]], AttributeBit.CONTROL
+            )
         ),
     )
 

@@ -8,7 +8,7 @@ finding.
 import pickle
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, groupby
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -30,7 +30,17 @@ from offsets_tool.wire.text import from_shown, shown
 from spark.derived.history_rows import KINDS, TABLES, HistoryFile, column_values, is_counted
 from spark.lake.parquet import encoded_schema
 from spark.lake.scan import RowsPiece, file_rows, is_within, pieces_of
-from spark.runtime.rows import Batches, Progress, Rows, StartSpark, gathered, is_little, numbers_of, of_units
+from spark.runtime.rows import (
+    Batches,
+    Progress,
+    Rows,
+    StartSpark,
+    gathered,
+    is_little,
+    numbers_of,
+    of_units,
+    with_buffers,
+)
 
 _GROUP: Final = ("log_partition", "group")
 _PACKED: Final = -1
@@ -159,14 +169,8 @@ class FindingInput(NamedTuple):
 
     def _unpacked(self, batches: Batches) -> Iterator[GroupRows]:
         """Yield the rows of each group, given what `_read` has made of them, those of a group together. Runs in a task."""
-        pieces = chain.from_iterable(map(_pieces, batches))
-        for (log_partition, shown_group), some in groupby(pieces, itemgetter(0, 1)):
-            rows, packed = list[GroupRow](), deque[PackedRows]()
-            for _, _, (kind, of) in some:
-                if kind == _PACKED:
-                    packed.append(of)
-                else:
-                    rows += map(KINDS[kind]._make, of)
+        for (log_partition, shown_group), some in groupby(with_buffers(batches), itemgetter(0, 1)):
+            rows, packed = _kinds_apart(pickle.loads(each) for *_, each in some)
             stretch, group = self.stretches[log_partition], from_shown(shown_group)
             found = gather(rows, stretch).get(group) or GroupRows(group, *stretch)
             # Each goes as it is unpacked.
@@ -216,11 +220,15 @@ class FindingInput(NamedTuple):
                 yield row
 
 
-def _pieces(batch: pa.RecordBatch) -> Iterator[tuple[int | None, str, tuple[int, Any]]]:
-    """Yield the home of each row of _Packed, and its number of a kind with the rows; one at a time, as a piece may be large."""
-    log_partitions, groups, rows = batch.columns
-    for log_partition, group, its in zip(log_partitions.to_pylist(), groups.to_pylist(), rows, strict=True):
-        yield log_partition, group, pickle.loads(its.as_buffer())
+def _kinds_apart(unpickled: Iterable[tuple[int, Any]]) -> tuple[list[GroupRow], deque[PackedRows]]:
+    """Return the rows of a group, and its committed offsets that are packed."""
+    rows, packed = list[GroupRow](), deque[PackedRows]()
+    for kind, of in unpickled:
+        if kind == _PACKED:
+            packed.append(of)
+        else:
+            rows += map(KINDS[kind]._make, of)
+    return rows, packed
 
 
 def _are_in(groups: pa.DictionaryArray, bucket: int, buckets: int) -> pa.Array:

@@ -6,9 +6,9 @@ of more than half a billion, Spark sorts the rows themselves.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
-from itertools import chain, groupby
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -39,6 +39,7 @@ from spark.runtime.rows import (
     is_little,
     numbers_of,
     of_units,
+    with_buffers,
 )
 
 PLACE: Final = ("cluster", "topic", "partition")
@@ -219,16 +220,9 @@ def _buckets_of(rows: pa.RecordBatch, buckets: int | pa.Array) -> pa.Array:
 
 def _unpacked(packed: Batches) -> Batches:
     """Yield the rows of one bucket after the other, each in ORDER, given those of a bucket together: these are in memory."""
-    for _, bucket in groupby(chain.from_iterable(map(_pieces, packed)), itemgetter(0, 1)):
+    for _, bucket in groupby(with_buffers(packed), itemgetter(0, 1)):
         rows = (unpack(each, _SCHEMA).cast(_ENCODED) for *_, each in bucket)
         yield from map(plain, in_order(rows, ORDER))
-
-
-def _pieces(batch: pa.RecordBatch) -> Iterator[tuple[str, int, pa.Buffer]]:
-    """Yield the cluster, the bucket and the packed rows of each row of _Packed; these are not copied."""
-    clusters, buckets, rows = batch.columns
-    for cluster, bucket, its in zip(clusters.to_pylist(), buckets.to_pylist(), rows, strict=True):
-        yield cluster, bucket, its.as_buffer()
 
 
 def _uniform(rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -110,6 +110,14 @@ def gathered(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[list[pa.R
         yield some
 
 
+def with_buffers(batches: Batches) -> Iterator[tuple[Any, ...]]:
+    """Yield rows whose last column is bytes, which may be many: as buffers, one at a time and without a copy."""
+    for batch in batches:
+        *others, last = batch.columns
+        for *values, content in zip(*(column.to_pylist() for column in others), last, strict=True):
+            yield (*values, content.as_buffer())
+
+
 def in_order(batches: Batches, order: Sequence[str]) -> Batches:
     """Yield the rows of all batches sorted by columns, nulls first, as Spark sorts them; all are held in memory."""
     some = list(batches)

@@ -264,15 +264,26 @@ def test_rows_of_a_large_group_are_not_kept() -> None:
 
 
 def test_columns_of_a_group_are_there_once() -> None:
-    """What is packed goes as it is unpacked, what all rows say is no column, and of a column that is sorted one is left."""
+    """What is packed goes as it is unpacked, what all rows say is no column, and of a column that is sorted one is left.
+
+    Also beside a group that says more, and with rows that are not packed.
+    """
     offsets = [commit(n, n * SECOND, n, partition=n % 90) for n in range(9_000)]
-    packed = [
-        piece for at in range(0, 9_000, 1_000) for _, piece in apart(table(offsets[at : at + 1_000]))[1]
+    others = [
+        each._replace(group="another", member_id="m", client_id="c", generation=7) for each in offsets[:70]
     ]
+    packed = [
+        rows
+        for at in range(0, 9_000, 1_000)
+        for (_, group), rows in apart(table([*offsets[at : at + 1_000], *others]))[1]
+        if group == GROUP
+    ]
+    more = [commit(n, n * SECOND, n, partition=n % 90) for n in range(9_000, 9_010)]
     before = pa.total_allocated_bytes()
-    rows = in_columns(GroupRows(GROUP, LOG_PARTITION), packed[::-1])
-    assert isinstance(rows.offsets, OffsetColumns) and rows.offsets.partitions is not None
+    found = in_columns(GroupRows(GROUP, LOG_PARTITION, offsets=more), packed[::-1]).offsets
+    assert isinstance(found, OffsetColumns) and found.partitions is not None
     assert (pa.total_allocated_bytes() - before) / len(offsets) < BYTES_A_ROW
+    assert list(found) == [*offsets, *more]
 
 
 def test_fields_of_a_partition_are_its_own_though_others_were_not_wanted() -> None:

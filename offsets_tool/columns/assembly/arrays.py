@@ -9,7 +9,9 @@ import pyarrow as pa
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lane.layout import CAPACITY
 
-_KEPT: Final = 128
+_KEPT: Final = 64
+_FEW: Final = 1 << 10
+"""So many rows are made for each chunk: one of a single batch has constants that no other has."""
 
 
 def column(type_: pa.DataType, values: Array, valid: Array | None = None) -> pa.Array:
@@ -43,12 +45,16 @@ def _packed(values: Array) -> pa.Buffer:
 
 def repeated(value: object, type_: pa.DataType, rows: int) -> pa.Array:
     """Return a column that has the same value, or null, in every row."""
-    return _filled(value, type_).slice(0, rows)
+    return _filled(value, type_, rows) if rows <= _FEW else _kept(value, type_).slice(0, rows)
 
 
 @lru_cache(_KEPT)
-def _filled(value: object, type_: pa.DataType) -> pa.Array:
-    return pa.nulls(CAPACITY, type_) if value is None else pa.repeat(pa.scalar(value, type_), CAPACITY)
+def _kept(value: object, type_: pa.DataType) -> pa.Array:
+    return _filled(value, type_, CAPACITY)
+
+
+def _filled(value: object, type_: pa.DataType, rows: int) -> pa.Array:
+    return pa.nulls(rows, type_) if value is None else pa.repeat(pa.scalar(value, type_), rows)
 
 
 def repeated_name(text: str, rows: int) -> pa.DictionaryArray:

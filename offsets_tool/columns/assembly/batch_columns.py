@@ -9,7 +9,7 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.assembly.arrays import booleans, column, repeated, repeated_name
 from offsets_tool.columns.assembly.gather import gather
 from offsets_tool.columns.lane.chunks import Chunk
-from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField, has_bit
+from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField, has_any
 from offsets_tool.columns.origin import Origin
 from offsets_tool.log.batches.header import CODECS, MAX_INT
 from offsets_tool.rows import TimestampType
@@ -73,7 +73,7 @@ class BatchColumns:
         }
 
     def _has(self, bit: AttributeBit) -> Array:
-        return has_bit(self._chunk.batches[BatchField.ATTRIBUTES], bit)
+        return has_any(self._chunk.batches[BatchField.ATTRIBUTES], bit)
 
     def _numbers(self, field: BatchField, type_: pa.DataType) -> pa.Array:
         values = self._chunk.batches[field]

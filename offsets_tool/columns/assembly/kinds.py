@@ -10,7 +10,7 @@ from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.json.values import JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
 from offsets_tool.columns.lane.key_table import find_printable, mark_printed, sort_out
-from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField, RecordKind, has_bit
+from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField, RecordKind, has_any
 
 
 class Kinds:
@@ -35,7 +35,7 @@ class Kinds:
 
     def _is_control(self, rows: Array) -> Array:
         attributes = self._chunk.batches[BatchField.ATTRIBUTES]
-        return has_bit(attributes[self._chunk.records[RecordField.BATCH, rows]], AttributeBit.CONTROL)
+        return has_any(attributes[self._chunk.records[RecordField.BATCH, rows]], AttributeBit.CONTROL)
 
     def _printed(self, keys: KeyColumns, json: JsonWriter) -> pa.Array | None:
         """Return JSON of the values that programs print, null in other rows; their kind becomes JSON. None if there is none."""

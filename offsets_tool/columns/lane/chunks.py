@@ -20,7 +20,7 @@ from offsets_tool.columns.lane.layout import (
     AttributeBit,
     BatchField,
     RecordField,
-    has_bit,
+    has_any,
     new_table,
 )
 from offsets_tool.columns.lane.records import TABLES_FULL, read_records
@@ -134,7 +134,6 @@ class Lane:
             sound = self.verdict.next_from(position, min(end, there))
             count = read_headers(address(self._data), there, position, sound, address(self._batches))
             if count:
-                count = self._of_one_kind(count)
                 position = int(
                     self._batches[BatchField.POSITION, count - 1] + self._batches[BatchField.SIZE, count - 1]
                 )
@@ -187,20 +186,15 @@ class Lane:
             misplacement=self.verdict.get(item.position),
         )
 
-    def _of_one_kind(self, count: int) -> int:
-        """Return how many of the first `count` batches are all compressed, or all not."""
-        compressed = has_bit(self._batches[BatchField.ATTRIBUTES, :count], AttributeBit.CODEC)
-        changes = np.flatnonzero(compressed != compressed[0])
-        return int(changes[0]) if len(changes) else count
-
     def _chunks(self, count: int) -> Iterator[ChunkOrReference]:
+        """Yield the first `count` batches; those of a chunk are all compressed, or all not."""
+        compressed = has_any(self._batches[BatchField.ATTRIBUTES, :count], AttributeBit.CODEC)
         first = 0
-        while first < count:
-            data, last = self._data, count
-            if has_bit(self._batches[BatchField.ATTRIBUTES, first], AttributeBit.CODEC):
-                data, last = self._inflated(first, count)
-            yield from self._read_rows(data, first, last)
-            first = last
+        for end in (*(np.flatnonzero(compressed[1:] != compressed[:-1]) + 1).tolist(), count):
+            while first < end:
+                data, last = self._inflated(first, end) if compressed[first] else (self._data, end)
+                yield from self._read_rows(data, first, last)
+                first = last
 
     def _inflated(self, first: int, count: int) -> tuple[Array, int]:
         """Return the joined content of as many batches from `first` on as may be held at once, and the number of the batch after

@@ -11,8 +11,9 @@ import numpy as np
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.jit.machine import load_cell, store_cell
+from offsets_tool.log.batches.limits import FEWEST_RECORDS
 
-CAPACITY: Final = 1 << 16
+CAPACITY: Final = FEWEST_RECORDS
 """Batches or records of one chunk. A batch of more records is the reference's."""
 
 CHUNK_BYTES: Final = 8 << 20
@@ -98,10 +99,10 @@ class RecordKind(IntEnum):
 NO_KEY: Final = -1
 
 
-def has_bit(attributes: Array, bit: AttributeBit) -> Array:
-    """Return which batches have a bit, given the ATTRIBUTES of each; for CODEC, which are compressed."""
+def has_any(attributes: Array, bits: AttributeBit) -> Array:
+    """Return which batches have some of these bits, given the ATTRIBUTES of each."""
     # NumPy asks an enum how it takes part in a sum, and widens numbers for it; a plain number costs a fifth.
-    found: Array = attributes & int(bit) != 0
+    found: Array = attributes & int(bits) != 0
     return found
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lane.chunks import Chunk
-from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField, has_bit
+from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField, has_any
 from offsets_tool.log.batches.header import CODECS
 from offsets_tool.log.ledger import BatchRun
 
@@ -23,8 +23,8 @@ def run_of(chunk: Chunk) -> BatchRun:
         magic=2,
         codecs=frozenset(CODECS[codec] for codec in codecs),
         missing_offsets=_missing(batches),
-        delete_horizons=int(has_bit(attributes, AttributeBit.DELETE_HORIZON).sum()),
-        transactional=int(has_bit(attributes, AttributeBit.TRANSACTIONAL).sum()),
+        delete_horizons=int(has_any(attributes, AttributeBit.DELETE_HORIZON).sum()),
+        transactional=int(has_any(attributes, AttributeBit.TRANSACTIONAL).sum()),
         leader_epochs=frozenset(_distinct(batches[BatchField.PARTITION_LEADER_EPOCH])),
         offsets=(int(base.min()), int(last.max())),
         timestamps=(int(timestamps.min()), int(timestamps.max())) if len(timestamps) else (),

@@ -4,7 +4,7 @@ import numpy as np
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lane.chunks import Chunk
-from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField, has_bit
+from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField, has_any
 from offsets_tool.sizes.own_bytes import RECORD_OVERHEAD, VARINT_STEPS
 
 
@@ -53,5 +53,5 @@ def shared_sizes(totals: Array, weights: Array, whole: Array, batch_of: Array) -
 
 def of_batch(chunk: Chunk, bit: AttributeBit) -> Array:
     """Return for each record whether its batch has an attribute."""
-    found: Array = has_bit(chunk.batches[BatchField.ATTRIBUTES], bit)[chunk.records[RecordField.BATCH]]
+    found: Array = has_any(chunk.batches[BatchField.ATTRIBUTES], bit)[chunk.records[RecordField.BATCH]]
     return found

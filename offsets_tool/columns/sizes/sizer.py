@@ -13,7 +13,7 @@ import numpy as np
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lane.chunks import Chunk
 from offsets_tool.columns.lane.interned import InternedKeys
-from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField, has_bit
+from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField, has_any
 from offsets_tool.columns.lane.segments import ChunkRead, SegmentReader
 from offsets_tool.columns.lane.sums import offsets_of
 from offsets_tool.columns.sizes.runs import ChunkRuns, GatheredRuns, RunField, runs
@@ -106,8 +106,8 @@ class _Steps:
         self._keys = keys
         self._runs = ChunkRuns(chunk, keys)
         attributes = chunk.batches[BatchField.ATTRIBUTES]
-        self._is_control = has_bit(attributes, AttributeBit.CONTROL)
-        self._is_transactional = has_bit(attributes, AttributeBit.TRANSACTIONAL) & ~self._is_control
+        self._is_control = has_any(attributes, AttributeBit.CONTROL)
+        self._is_transactional = has_any(attributes, AttributeBit.TRANSACTIONAL) & ~self._is_control
         self._is_marker = self._is_control & (chunk.batches[BatchField.COUNT] > 0)
         self._stages = np.cumsum(self._is_marker) - self._is_marker
 

@@ -14,7 +14,7 @@ from offsets_tool.columns.lane.layout import (
     BatchField,
     RecordField,
     RecordKind,
-    has_bit,
+    has_any,
 )
 from offsets_tool.columns.text.fields import TYPES_AT, KeyClass
 from offsets_tool.columns.text.kernel import HAS_CODE, HAS_PART, find_marks
@@ -42,7 +42,7 @@ class Values:
         if candidates.any():
             found = np.flatnonzero(candidates)
             attributes = chunk.batches[BatchField.ATTRIBUTES, records[RecordField.BATCH, found]]
-            control = has_bit(attributes, AttributeBit.CONTROL)
+            control = has_any(attributes, AttributeBit.CONTROL)
             self._write(chunk, found[~control], key_classes, json)
 
     def _write(self, chunk: Chunk, rows: Array, key_classes: Array, json: JsonWriter) -> None:

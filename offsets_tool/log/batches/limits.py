@@ -22,8 +22,8 @@ _USUAL_RATIO: Final = 4
 RECORDS_PER_BYTE: Final = 8
 """Tombstones of a topic's partitions, in their order, take a byte each where they are compressed best: each has its own offset."""
 
-FEWEST_RECORDS: Final = 1 << 15
-"""What a limit that somebody asked for leaves in any case."""
+FEWEST_RECORDS: Final = 1 << 16
+"""What a limit that somebody asked for leaves in any case, so that a batch that the compiled lane holds is within every limit."""
 
 _SMALLEST_RECORD: Final = 64
 """Bytes of a record with a short key, on the average of many."""

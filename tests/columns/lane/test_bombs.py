@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 
 from offsets_tool.columns.lane.chunks import Chunk, Lane
+from offsets_tool.columns.lane.layout import CAPACITY
 from offsets_tool.log.batches.batch import read_batch
 from offsets_tool.log.batches.limits import LIMITS, MAX_BATCH_BYTES, Limits
 from offsets_tool.rows import BatchRead
@@ -151,6 +152,17 @@ def test_what_brokers_may_write_is_read(name: str) -> None:
         assert isinstance(item, Chunk) or (isinstance(item, BatchRead) and item.unreadable is None)
         rows += item.records.shape[1] if isinstance(item, Chunk) else len(item.records)
     assert rows == len(read.records)
+
+
+@pytest.mark.parametrize("records", [CAPACITY, CAPACITY + 1])
+def test_a_limit_that_is_asked_for_holds_in_both_lanes(records: int) -> None:
+    """What the compiled lane holds is within it; what is longer is the reference's, which refuses it."""
+    data = v2(records=[record(n, KEY, None) for n in range(records)])
+    limits = Limits(1 << 20, is_asked=True)
+    (found,) = Lane(memoryview(data), "s", 3, limits=limits).read()
+    refused = read_batch(data, 0, "s", limits=limits).unreadable
+    assert isinstance(found, Chunk) is (refused is None) is (records == CAPACITY)
+    assert isinstance(found, Chunk) or found.unreadable == refused
 
 
 def test_limits_grow_with_the_batch_and_end() -> None:
