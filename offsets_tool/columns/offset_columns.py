@@ -40,6 +40,7 @@ Home = tuple[int | None, str]
 _SCHEMA: Final = arrow_schema(OffsetHistoryRow)
 _HOME: Final = ("log_partition", "group")
 _NO_ROWS: Final = _SCHEMA.empty_table().select(IN_ORDER)
+"""No committed offset, with the columns by which they are sorted."""
 MANY: Final = 64
 """From how many rows of a group on columns of them cost less than the rows."""
 _SIGNS: Final = ("member_id", "from_log_offset", "from_timestamp")
@@ -56,7 +57,7 @@ class OffsetColumns(SummedOffsets):
     def of(
         cls, columns: pa.Table, proven_from: int, constants: Mapping[str, pa.Scalar] | None = None
     ) -> "OffsetColumns":
-        """Return all rows of columns that are of one group; `constants` are the columns' that SortedOffsets has them for."""
+        """Return all rows of columns that are of one group; `constants` as SortedOffsets takes them."""
         return cls(SortedOffsets(columns, constants), 0, columns.num_rows, proven_from)
 
     def __len__(self) -> int:
@@ -227,6 +228,7 @@ def _coded(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _copy(column: pa.Array) -> pa.Array:
+    # Of one array alone, Arrow may give back that.
     return pa.concat_arrays([column, column.slice(0, 0)])
 
 

@@ -32,10 +32,12 @@ class SortedOffsets:
 
         Columns missing from `rows` have one value in all rows: that in `constants`, or null.
         """
-        self._unsorted = dict(zip(rows.column_names, rows.columns, strict=True))
         self._size = rows.num_rows
-        if self._size:
-            self._unsorted = {n: each for n, each in self._unsorted.items() if each.null_count < self._size}
+        self._unsorted = {
+            name: column
+            for name, column in zip(rows.column_names, rows.columns, strict=True)
+            if column.null_count < self._size or not self._size
+        }
         self._names = frozenset(self._unsorted)
         self._constants = constants or {}
         self._sorted: dict[str, pa.Array] = {}

@@ -130,6 +130,7 @@ def _record(chunk: Chunk, row: int, log_partition: int | None) -> LogRecord:
         int(records[field, row])
         for field in (RecordField.KEY, RecordField.VALUE_START, RecordField.VALUE_SIZE)
     )
+    attributes = chunk.batches[BatchField.ATTRIBUTES, records[RecordField.BATCH, row]]
     return LogRecord(
         source="",
         log_partition=log_partition,
@@ -137,11 +138,7 @@ def _record(chunk: Chunk, row: int, log_partition: int | None) -> LogRecord:
         timestamp=int(records[RecordField.TIMESTAMP, row]),
         key=None if key < 0 else chunk.interned.key(key),
         value=None if size < 0 else chunk.data[start : start + size].tobytes(),
-        is_control=bool(
-            has_any(
-                chunk.batches[BatchField.ATTRIBUTES, records[RecordField.BATCH, row]], AttributeBit.CONTROL
-            )
-        ),
+        is_control=bool(has_any(attributes, AttributeBit.CONTROL)),
     )
 
 

@@ -100,7 +100,7 @@ NO_KEY: Final = -1
 
 
 def has_any(attributes: Array, bits: AttributeBit) -> Array:
-    """Return which batches have some of these bits, given the ATTRIBUTES of each."""
+    """Return which batches have some of these bits, given the ATTRIBUTES of each, or whether one has, given its own."""
     # NumPy asks an enum how it takes part in a sum, and widens numbers for it; a plain number costs a fifth.
     found: Array = attributes & int(bits) != 0
     return found
