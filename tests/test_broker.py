@@ -1,6 +1,7 @@
 """The broker is a real one: it answers, keeps what is committed, and its files are there after it has stopped."""
 
 import os
+import time
 import uuid
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from kafka.structs import OffsetAndMetadata
 
 from oracle.client import Oracle
 from tests.broker import OFFSETS_PARTITIONS, BrokerError, KRaftBroker
+from tests.members import POLL_MS, member
 
 pytestmark = [pytest.mark.broker, pytest.mark.java]
 
@@ -75,6 +77,22 @@ def test_kafkas_own_tools_speak_with_the_shared_broker(broker: KRaftBroker) -> N
     )
     [line] = [line.split() for line in told.stdout.splitlines() if line.startswith(group)]
     assert line[:4] == [group, group, "0", "3"]
+
+
+def test_a_member_has_its_partitions_by_joining_once(broker: KRaftBroker) -> None:
+    """Between two joinings kafka-python may forget that it is joining: tests.members says why."""
+    topic = f"topic-{uuid.uuid4()}"
+    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap_server)
+    admin.create_topics([NewTopic(topic, 2, 1)])
+    admin.close()
+    for group in (f"{topic}-1", f"{topic}-2", f"{topic}-3"):
+        consumer = member(topic, bootstrap_servers=broker.bootstrap_server, group_id=group)
+        end = time.monotonic() + 60
+        while not consumer.assignment() and time.monotonic() < end:
+            consumer.poll(timeout_ms=POLL_MS)
+        assert consumer.assignment() == {TopicPartition(topic, number) for number in range(2)}
+        assert consumer.group_metadata().generation_id == 1
+        consumer.close()
 
 
 def test_a_broker_that_cannot_start_shows_its_log() -> None:

@@ -6,6 +6,7 @@ stdin, and each is answered by one on stdout. It leaves its group when stdin end
 """
 
 import json
+import logging
 import sys
 from collections.abc import Mapping
 from queue import Empty, SimpleQueue
@@ -13,9 +14,11 @@ from threading import Thread
 from time import sleep
 from typing import Any
 
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaProducer, TopicPartition
 from kafka.errors import CommitFailedError, KafkaError
 from kafka.structs import OffsetAndMetadata
+
+from tests.members import POLL_MS, member
 
 Command = Mapping[str, Any]
 END: Command = {"do": "leave"}
@@ -28,7 +31,7 @@ class Application:
         own = settings.pop("application")
         self._processing_s: float = own["processing_s"]
         self._commands: SimpleQueue[Command] = SimpleQueue()
-        self._consumer = KafkaConsumer(*own["topics"], **settings)
+        self._consumer = member(*own["topics"], **settings)
         self._producer = KafkaProducer(**own["transaction"]) if own["transaction"] else None
         if self._producer:
             self._producer.init_transactions()
@@ -80,7 +83,7 @@ class Application:
         if not self._is_reading:
             sleep(0.05)
             return
-        records = self._consumer.poll(timeout_ms=100)
+        records = self._consumer.poll(timeout_ms=POLL_MS)
         if not records:
             return
         sleep(self._processing_s)
@@ -125,4 +128,7 @@ def _answer(said: Command) -> None:
 
 
 if __name__ == "__main__":
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    # Every two seconds it says that metadata is new.
+    logging.getLogger("kafka.cluster").setLevel(logging.WARNING)
     Application(json.loads(sys.argv[1])).run()

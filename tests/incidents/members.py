@@ -45,6 +45,10 @@ class Member:
     ) -> None:
         self.end()
 
+    def __str__(self) -> str:
+        ended = "is running" if self.is_running else f"has ended with {self._process.returncode}"
+        return f"{self.name} {ended}: {self.words()}"
+
     @property
     def is_running(self) -> bool:
         """Return whether the process is running."""
@@ -84,7 +88,7 @@ class Member:
 
     def words(self) -> str:
         """Return what the process wrote to stderr."""
-        return self._words.read_text(errors="replace")[-2000:]
+        return self._words.read_text(errors="replace")[-4000:]
 
     def _wait(self) -> None:
         try:

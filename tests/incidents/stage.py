@@ -36,7 +36,7 @@ class Stage:
         self._open = ExitStack()
         self._broker = broker
         self._release = release.rpartition(".")[0]
-        self._started = 0
+        self._members: list[Member] = []
         self.bootstrap = broker.bootstrap_server
         self.story: list[Step] = []
 
@@ -97,7 +97,9 @@ class Stage:
                 "transaction": transaction and {"bootstrap_servers": self.bootstrap, **transaction},
             },
         }
-        return self._open.enter_context(ApplicationMember(name, given, self._words()))
+        member = ApplicationMember(name, given, self._words())
+        self._members.append(member)
+        return self._open.enter_context(member)
 
     def console_member(
         self, group: str, topic: str, *properties: str, name: str, is_stuck: bool = False
@@ -110,7 +112,9 @@ class Stage:
             *("--bootstrap-server", self.bootstrap, "--topic", topic, "--group", group, "--from-beginning"),
             *words,
         )
-        return self._open.enter_context(Member(name, command, self._words(), is_stuck=is_stuck))
+        member = Member(name, command, self._words(), is_stuck=is_stuck)
+        self._members.append(member)
+        return self._open.enter_context(member)
 
     def groups_tool(self, *arguments: str) -> str:
         """Run kafka-consumer-groups to its end, and return what it printed; StageError if it failed."""
@@ -166,11 +170,11 @@ class Stage:
                 self.caught_up(group, *topics)
 
     def until(self, what: str, is_so: Callable[[], bool], within: float = WITHIN) -> None:
-        """Wait for something; StageError if it does not come."""
+        """Wait for something; StageError, with the last words of each member, if it does not come."""
         end = time.monotonic() + within
         while not is_so():
             if time.monotonic() > end:
-                raise StageError(f"in vain: {what}")
+                raise StageError("\n".join((f"in vain: {what}", *map(str, self._members))))
             time.sleep(0.25)
 
     def pause(self, seconds: float) -> None:
@@ -182,5 +186,4 @@ class Stage:
         return len(told["partitions"])
 
     def _words(self) -> Path:
-        self._started += 1
-        return self._broker.folder / f"member-{self._started}.log"
+        return self._broker.folder / f"member-{len(self._members)}.log"

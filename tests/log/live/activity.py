@@ -6,24 +6,22 @@ from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 from kafka.structs import OffsetAndMetadata
 
+from tests.members import POLL_MS, member
+
 GROUPS = [f"live-{number}" for number in range(8)]
 TRANSACTIONAL = "live-transactional"
 TOPIC = "live-orders"
 
 
 def _joined(bootstrap_server: str, group: str) -> KafkaConsumer:
-    """Return a consumer with its assignment; start another one where kafka-python gets stuck in a rebalance."""
-    for _ in range(6):
-        consumer = KafkaConsumer(
-            TOPIC, bootstrap_servers=bootstrap_server, group_id=group, enable_auto_commit=False
-        )
-        end = monotonic() + 10
-        while monotonic() < end:
-            consumer.poll(timeout_ms=100)
-            if consumer.assignment():
-                return consumer
-        consumer.close()
-    raise TimeoutError(f"group {group} gave its member no partitions")
+    """Return a consumer with its assignment."""
+    consumer = member(TOPIC, bootstrap_servers=bootstrap_server, group_id=group, enable_auto_commit=False)
+    end = monotonic() + 60
+    while not consumer.assignment():
+        if monotonic() > end:
+            raise TimeoutError(f"group {group} gave its member no partitions")
+        consumer.poll(timeout_ms=POLL_MS)
+    return consumer
 
 
 def act(bootstrap_server: str) -> None:
