@@ -75,6 +75,15 @@ def test_displaced_batches(tmp_path_factory: pytest.TempPathFactory, seed: int, 
     assert starts == misplaced.is_valid().to_pylist()
 
 
+@pytest.mark.parametrize("batches", [1, 3])
+def test_batches_without_records(tmp_path: Path, batches: int) -> None:
+    """Compaction leaves the last batch of a producer without its records: nothing but such batches gives no rows."""
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(b"".join(encoded_batches.v2(at, []) for at in range(batches)))
+    events, entry = assert_same(path)
+    assert (events.num_rows, entry.batches, entry.empty_batches) == (0, batches, batches)
+
+
 def test_batches_that_go_back_behind_junk_are_counted_once_in_either_lane(tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000000.log"
     ahead, back = (
