@@ -156,8 +156,6 @@ class KRaftBroker:
             "log.dirs": str(self.data_dir),
             "offsets.topic.num.partitions": str(OFFSETS_PARTITIONS),
             "group.initial.rebalance.delay.ms": "0",
-            # Alone it is never fenced, which would leave partitions without a leader, because a busy machine lets it wait.
-            "broker.session.timeout.ms": "120000",
             **one_copy,
             **self._extra,
         }

@@ -20,6 +20,7 @@ from tests.incidents.stage import Stage, Step
 from tests.incidents.words import MANIFEST, write_words
 
 FAST: Final = {
+    "broker.session.timeout.ms": "60000",
     "auto.create.topics.enable": "false",
     "group.min.session.timeout.ms": "1000",
     "offsets.retention.check.interval.ms": "2000",
@@ -29,7 +30,7 @@ FAST: Final = {
     "log.cleaner.dedupe.buffer.size": "8388608",
     "log.cleaner.threads": "1",
 }
-"""What takes minutes by default, what is large, and no topics that nobody made."""
+"""What takes minutes by default, what is large, no topics that nobody made, and no broker fenced because its machine was busy."""
 KEPT: Final = ("*.log", "leader-epoch-checkpoint")
 LINE: Final = re.compile(
     r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) \[.*?\] (?P<level>[A-Z]+) (?P<logger>[\w.$]+) - "
