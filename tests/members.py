@@ -1,5 +1,6 @@
 """Members of consumer groups for tests: kafka-python's consumers, started so that they always get their partitions."""
 
+import time
 from typing import Any
 
 from kafka import KafkaConsumer
@@ -17,4 +18,15 @@ def member(*topics: str, **settings: Any) -> KafkaConsumer:
     consumer = KafkaConsumer(*topics, **settings)
     for topic in topics:
         consumer.partitions_for_topic(topic)
+    return consumer
+
+
+def joined(*topics: str, group: str, bootstrap_server: str) -> KafkaConsumer:
+    """Return a member that has its partitions and commits only what it is told to; TimeoutError if it gets none in a minute."""
+    consumer = member(*topics, bootstrap_servers=bootstrap_server, group_id=group, enable_auto_commit=False)
+    end = time.monotonic() + 60
+    while not consumer.assignment():
+        if time.monotonic() > end:
+            raise TimeoutError(f"group {group} gave its member no partitions")
+        consumer.poll(timeout_ms=POLL_MS)
     return consumer

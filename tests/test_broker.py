@@ -1,7 +1,6 @@
 """The broker is a real one: it answers, keeps what is committed, and its files are there after it has stopped."""
 
 import os
-import time
 import uuid
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from kafka.structs import OffsetAndMetadata
 
 from oracle.client import Oracle
 from tests.broker import OFFSETS_PARTITIONS, BrokerError, KRaftBroker
-from tests.members import POLL_MS, member
+from tests.members import joined
 
 pytestmark = [pytest.mark.broker, pytest.mark.java]
 
@@ -86,10 +85,7 @@ def test_a_member_has_its_partitions_by_joining_once(broker: KRaftBroker) -> Non
     admin.create_topics([NewTopic(topic, 2, 1)])
     admin.close()
     for group in (f"{topic}-1", f"{topic}-2", f"{topic}-3"):
-        consumer = member(topic, bootstrap_servers=broker.bootstrap_server, group_id=group)
-        end = time.monotonic() + 60
-        while not consumer.assignment() and time.monotonic() < end:
-            consumer.poll(timeout_ms=POLL_MS)
+        consumer = joined(topic, group=group, bootstrap_server=broker.bootstrap_server)
         assert consumer.assignment() == {TopicPartition(topic, number) for number in range(2)}
         assert consumer.group_metadata().generation_id == 1
         consumer.close()

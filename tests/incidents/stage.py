@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic, OffsetSpec
@@ -20,6 +20,7 @@ from tests.incidents.members import ApplicationMember, Member
 
 WITHIN = 60.0
 GROUPS_TOOL = {"2.8": "kafka.admin.ConsumerGroupCommand"}
+AnyMember = TypeVar("AnyMember", bound=Member)
 Step = dict[str, Any]
 """One step of a story: `at_ms` (epoch milliseconds), `what` was done, and facts such as `group` and `topic`."""
 CONSOLE = "org.apache.kafka.tools.consumer.ConsoleConsumer"
@@ -97,9 +98,7 @@ class Stage:
                 "transaction": transaction and {"bootstrap_servers": self.bootstrap, **transaction},
             },
         }
-        member = ApplicationMember(name, given, self._words())
-        self._members.append(member)
-        return self._open.enter_context(member)
+        return self._entered(ApplicationMember(name, given, self._words()))
 
     def console_member(
         self, group: str, topic: str, *properties: str, name: str, is_stuck: bool = False
@@ -112,9 +111,7 @@ class Stage:
             *("--bootstrap-server", self.bootstrap, "--topic", topic, "--group", group, "--from-beginning"),
             *words,
         )
-        member = Member(name, command, self._words(), is_stuck=is_stuck)
-        self._members.append(member)
-        return self._open.enter_context(member)
+        return self._entered(Member(name, command, self._words(), is_stuck=is_stuck))
 
     def groups_tool(self, *arguments: str) -> str:
         """Run kafka-consumer-groups to its end, and return what it printed; StageError if it failed."""
@@ -184,6 +181,11 @@ class Stage:
     def _partitions(self, topic: str) -> int:
         [told] = self.admin.describe_topics([topic])
         return len(told["partitions"])
+
+    def _entered(self, member: AnyMember) -> AnyMember:
+        self._members.append(member)
+        self._open.enter_context(member)
+        return member
 
     def _words(self) -> Path:
         return self._broker.folder / f"member-{len(self._members)}.log"

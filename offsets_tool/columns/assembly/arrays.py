@@ -54,9 +54,10 @@ def _kept(value: object, type_: pa.DataType) -> pa.Array:
 
 
 def _filled(value: object, type_: pa.DataType, rows: int) -> pa.Array:
-    # Arrow repeats no list no times, and a chunk of batches without records has no rows.
-    is_null = value is None or not rows
-    return pa.nulls(rows, type_) if is_null else pa.repeat(pa.scalar(value, type_), rows)
+    if value is None or not rows:
+        # Arrow cannot repeat a list no times, and a chunk of batches without records has no rows.
+        return pa.nulls(rows, type_)
+    return pa.repeat(pa.scalar(value, type_), rows)
 
 
 def repeated_name(text: str, rows: int) -> pa.DictionaryArray:
