@@ -1,7 +1,8 @@
 """What is inside the blobs of a group's members: bytes -> the client's own protocol, chosen by protocol type and assignor.
 
 A blob that cannot be read never fails its record: it is a Blob with a `problem`, or, where no format is known for it, opaque.
-Kafka itself never parses most of these; the readers are those of the clients that wrote them.
+Kafka itself never parses most of these; the readers are those of the clients that wrote them. Brokers read one thing, the topics
+in a consumer's subscription, by version 0, which every version begins with: `consumer_subscription` does, and all others ask it.
 """
 
 import json
@@ -27,7 +28,8 @@ _KEPT: Final = 1 << 14
 class Blob(NamedTuple):
     """One decoded blob. `path` names the field it lies in, as in `members[0].subscription.userData`.
 
-    `data` is the message, or plain JSON for Schema Registry, or None when it is opaque or unreadable; `size` is in bytes.
+    `data` is the message, or plain JSON for Schema Registry, or None when it is opaque or unreadable; `size` is in bytes. `layout`
+    is the version whose fields `data` has where it could not be read as the `version` that it says.
     """
 
     path: str
@@ -36,12 +38,13 @@ class Blob(NamedTuple):
     data: Message | Json
     size: int
     problem: str | None = None
+    layout: int | None = None
 
     def json(self) -> JsonObject:
         """Return the blob as a JSON object, its message in Kafka's JSON shape, texts as they were decoded."""
         data = self.data
         if data is not None and self.version is not None and hasattr(type(data), "__schema__"):
-            data = to_json(data, self.version, texts=str)
+            data = to_json(data, self.version if self.layout is None else self.layout, texts=str)
         row = {"path": self.path, "format": self.format, "version": self.version, "data": data}
         return row | {"problem": self.problem} if self.problem else row
 
@@ -88,8 +91,20 @@ def consumer_assignment(data: bytes) -> embedded.ConsumerProtocolAssignment | No
 
 
 def consumer_subscription(data: bytes) -> embedded.ConsumerProtocolSubscription | None:
-    """Decode what a classic consumer subscribed to; None for bytes that are not of the consumer protocol."""
+    """Decode what a classic consumer subscribed to; None for bytes whose topics brokers cannot read either.
+
+    What does not read as the version that it says has the fields of version 0 alone: see `has_cut_subscription`.
+    """
     return _consumer_message(data, embedded.ConsumerProtocolSubscription)
+
+
+def has_cut_subscription(data: bytes) -> bool:
+    """Return whether a subscription reads as version 0 alone, though it says another: what the member owned is not known then.
+
+    Old sarama-cluster and segmentio/kafka-go say version 1 and end after the topics' user data.
+    """
+    blob = _read("", "", data, _CONSUMER_READERS[embedded.ConsumerProtocolSubscription])
+    return blob.layout is not None
 
 
 def subscription_user_data(protocol: str, data: bytes) -> Message | None:
@@ -120,13 +135,17 @@ def _read(path: str, format_: str, data: bytes, reader: Reader) -> Blob:
         version, message = reader(data)
     except DecodeError as error:
         return Blob(path, format_, None, None, len(data), str(error))
-    trailing = f"{message.left} trailing byte(s)" if isinstance(message, _Trailing) else None
-    return Blob(path, format_, version, getattr(message, "message", message), len(data), trailing)
+    if isinstance(message, _Odd):
+        return Blob(path, format_, version, message.message, len(data), message.problem, message.layout)
+    return Blob(path, format_, version, message, len(data))
 
 
-class _Trailing(NamedTuple):
+class _Odd(NamedTuple):
+    """A message that reads, and what is wrong about its bytes; `layout` as in Blob."""
+
     message: Message
-    left: int
+    problem: str
+    layout: int | None = None
 
 
 def _message(cls: type, prefix: Callable[[Cursor], int], *, clamp: bool = False) -> Reader:
@@ -147,7 +166,22 @@ def _message(cls: type, prefix: Callable[[Cursor], int], *, clamp: bool = False)
 def _whole(cls: type, version: int, data: bytes, position: int) -> Message:
     decoded = walk.decode(cls, version, data, position)
     left = len(data) - decoded.end
-    return _Trailing(decoded.message, left) if left else decoded.message
+    return _Odd(decoded.message, f"{left} trailing byte(s)") if left else decoded.message
+
+
+def _subscription(data: bytes) -> tuple[int | None, Message | Json]:
+    """Read a subscription by the version that it says, else as version 0, as brokers do (ClassicGroup.computeSubscribedTopics)."""
+    cls = embedded.ConsumerProtocolSubscription
+    try:
+        return _message(cls, Cursor.int16, clamp=True)(data)
+    except DecodeError as error:
+        try:
+            cursor = Cursor(data)
+            version = cursor.int16()
+            message = walk.decode(cls, 0, data, cursor.position).message
+        except DecodeError:
+            raise error from None
+        return version, _Odd(message, f"read as version 0, as brokers do: {error}", layout=0)
 
 
 def _sticky(data: bytes) -> tuple[int, Message]:
@@ -189,8 +223,10 @@ _USER_DATA: dict[str, dict[type, tuple[str, Reader]]] = {
 
 
 _CONSUMER_READERS: Final[dict[type, Reader]] = {
-    cls: _message(cls, Cursor.int16, clamp=True)
-    for cls in (embedded.ConsumerProtocolSubscription, embedded.ConsumerProtocolAssignment)
+    embedded.ConsumerProtocolSubscription: _subscription,
+    embedded.ConsumerProtocolAssignment: _message(
+        embedded.ConsumerProtocolAssignment, Cursor.int16, clamp=True
+    ),
 }
 
 

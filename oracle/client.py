@@ -97,8 +97,9 @@ class Oracle:
     def blob(self, kind: str, blobs: Iterable[bytes]) -> list[Blob]:
         """Return member blobs as the newest client reads them.
 
-        JSON by Kafka's converters: subscription, assignment. JSON of Kafka's getters: sticky, cooperative-sticky,
-        connect-metadata, connect-assignment. toString: streams-subscription, streams-assignment.
+        JSON by Kafka's converters: subscription, assignment. The topics in a subscription as brokers read them: topics. JSON of
+        Kafka's getters: sticky, cooperative-sticky, connect-metadata, connect-assignment. toString: streams-subscription,
+        streams-assignment.
         """
         told = self._jvm.ask(("blob", NEWEST, kind), ((blob,) for blob in blobs))
         return [Blob(_thrown(each), _text(each[2])) for each in told]

@@ -10,10 +10,9 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from offsets_tool.blobs import consumer_subscription
 from offsets_tool.records.classic import MemberMetadata
 from offsets_tool.replay.changes import CommittedOffset, Group, GroupKind, Member
-from offsets_tool.replay.member_records import CONSUMER_PROTOCOL, subscription
+from offsets_tool.replay.member_records import CONSUMER_PROTOCOL, subscribed_topics, subscription
 from offsets_tool.wire.json import Release
 from offsets_tool.wire.times import LAST_MILLISECOND, time_after
 
@@ -185,7 +184,7 @@ def is_subscribed(group: Group, members: Mapping[str, Member], topic: str) -> bo
 
 
 def _classic_reads(group: Group, members: Iterable[Member], topic: str) -> bool | None:
-    if group.protocol_type != CONSUMER_PROTOCOL:
+    if group.protocol_type != CONSUMER_PROTOCOL or group.protocol is None:
         return None
     found = False
     for member in members:
@@ -200,8 +199,8 @@ def _classic_reads(group: Group, members: Iterable[Member], topic: str) -> bool 
 @lru_cache(4096)
 def _asked(blob: bytes) -> frozenset[str] | None:
     """Return the topics that a classic member asks for; cached, because generations repeat their members' blobs."""
-    message = consumer_subscription(blob)
-    return None if message is None else frozenset(message.topics)
+    topics = subscribed_topics(blob)
+    return None if topics is None else frozenset(topics)
 
 
 def _consumer_topics(group: Group, members: Iterable[Member]) -> set[str]:

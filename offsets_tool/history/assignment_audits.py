@@ -233,14 +233,19 @@ def _audit_by_counts(
     *,
     is_target: bool = False,
 ) -> Audit:
-    """Return the audit of an assignment; undecided where it holds only if topics have fewer partitions than were known before."""
+    """Return the audit of an assignment; undecided where it holds only if topics have fewer partitions than were known before, or
+    where no partition is known at all, because over nothing all assignors agree with everything.
+    """
     if recorded.problem:
         return _undecided(recorded.problem)
     partitions = set(chain.from_iterable(recorded.assigned.values()))
     wide, narrow = ({**least_counts(some), **counts} for some in ({*partitions, *known}, partitions))
-    found = audit(assignor, _asked_for(recorded, wide), recorded.assigned, is_target=is_target)
+    given = _asked_for(recorded, wide)
+    if not partitions and not given.counts:
+        return _undecided("nothing was assigned, and no record names a partition that could have been")
+    found = audit(assignor, given, recorded.assigned, is_target=is_target)
     if found.agreement is not Agreement.DIFFERS or wide == narrow:
-        return found
+        return _with_unknown_topics(found, given)
     fewer = audit(assignor, _asked_for(recorded, narrow), recorded.assigned, is_target=is_target)
     if fewer.agreement is Agreement.DIFFERS:
         return found
@@ -248,6 +253,15 @@ def _audit_by_counts(
     return _undecided(
         f"topic {topic} had {wide[topic]} partitions before; it is {fewer.agreement} if there are now {narrow.get(topic, 0)}"
     )
+
+
+def _with_unknown_topics(found: Audit, given: Subscriptions) -> Audit:
+    """Return an audit whose detail names a topic that members ask for and of which no partition is known, if there is one."""
+    unknown = {topic for member in given.members for topic in member.topics} - {*given.counts}
+    if not unknown or found.agreement not in (Agreement.EQUAL, Agreement.CONSISTENT):
+        return found
+    also = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+    return found._replace(detail=f"{found.detail}; no partition of topic {min(unknown)}{also} is known")
 
 
 def _asked_for(recorded: Recorded, counts: Mapping[str, int]) -> Subscriptions:

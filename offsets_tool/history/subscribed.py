@@ -5,11 +5,16 @@ was assigned, owned or committed.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from offsets_tool.assignors.subscriptions import Assignment, Partition, Subscriber
-from offsets_tool.blobs import consumer_assignment, consumer_subscription, subscription_user_data
+from offsets_tool.blobs import (
+    consumer_assignment,
+    consumer_subscription,
+    has_cut_subscription,
+    subscription_user_data,
+)
 from offsets_tool.events import Value
 from offsets_tool.history.owners import NameOf
 from offsets_tool.records.classic import GroupMetadataValue, MemberMetadata
@@ -17,6 +22,9 @@ from offsets_tool.records.embedded import CooperativeStickyUserData, StickyUserD
 from offsets_tool.replay.changes import Group, Member
 from offsets_tool.replay.member_records import OwnedOfTopic, client_of, subscription, target_by_topic
 from offsets_tool.wire.json import uuid_text
+
+_KEEPS_OWNED: Final = "cooperative-sticky"
+"""The assignor to which members say what they own in a field behind those of version 0."""
 
 
 class Recorded(NamedTuple):
@@ -37,6 +45,8 @@ def of_classic(value: GroupMetadataValue) -> Recorded:
         if asked is None or (member.assignment and given is None):
             what = "subscription" if asked is None else "assignment"
             return Recorded((), {}, f"the {what} of member {member.member_id} does not read")
+        if value.protocol == _KEEPS_OWNED and has_cut_subscription(member.subscription):
+            return Recorded((), {}, f"what member {member.member_id} owned does not read in its subscription")
         members.append(_classic_member(value.protocol or "", member, asked))
         assigned[member.member_id] = _partitions(given.assigned_partitions if given else ())
     return Recorded(tuple(members), assigned)

@@ -78,11 +78,21 @@ def timeouts_of(member: Member) -> Timeouts:
     return Timeouts(session or None, getattr(metadata.data, "rebalance_timeout_ms", None))
 
 
+def subscribed_topics(subscription: bytes) -> tuple[str, ...] | None:
+    """Return the topics in a classic consumer's subscription; None for bytes whose topics brokers cannot read."""
+    topics = _SUBSCRIPTIONS.get(subscription)
+    if topics is None:
+        message = consumer_subscription(subscription)
+        topics = (None if message is None else message.topics,)
+        _SUBSCRIPTIONS.put(subscription, topics, len(subscription))
+    return topics[0]
+
+
 def subscription(member: Member, protocol_type: str | None) -> tuple[str, ...]:
     """Return the topics that a member asks for by name; none for a streams member, whose topology names them."""
     metadata = member.metadata
     if isinstance(metadata, MemberMetadata):
-        return _subscribed(metadata.subscription) if protocol_type == CONSUMER_PROTOCOL else ()
+        return (subscribed_topics(metadata.subscription) or ()) if protocol_type == CONSUMER_PROTOCOL else ()
     return () if metadata is None else getattr(metadata.data, "subscribed_topic_names", ())
 
 
@@ -169,8 +179,8 @@ def _one_by_one(by_topic: Iterable[OwnedOfTopic]) -> Iterator[Owned]:
 
 _ASSIGNMENTS: Final[Kept[tuple[OwnedOfTopic, ...]]] = Kept(4 << 20)
 """Partitions in classic members' assignments by their blobs, which generations repeat."""
-_SUBSCRIPTIONS: Final[Kept[tuple[str, ...]]] = Kept(4 << 20)
-"""Topics in classic members' subscriptions, likewise."""
+_SUBSCRIPTIONS: Final[Kept[tuple[tuple[str, ...] | None]]] = Kept(4 << 20)
+"""Topics in classic members' subscriptions by their blobs, each in a tuple of its own; None for those that do not read."""
 
 
 def _assigned(blob: bytes) -> tuple[OwnedOfTopic, ...]:
@@ -180,13 +190,4 @@ def _assigned(blob: bytes) -> tuple[OwnedOfTopic, ...]:
         of_topics = message.assigned_partitions if message else ()
         found = tuple((each.topic, each.partitions) for each in of_topics)
         _ASSIGNMENTS.put(blob, found, len(blob))
-    return found
-
-
-def _subscribed(blob: bytes) -> tuple[str, ...]:
-    found = _SUBSCRIPTIONS.get(blob)
-    if found is None:
-        message = consumer_subscription(blob)
-        found = message.topics if message else ()
-        _SUBSCRIPTIONS.put(blob, found, len(blob))
     return found

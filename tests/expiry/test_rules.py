@@ -13,6 +13,7 @@ from offsets_tool.records.consumer import (
 )
 from offsets_tool.records.streams import InternalTopicInfo, StreamsGroupTopologyValue, Subtopology
 from offsets_tool.replay.changes import CommittedOffset, Group, GroupKind, GroupState, Member
+from tests.records import subscriptions
 from tests.replay.story import member
 
 START = 1_000_000
@@ -30,7 +31,8 @@ def commit(at: int = START, expire: int = -1) -> CommittedOffset:
 
 def group(kind: GroupKind = GroupKind.CLASSIC, members: int = 0, **more: Any) -> Group:
     state = GroupState.STABLE if members else GroupState.EMPTY
-    said = {"protocol_type": "consumer"} if kind is GroupKind.CLASSIC else {}
+    said = {"protocol_type": "consumer", "protocol": "range" if members else None}
+    said = said if kind is GroupKind.CLASSIC else {}
     return Group("g", kind, state, 0, members, **(said | more))
 
 
@@ -236,6 +238,22 @@ def test_classic_members_say_what_they_read() -> None:
     broken = {"a": classic_member(blob=b"\x00")}
     assert is_subscribed(group(members=1), broken, "t") is None
     assert is_subscribed(group(), {}, "t") is False
+
+
+@pytest.mark.parametrize("case", subscriptions.TABLE, ids=lambda case: case.name)
+def test_classic_members_read_what_brokers_read_of_their_subscription(case: subscriptions.Subscribed) -> None:
+    """GroupMetadata.computeSubscribedTopics (2.4 to 3.9), ClassicGroup.computeSubscribedTopics."""
+    members = {"a": classic_member(blob=case.blob), "b": classic_member("fee")}
+    found = {topic: is_subscribed(group(members=2), members, topic) for topic in ("orders", "fee", "x")}
+    if case.topics is None:
+        assert found == dict.fromkeys(found)
+    else:
+        assert found == {"orders": "orders" in case.topics, "fee": True, "x": False}
+
+
+def test_without_a_protocol_nothing_is_known_of_what_members_read() -> None:
+    members = {"a": classic_member("t")}
+    assert is_subscribed(group(members=1, protocol=None), members, "t") is None
 
 
 def test_consumer_groups_read_what_their_expressions_were_resolved_to() -> None:

@@ -1,6 +1,7 @@
 """What real clients and brokers assigned is what their assignors give; and what cannot be decided says why."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -13,6 +14,7 @@ from offsets_tool.evidence.answers.assignments import audits_of
 from offsets_tool.evidence.evidence import open_evidence
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.history.assignment_audits import AssignmentAuditRow, AssignmentAudits
+from offsets_tool.records.classic import GroupMetadataValue
 from offsets_tool.replay.changes import (
     Change,
     ChangeKind,
@@ -26,6 +28,7 @@ from offsets_tool.replay.changes import (
 from offsets_tool.replay.state import State
 from tests.assignors.made import group_value
 from tests.corpora import corpora, folder_of
+from tests.records import subscriptions
 
 UNDECIDED: Final = (
     "share out other things",
@@ -64,8 +67,13 @@ MEMBERS: Final = tuple(Subscriber(name, frozenset({"t"})) for name in "ab")
 RIGHT: Final = {"a": frozenset({("t", 0), ("t", 1)}), "b": frozenset({("t", 2)})}
 
 
-def classic(generation: int, offset: int, assigned: dict[str, frozenset[tuple[str, int]]]) -> Change:
-    value = group_value("range", Subscriptions(MEMBERS, {}), assigned)
+def classic(
+    generation: int,
+    offset: int,
+    assigned: dict[str, frozenset[tuple[str, int]]],
+    value: GroupMetadataValue | None = None,
+) -> Change:
+    value = value or group_value("range", Subscriptions(MEMBERS, {}), assigned)
     group = Group(
         "g",
         GroupKind.CLASSIC,
@@ -110,3 +118,47 @@ def test_partitions_that_were_known_before_make_it_undecided() -> None:
         Agreement.EQUAL,
         Agreement.UNDECIDED,
     ]
+
+
+def made_of(
+    protocol: str, *members: tuple[str, bytes], assigned: dict[str, frozenset[tuple[str, int]]] | None = None
+) -> AssignmentAuditRow:
+    """Return the audit of a group's first generation, of members with these subscriptions."""
+    asked = Subscriptions(tuple(Subscriber(name, frozenset({"t"})) for name, _ in members), {})
+    value, blobs = group_value(protocol, asked, assigned or {}), dict(members)
+    said = tuple(replace(member, subscription=blobs[member.member_id]) for member in value.members)
+    row = AssignmentAudits(str).follow(classic(1, 5, assigned or {}, replace(value, members=said)))
+    assert row is not None
+    return row
+
+
+@pytest.mark.parametrize("protocol", ["range", "roundrobin", "sticky", "cooperative-sticky"])
+def test_over_no_partition_nothing_agrees(protocol: str) -> None:
+    row = made_of(protocol, ("a", subscriptions.said(0, 0)), ("b", subscriptions.said(0, 0)))
+    assert (row.agreement, row.basis, row.partitions) == (Agreement.UNDECIDED, None, 0)
+    assert "no record names a partition" in row.detail
+
+
+def test_a_topic_of_which_no_partition_is_known_is_named() -> None:
+    assigned = {"a": frozenset({("orders", 0)}), "b": frozenset({("orders", 1)})}
+    row = made_of("range", *((name, subscriptions.said(3, 3)) for name in "ab"), assigned=assigned)
+    assert row.agreement == Agreement.EQUAL and row.detail.endswith("no partition of topic pay is known")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "cut", "agreement"),
+    [
+        ("range", subscriptions.said(1, 0), Agreement.EQUAL),
+        ("roundrobin", subscriptions.said(-1, 0), Agreement.EQUAL),
+        ("cooperative-sticky", subscriptions.said(1, 0), Agreement.UNDECIDED),
+        ("cooperative-sticky", subscriptions.said(0, 0), Agreement.EQUAL),
+        ("range", subscriptions.said(1, 0, 7), Agreement.UNDECIDED),
+    ],
+)
+def test_a_cut_subscription_is_audited_as_far_as_it_reads(
+    protocol: str, cut: bytes, agreement: Agreement
+) -> None:
+    """What a member owned stands behind the topics: of all assignors only cooperative-sticky asks for it there."""
+    assigned = {"a": frozenset({("orders", 0), ("pay", 0)}), "b": frozenset({("orders", 1), ("pay", 1)})}
+    row = made_of(protocol, ("a", cut), ("b", subscriptions.said(0, 0)), assigned=assigned)
+    assert row.agreement == agreement, row

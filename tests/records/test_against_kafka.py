@@ -4,21 +4,29 @@ the differences that are named here, each of which keeps what Kafka drops.
 
 import json
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from offsets_tool import events
+from offsets_tool.blobs import consumer_subscription
 from offsets_tool.events import Event
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.rows import LogRecord
 from offsets_tool.wire import walk
 from offsets_tool.wire.json import release_of, render, to_json
+from offsets_tool.wire.text import java_text
 from oracle.jars import KAFKA
 from tests.cases import CASES
 from tests.depth import DEEP
 from tests.dialects.hostile import Hostile
+from tests.records import subscriptions
 from tests.records.test_cases import key_bytes
+from tests.replay.story import group_metadata, member
+from tests.replay.story_segments import in_order, segment
 
 if TYPE_CHECKING:
     from oracle.answers import Read
@@ -157,3 +165,44 @@ def test_the_cases_are_what_kafka_writes(oracle: "Oracle") -> None:
             None if case.value_hex is None else bytes.fromhex(case.value_hex),
         ), case.name
     assert len(cases) > 40
+
+
+@settings(
+    max_examples=2_000 if DEEP else 40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(st.lists(subscriptions.blobs(), min_size=1, max_size=50))
+def test_topics_are_those_that_brokers_read(oracle: "Oracle", blobs: list[bytes]) -> None:
+    """Where Kafka throws another thing than the SchemaException that coordinators forgive, they load no such group at all."""
+    for blob, theirs in zip(blobs, oracle.blob("topics", blobs), strict=True):
+        message = consumer_subscription(blob)
+        ours = None if message is None else [java_text(topic) for topic in message.topics]
+        assert ours == (None if theirs.text is None else json.loads(theirs.text)), (blob.hex(), theirs.error)
+
+
+@pytest.mark.parametrize(
+    ("version", "is_classic"),
+    [("4.3.1", False), ("4.0.2", False), ("3.9.2", False), ("3.9.2", True), ("3.6.2", True), ("2.8.2", True)],
+)
+def test_loaded_groups_are_subscribed_to_what_is_read(
+    oracle: "Oracle", version: str, is_classic: bool, tmp_path: Path
+) -> None:
+    """Groups of one member, and groups where a member asks for another topic: one unread subscription, and Kafka knows none."""
+    besides = member("other", subscription=subscriptions.said(0, 0).replace(b"pay", b"fee"))
+    records = [
+        group_metadata(f"{number}{name}", 1, member("m", subscription=case.blob), *more)
+        for number, case in enumerate(subscriptions.TABLE)
+        for name, more in (("alone", ()), ("two", (besides,)))
+    ]
+    log = tmp_path / "00000000000000000000.log"
+    log.write_bytes(segment(in_order(*records)))
+    [state] = oracle.load(version, log, classic=is_classic)
+    assert state.error is None
+    for number, case in enumerate(subscriptions.TABLE):
+        alone, two = (
+            (None, None) if case.topics is None else ({*case.topics}, {*case.topics, "orders", "fee"})
+        )
+        for name, topics in (("alone", alone), ("two", two)):
+            theirs = state.groups[f"{number}{name}"].subscribed_topics
+            assert (None if theirs is None else {*theirs}) == topics, case.name

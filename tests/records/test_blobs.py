@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.blobs import Blob, blobs_json, blobs_of
+from offsets_tool.blobs import Blob, blobs_json, blobs_of, consumer_subscription, has_cut_subscription
 from offsets_tool.records import classic, consumer, embedded
 from offsets_tool.wire import walk
 from tests.corpora import VECTORS
+from tests.records import subscriptions
 
 
 def lines(name: str) -> list[dict[str, Any]]:
@@ -110,6 +111,38 @@ def test_a_version_from_the_future_is_read_as_the_newest_known() -> None:
     blob = next(blobs_of(group_with("consumer", "range", subscription=data)))
     assert blob.version == 9 and blob.data.rack_id == "r"
     assert blob.problem == "3 trailing byte(s)"
+
+
+@pytest.mark.parametrize("case", subscriptions.TABLE, ids=lambda case: case.name)
+def test_subscriptions_are_read_as_brokers_read_them(case: subscriptions.Subscribed) -> None:
+    message = consumer_subscription(case.blob)
+    assert (None if message is None else message.topics) == case.topics
+
+
+@given(st.integers(-32768, 32767), st.integers(0, 3), st.data())
+def test_a_subscription_cut_behind_its_user_data_still_says_its_topics(
+    version: int, layout: int, made: st.DataObject
+) -> None:
+    whole = subscriptions.said(version, layout)
+    least = len(subscriptions.said(0, 0))
+    blob = whole[: made.draw(st.integers(least, len(whole)))]
+    message = consumer_subscription(blob)
+    assert message is not None and message.topics == subscriptions.WHOLE.topics
+    as_it_says = version >= 0 and len(blob) >= len(subscriptions.said(0, min(version, 3)))
+    assert has_cut_subscription(blob) == (not as_it_says)
+    assert as_it_says or message.owned_partitions == ()
+
+
+def test_a_cut_subscription_shows_what_brokers_read_and_what_is_wrong() -> None:
+    blob = next(blobs_of(group_with("consumer", "range", subscription=subscriptions.said(1, 0))))
+    assert blob.json() == {
+        "path": "members[0].subscription",
+        "format": "ConsumerProtocolSubscription",
+        "version": 1,
+        "data": {"topics": ["orders", "pay"], "userData": "AQI="},
+        "problem": blob.problem,
+    }
+    assert (blob.problem or "").startswith("read as version 0, as brokers do: ")
 
 
 def test_classic_members_of_consumer_groups_carry_subscriptions() -> None:

@@ -43,6 +43,7 @@ public final class Blob implements Question {
     public Blob(String kind) {
         reader = switch (kind) {
             case "subscription" -> Blob::subscription;
+            case "topics" -> Blob::topics;
             case "assignment" -> Blob::assignment;
             case "sticky" -> blob -> memberData(new StickyAssignor(), blob);
             case "cooperative-sticky" -> blob -> memberData(new CooperativeStickyAssignor(), blob);
@@ -72,6 +73,13 @@ public final class Blob implements Question {
     private static String subscription(ByteBuffer blob) {
         short version = (short) Math.min(version(blob), ConsumerProtocolSubscription.HIGHEST_SUPPORTED_VERSION);
         return ConsumerProtocolSubscriptionJsonConverter.write(ConsumerProtocol.deserializeConsumerProtocolSubscription(blob), version).toString();
+    }
+
+    private static String topics(ByteBuffer blob) {
+        ConsumerProtocol.deserializeVersion(blob);
+        ArrayNode told = JSON.createArrayNode();
+        ConsumerProtocol.deserializeConsumerProtocolSubscription(blob, (short) 0).topics().forEach(told::add);
+        return told.toString();
     }
 
     private static String assignment(ByteBuffer blob) {
