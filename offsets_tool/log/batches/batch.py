@@ -109,7 +109,7 @@ def _read_legacy(
     data: memoryview, batch: Batch, source: str, log_partition: int | None, limits: Limits
 ) -> Content:
     end = batch.position + batch.size
-    message, _ = read_message(data[:end], batch.position, batch.magic, checked=batch.crc_valid)
+    message, _ = read_message(data[:end], batch.position, checked=batch.crc_valid)
     if batch.codec is Codec.NONE:
         return batch, (record(batch, message, source, log_partition),)
     if batch.codec is Codec.ZSTD:

@@ -342,6 +342,26 @@ class TestLegacy:
         assert {record.timestamp for record in records} == {99}
         assert {record.timestamp_type for record in records} == {TimestampType.LOG_APPEND_TIME}
 
+    @pytest.mark.parametrize(
+        ("magic", "append_time", "times"),
+        [(1, 0, [5, -1, 5]), (1, 8, [99, -1, 99]), (0, 0, [5, -1, 5])],
+        ids=["magic 1", "magic 1 with the broker's time", "magic 0"],
+    )
+    def test_each_message_inside_is_read_by_its_own_magic(
+        self, magic: int, append_time: int, times: list[int]
+    ) -> None:
+        """As the cleaner of 0.10.0 left them (KAFKA-4298); offsets count by the wrapper's magic."""
+        first = 0 if magic else 100
+        inner = b"".join(
+            encoded_batches.message(own, first + i, timestamp=5) for i, own in enumerate((1, 0, 1))
+        )
+        item = read(encoded_batches.wrapper(magic, 102, inner, timestamp=99, attributes=append_time))
+        assert [(record.log_offset, record.timestamp) for record in item.records] == list(
+            zip((100, 101, 102), times, strict=True)
+        )
+        assert item.records[1].timestamp_type is TimestampType.NO_TIMESTAMP
+        assert (item.batch.base_offset, item.batch.count) == (100, 3)
+
     def test_an_inner_checksum_is_reported_and_not_required(self) -> None:
         inner = bytearray(encoded_batches.message(1, 0))
         inner[-1] ^= 1
@@ -354,8 +374,8 @@ class TestLegacy:
         [
             (encoded_batches.wrapper(1, 2, encoded_batches.message(1, 5)), "below the last relative offset"),
             (
-                encoded_batches.wrapper(1, 2, encoded_batches.message(0, 2)),
-                "magic 0 inside a wrapper of magic 1",
+                encoded_batches.wrapper(1, 2, encoded_batches.message(2, 2)),
+                "magic 2 inside a wrapper of messages",
             ),
             (
                 encoded_batches.wrapper(0, 2, encoded_batches.wrapper(0, 2, encoded_batches.message(0, 2))),
