@@ -15,7 +15,7 @@ from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED, CopiesAsked
 from offsets_tool.evidence.sources import Item, Source, open_sources, records_of
 from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.ledger import Ledger, LedgerEntry
-from offsets_tool.rows import BatchRead, LogRecord, Unreadable
+from offsets_tool.rows import BatchRead, LogRecord, Unreadable, UnreadableKind
 from offsets_tool.wire.text import shown
 
 if TYPE_CHECKING:
@@ -111,6 +111,7 @@ class Evidence:
         self._has_hashes = has_hashes
         self._unreadable = 0
         self._misplaced = 0
+        self._has_zero_tail = False
 
     def __enter__(self) -> "Evidence":
         self._listener.begin(sum(source.size for source in self.sources))
@@ -165,7 +166,7 @@ class Evidence:
         """
         self._ledger = self._ledger_of(source)
         for item in source.read(self._ledger, verify):
-            self._count(item)
+            self._count(item, source, self._ledger)
             yield item
         self._close(self._ledger)
 
@@ -173,7 +174,7 @@ class Evidence:
         """Yield the events of a source and count them in its ledger; several sources may be read at the same time."""
         ledger = self._ledger_of(source)
         for item in source.read(ledger, True):
-            self._count(item)
+            self._count(item, source, ledger)
             for record in records_of(item):
                 yield self._event(record, ledger)
         self._close(ledger)
@@ -184,7 +185,7 @@ class Evidence:
         self._ledger = self._ledger_of(source)
         for item in source.or_lost(read(source.segment, self._ledger, limits=source.limits), self._ledger):
             if isinstance(item, (BatchRead, Unreadable)):
-                self._count(item)
+                self._count(item, source, self._ledger)
                 yield item
             else:
                 for piece in item.pieces:
@@ -211,7 +212,7 @@ class Evidence:
         if is_counted:
             self._close(ledger)
             for unreadable in self.ledgers[-1].unreadable:
-                self._unread(unreadable)
+                self._unread(unreadable, source, ledger)
 
     def decoded(self, item: Item) -> Iterator[Event]:
         """Yield the events of an item, and count them in the ledger of the source that `items` reads."""
@@ -259,17 +260,38 @@ class Evidence:
         if read.events is not None:
             self.problems += read.events.num_rows - read.events.column("problem").null_count
 
-    def _count(self, item: Item) -> None:
+    def _count(self, item: Item, source: Source, ledger: Ledger) -> None:
         if isinstance(item, BatchRead):
             self._listener.advance(item.batch.size)
             if item.unreadable is not None:
-                self._unread(item.unreadable)
+                self._unread(item.unreadable, source, ledger)
         elif isinstance(item, Unreadable):
             self._listener.advance(item.size)
-            self._unread(item)
+            self._unread(item, source, ledger)
 
-    def _unread(self, found: Unreadable) -> None:
+    def _unread(self, unreadable: Unreadable, source: Source, ledger: Ledger) -> None:
+        if unreadable.kind is UnreadableKind.ZERO_TAIL and not _hides_records(source, ledger.last_offset):
+            if not self._has_zero_tail:
+                self.note(
+                    f"{unreadable.source}: the {unreadable.size} byte(s) from {unreadable.position} on are zeros, which hold no "
+                    "record: Kafka preallocated the file, or a crash left it so; other files that end so are not named"
+                )
+            self._has_zero_tail = True
+            return
         self._unreadable += 1
         if self._unreadable <= UNREADABLE_NAMED:
-            place = f"{found.size} byte(s) at {found.position} unreadable" if found.size else "unreadable"
-            self.note(f"{found.source}: {place}: {found.reason}")
+            place = (
+                f"{unreadable.size} byte(s) at {unreadable.position} unreadable"
+                if unreadable.size
+                else "unreadable"
+            )
+            self.note(f"{unreadable.source}: {place}: {unreadable.reason}")
+
+
+def _hides_records(source: Source, last_offset: int | None) -> bool:
+    """Return whether zeros at the end of a segment may stand where records were: another follows and does not begin right after it.
+
+    The last segment of a partition has no records there: Kafka reads up to the zeros and cuts them off when it recovers the log.
+    """
+    following = source.segment.next_offset if source.segment else None
+    return following is not None and (last_offset is None or last_offset + 1 < following)

@@ -170,6 +170,11 @@ class Ledger:
         """Add `count` bytes to account for, where a source's size is known only when it has been read."""
         self._bytes += count
 
+    @property
+    def last_offset(self) -> int | None:
+        """The greatest offset that was read so far."""
+        return self._offsets.last
+
     def add(self, item: BatchRead | LogRecord | Unreadable) -> None:
         """Count what a reader yielded: a batch, a row of an archive, or unreadable bytes."""
         if isinstance(item, LogRecord):

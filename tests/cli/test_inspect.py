@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
 from tests.corpora import FIXTURES, corpora
+from tests.log.encoded_batches import record, v2
 
 
 def invoke(*args: object) -> Result:
@@ -133,3 +134,39 @@ def test_a_formatter_that_is_not_there_is_told_with_all_that_are(name: str) -> N
         "kafka.server.OffsetManager$Offsets",
     ):
         assert known in result.stderr
+
+
+def tombstone(offset: int) -> bytes:
+    """Return a batch with a tombstone of group g, which always reads."""
+    return v2(offset, [record(0, b"\0\2\0\1g", None)])
+
+
+@pytest.mark.parametrize("command", ["inspect", "decode", "offsets", "diagnose"])
+@pytest.mark.parametrize(
+    ("end", "following", "code"),
+    [
+        (bytes(200_000), None, 0),
+        (b"\xff" * 40 + bytes(1000), None, 3),
+        (tombstone(2)[:-4] + bytes(1000), None, 3),
+        (bytes(1000), tombstone(2), 0),
+        (bytes(1000), tombstone(7), 3),
+    ],
+    ids=[
+        "preallocated",
+        "bytes that are none of Kafka's",
+        "a torn batch",
+        "the next segment begins right after it",
+        "records between it and the next segment",
+    ],
+)
+def test_zeros_at_the_end_of_a_log_hold_no_record(
+    tmp_path: Path, command: str, end: bytes, following: bytes | None, code: int
+) -> None:
+    folder = tmp_path / "__consumer_offsets-3"
+    folder.mkdir()
+    (folder / f"{0:020}.log").write_bytes(tombstone(0) + tombstone(1) + end)
+    if following is not None:
+        (folder / f"{int.from_bytes(following[:8], 'big'):020}.log").write_bytes(following)
+    result = invoke(command, folder, "--strict", "--format", "text" if command == "diagnose" else "jsonl")
+    assert result.exit_code == code
+    assert ("zeros, which hold no record" in result.stderr) == (code == 0 or following is None)
