@@ -15,6 +15,7 @@ from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED, CopiesAsked
 from offsets_tool.evidence.sources import Item, Source, open_sources, records_of
 from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.ledger import Ledger, LedgerEntry
+from offsets_tool.log.names import OFFSETS_TOPIC
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable, UnreadableKind
 from offsets_tool.wire.text import shown
 
@@ -245,8 +246,11 @@ class Evidence:
         return ledger
 
     def _close(self, ledger: Ledger) -> None:
-        """Keep the ledger of a source that was read, and note its misplaced batches, which no replay uses."""
+        """Keep the ledger of a source; note its misplaced batches, which no replay uses, and rows that may be missed."""
         self.ledgers.append(entry := ledger.entry())
+        for topic in entry.foreign_topics:
+            if topic.endswith(OFFSETS_TOPIC) or not entry.records:
+                self.note(_left_out(entry, topic))
         for found in entry.misplaced_ranges:
             self._misplaced += 1
             if self._misplaced <= UNREADABLE_NAMED:
@@ -286,6 +290,16 @@ class Evidence:
                 else "unreadable"
             )
             self.note(f"{unreadable.source}: {place}: {unreadable.reason}")
+
+
+def _left_out(entry: LedgerEntry, topic: str) -> str:
+    """Return a note on rows of another topic: a copy of this one under another name, or all that an archive has."""
+    remedy = (
+        f"to read them as this topic, add --columns topic={topic}"
+        if topic.endswith(OFFSETS_TOPIC)
+        else f"give an archive of {OFFSETS_TOPIC}"
+    )
+    return f"{entry.source}: {entry.foreign_rows:,} row(s) are left out, as they are of topic {shown(topic)}; {remedy}"
 
 
 def _hides_records(source: Source, last_offset: int | None) -> bool:

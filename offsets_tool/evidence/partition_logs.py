@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event, decode
 from offsets_tool.evidence.sources import Source, records_of
+from offsets_tool.log.names import OFFSETS_TOPIC
+from offsets_tool.rows import LogRecord
 
 if TYPE_CHECKING:
     from offsets_tool.columns.reading import RowsRead
@@ -183,6 +185,22 @@ def _folder_of(source: str) -> str:
     return PurePosixPath(source).parent.as_posix()
 
 
+def _contradicting(record: LogRecord, other: LogRecord) -> str:
+    """Return a sentence on two different records of archives at one place, and what to do."""
+    sources = list(dict.fromkeys((record.source, other.source)))
+    if record.log_partition is None:
+        return (
+            f"{' and '.join(sources)}: the rows do not say of which partition of {OFFSETS_TOPIC} they are, and several have offset "
+            f"{record.log_offset}; give the files of one partition with --log-partition N, or name the column that has its number "
+            "with --columns partition=COLUMN"
+        )
+    have = "have" if len(sources) > 1 else "has"
+    return (
+        f"{' and '.join(sources)} {have} different records for offset {record.log_offset} of partition {record.log_partition}: "
+        "they are of two logs; name one of them"
+    )
+
+
 def _archived(sources: list[Source], events_of: EventsOf) -> dict[int | None, list[Event]]:
     """Return the events of all archives by partition, in the order of their offsets; a record that was archived twice is one."""
     rows: dict[int | None, dict[int, Event]] = {}
@@ -190,8 +208,5 @@ def _archived(sources: list[Source], events_of: EventsOf) -> dict[int | None, li
         record = event.record
         known = rows.setdefault(record.log_partition, {}).setdefault(record.log_offset, event).record
         if (known.key, known.value) != (record.key, record.value):
-            raise UsageError(
-                f"{known.source} and {record.source} have different records for offset {record.log_offset} "
-                f"of partition {record.log_partition}: they are of two logs; name one of them"
-            )
+            raise UsageError(_contradicting(known, record))
     return {number: [found[at] for at in sorted(found)] for number, found in rows.items()}

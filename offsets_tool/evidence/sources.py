@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, TypeVar
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.log.archive.files import ArchiveFile, archive_files
 from offsets_tool.log.batches.limits import LIMITS, Limits
-from offsets_tool.log.discover import find_segments
 from offsets_tool.log.files.folders import PathKind, look_at, size_of
 from offsets_tool.log.files.mapping import sha256
 from offsets_tool.log.ledger import Ledger
 from offsets_tool.log.names import OFFSETS_TOPIC, Segment, is_set_aside, offsets_directory
 from offsets_tool.log.segment import or_lost, read_segment
 from offsets_tool.log.storage import as_path, one_listing
+from offsets_tool.log.unread_files import required_segments
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class _Files:
             if any(file.is_named for file in archives.get(path, ())):
                 continue
             try:
-                segments += find_segments([path], self.log_partition)
+                segments += required_segments(path, self.log_partition)
             except SourceError:
                 if path not in archives:
                     raise

@@ -32,7 +32,7 @@ from offsets_tool.log.storage import StoredPath, as_path, folder_around, one_lis
 
 _EXPECTED: Final = (
     f"no segment of {OFFSETS_TOPIC} is here; expected a .log file, a {OFFSETS_TOPIC}-N directory, a broker's data directory,"
-    " a directory of those, or a tar of any of them"
+    " a directory of those, a tar of any of them, or an archive (Parquet, Delta or JSON lines)"
 )
 _NOT_THERE: Final = {
     PathKind.OTHER: NO_FILE,

@@ -9,9 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import reduce
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from offsets_tool.rows import BatchRead, Codec, LogRecord, Misplacement, Unreadable, UnreadableKind
+
+_TOPICS_NAMED: Final = 3
 
 
 class Outcome(StrEnum):
@@ -76,6 +78,8 @@ class LedgerEntry:
     control_records: int
     foreign_rows: int
     """Rows of an archive that belong to other topics, or to other partitions than the one asked for."""
+    foreign_topics: tuple[str, ...]
+    """The first of the other topics that such rows name, in their order."""
     unreadable: tuple[Unreadable, ...]
     first_offset: int | None
     last_offset: int | None
@@ -153,6 +157,7 @@ class Ledger:
     _records: int = 0
     _records_unreadable: int = 0
     _elsewhere: int = 0
+    _foreign_topics: dict[str, None] = field(default_factory=dict)
     _outcomes: Counter[Outcome] = field(default_factory=Counter)
     _reasons: Counter[str] = field(default_factory=Counter)
     _unreadable: list[Unreadable] = field(default_factory=list)
@@ -203,9 +208,11 @@ class Ledger:
         self._offsets_of((record,))
         self._timestamps.observe(record.timestamp)
 
-    def count_elsewhere(self, rows: int) -> None:
-        """Count rows of an archive that are of another topic or partition."""
+    def count_elsewhere(self, rows: int, topic: str | None = None) -> None:
+        """Count rows of an archive that are of another partition, or of another `topic`."""
         self._elsewhere += rows
+        if topic is not None and len(self._foreign_topics) < _TOPICS_NAMED:
+            self._foreign_topics.setdefault(topic)
 
     def lost(self, size: int, reason: str, *, is_rest: bool = False) -> Unreadable:
         """Count a whole file of `size` bytes on disk that cannot be read, or the rest of one; return it as unreadable bytes."""
@@ -280,6 +287,7 @@ class Ledger:
             reasons=dict(sorted(self._reasons.items())),
             control_records=self._outcomes[Outcome.CONTROL],
             foreign_rows=self._elsewhere,
+            foreign_topics=tuple(self._foreign_topics),
             unreadable=tuple(self._unreadable),
             first_offset=self._offsets.first,
             last_offset=self._offsets.last,

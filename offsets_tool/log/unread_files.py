@@ -1,28 +1,32 @@
 """Finds the files below the evidence's paths that are not read, with the reason, so that none is skipped without a word.
 
 Files that Kafka keeps beside a log are not named; other topics' directories, and files that have nothing of a log, are counted by
-folder. Knows nothing about what files hold.
+folder. Where nothing is read at all, `required_segments` says of the files that are there what they are, and what would read them.
 """
 
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.archive.files import is_delta
-from offsets_tool.log.discover import is_other_topic
+from offsets_tool.log.archive.lines import first_rows, is_text, names_of
+from offsets_tool.log.discover import find_segments, is_other_topic
 from offsets_tool.log.files.folders import Entry, PathKind, look_at, size_of, walk
 from offsets_tool.log.files.tar_index import tar_index
 from offsets_tool.log.names import (
+    Segment,
     member_source,
     offsets_directory,
     partition_directory,
     segment_name,
     tar_name,
 )
-from offsets_tool.log.storage import one_listing, real_path
+from offsets_tool.log.storage import as_path, one_listing, real_path
+from offsets_tool.log.stored_bytes import open_binary
 
 _KAFKAS: Final = re.compile(
     r"[0-9]{20}\.(?:index|timeindex|txnindex|snapshot)(?:\.[a-z0-9]+)*"
@@ -34,6 +38,18 @@ _LIKE_A_LOG: Final = re.compile(r".*\.log\b.*|.*[0-9]{20}.*", re.DOTALL)
 _UNNAMED: Final = "its name is none of Kafka's (20 digits and .log); give the file itself if it is a segment"
 _OUTSIDE: Final = "a segment outside of a partition's directory, beside others; give the file itself"
 _INSIDE: Final = "a folder inside of a partition's directory; give the folder itself"
+_FORMS_SHOWN: Final = 3
+_FILES_OPENED: Final = 10
+"""How many files of a folder without logs are looked into."""
+_REDPANDAS: Final = re.compile(r"[0-9]+-[0-9]+-v[0-9]+\.log")
+_AVRO: Final = b"Obj\1"
+_AS_ROWS: Final = "as JSON lines or Parquet with key, value, partition, offset and timestamp"
+_OF_REDPANDA: Final = (
+    "a segment of Redpanda, whose batches have a layout of their own: read the topic with --bootstrap-server"
+)
+_BARE: Final = f"keys or values alone, without offsets: let the sink write them {_AS_ROWS}"
+_NO_ROWS: Final = f"text that is no JSON lines (CSV is not read): write it {_AS_ROWS}"
+_OF_AVRO: Final = f"Avro, which is not read: write it {_AS_ROWS}"
 _REPLACED: Final = "a later member of the tar has the same name; unpack it by hand to read both"
 
 
@@ -49,6 +65,53 @@ class UnreadFile(NamedTuple):
 
 ReadFiles = Collection[tuple[str, str]]
 """What is read: real paths, with the member of a tar or an empty string."""
+
+
+def required_segments(path: str, log_partition: int | None) -> list[Segment]:
+    """Return the segments at a path, as `find_segments`; where none is, the SourceError says what the files there are instead."""
+    if _REDPANDAS.fullmatch(as_path(path).name):
+        raise SourceError(path, _OF_REDPANDA)
+    try:
+        return find_segments([path], log_partition)
+    except SourceError as error:
+        if forms := list(_forms(path)):
+            more = f"; and {len(forms) - _FORMS_SHOWN} other kind(s)" if len(forms) > _FORMS_SHOWN else ""
+            seen = "; ".join(forms[:_FORMS_SHOWN])
+            raise SourceError(error.path, f"{error.reason}; there is {seen}{more}") from error
+        raise
+
+
+def _forms(path: str) -> Iterator[str]:
+    """Yield what the files at a path are, each kind once, with the first that is of it."""
+    forms: set[str] = set()
+    given = look_at(path)
+    entries = walk(given.path, _is_looked_into) if given.kind is PathKind.FOLDER else [given]
+    files = (entry.path for entry in entries if entry.kind is PathKind.FILE)
+    for file in islice(files, _FILES_OPENED):
+        form = _form(file)
+        if form is not None and form not in forms:
+            forms.add(form)
+            yield f"{file.as_posix()}, {form}"
+
+
+def _form(path: Path) -> str | None:
+    """Return what a file that is no log is, and how to have it read; None for files of Kafka and for other bytes."""
+    if _KAFKAS.fullmatch(path.name) or segment_name(path.name):
+        return _OF_REDPANDA if _REDPANDAS.fullmatch(path.name) else None
+    if path.suffix == ".bin":
+        return _BARE
+    try:
+        with open_binary(path) as file:
+            if file.read(len(_AVRO)) == _AVRO:
+                return _OF_AVRO
+        is_of_text = is_text(path)
+        names = names_of(first_rows(path)) if is_of_text else {}
+    except (OSError, SourceError):
+        return None
+    if names:
+        fields = "key=COLUMN,value=COLUMN,offset=COLUMN"
+        return f"JSON lines with {', '.join(names)}: give the file itself, with --columns {fields} and --log-partition N"
+    return _NO_ROWS if is_of_text else None
 
 
 @one_listing()
@@ -117,6 +180,8 @@ def _may_be_a_log(path: Path | PurePosixPath) -> bool:
 
 
 def _why_not(name: str) -> str:
+    if _REDPANDAS.fullmatch(name):
+        return _OF_REDPANDA
     named = segment_name(name)
     return _OUTSIDE if named is not None and named.base_offset is not None else _UNNAMED
 

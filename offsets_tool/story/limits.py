@@ -41,12 +41,18 @@ def completeness(log_partitions: Sequence[int | None], proven_from: Sequence[str
 
     `proven_from` has the places from which on it is, of the log partitions that lack records before; `gone` says how many.
     """
+    if not log_partitions:
+        return "The evidence has no record: nothing follows from it."
     if not proven_from:
-        one = f"partition {log_partitions[0]}" if len(log_partitions) == 1 else None
+        one = _named(log_partitions[0]) if len(log_partitions) == 1 else None
         return f"The evidence is complete: every record of {one or count(len(log_partitions), 'log partition')} is here."
     more = f" and {len(proven_from) - _NAMED} more" if len(proven_from) > _NAMED else ""
     where = f"{', '.join(proven_from[:_NAMED])}{more}"
     return f"{gone}, and what only they told with them; the evidence is complete from {where} on."
+
+
+def _named(log_partition: int | None) -> str:
+    return "its log partition" if log_partition is None else f"partition {log_partition}"
 
 
 def _causes_of(missing: Iterable[PartitionSnapshot]) -> str:

@@ -16,12 +16,12 @@ from typing import Any, Final, NamedTuple
 
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.log.archive.files import ArchiveFile, ArchiveKind, archive_files
-from offsets_tool.log.discover import find_segments
 from offsets_tool.log.files.folders import PathKind, listing, look_at, size_of
 from offsets_tool.log.files.mapping import sha256, sha256_of
 from offsets_tool.log.files.open_file import open_file, read_whole, why
 from offsets_tool.log.names import Packing, Segment, SegmentKind, is_set_aside, member_source, segment_name
 from offsets_tool.log.storage import as_path, is_stored, one_listing, real_path
+from offsets_tool.log.unread_files import required_segments
 from offsets_tool.wire.text import shown
 from offsets_tool.wire.times import LAST_MILLISECOND
 from spark.ingest.digest import NO_BYTES, edges_digest
@@ -117,7 +117,7 @@ def find_files(
         if any(file.is_named for file in archives):
             continue
         try:
-            files += [_segment(segment, cluster, here) for segment in find_segments([here], log_partition)]
+            files += [_segment(segment, cluster, here) for segment in required_segments(here, log_partition)]
         except SourceError:
             if not archives:
                 raise

@@ -325,3 +325,62 @@ def test_an_empty_text_is_not_the_folder_where_one_is(data: Path, monkeypatch: p
         for paths in ([""], [".", ""]):
             result = invoke(command, *paths)
             assert result.exit_code == 2 and "LOG is an empty text" in result.stderr
+
+
+OTHER_FORMS = {
+    "sink/__consumer_offsets-0-0.gz": (gzip.compress(b"AAIAAWc=,,0,1\n"), "CSV is not read"),
+    "sink/0/rows.txt": (
+        b'{"k": "AAIAAWc=", "o": 0}\n',
+        "JSON lines with k, o: give the file itself, with --columns",
+    ),
+    "sink/partition=0/__consumer_offsets+0+0.bin": (b"\0\3\0\0", "keys or values alone"),
+    "sink/a.avro": (b"Obj\1\2\x16avro.schema", "Avro, which is not read"),
+    "kafka/__consumer_offsets/2_10/0-1-v1.log": (b"\1\2\3\4" * 20, "a segment of Redpanda"),
+}
+
+
+@pytest.mark.parametrize("is_named", [False, True], ids=["in a folder", "itself"])
+@pytest.mark.parametrize("path", OTHER_FORMS)
+def test_what_is_no_log_is_named_with_what_would_read_it(tmp_path: Path, path: str, is_named: bool) -> None:
+    content, words = OTHER_FORMS[path]
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).write_bytes(content)
+    result = invoke("groups", tmp_path / (path if is_named else path.split("/", 1)[0]))
+    assert result.exit_code == 1 and (tmp_path / path).as_posix() in result.stderr
+    assert words in result.stderr or (is_named and path.endswith("rows.txt"))
+    assert "None" not in result.stderr
+
+
+class TestRowsOfACopyUnderAnotherName:
+    """MirrorMaker 2 copies internal topics under a prefix if it is asked to."""
+
+    @pytest.fixture
+    def archive(self, tmp_path: Path) -> Path:
+        path = tmp_path / "export.jsonl"
+        rows = [{**ROW, "topic": "eu.__consumer_offsets"}, {**ROW, "offset": 2, "topic": "eu.orders"}]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return path
+
+    @pytest.mark.parametrize("command", ["inspect", "groups", "diagnose", "decode"])
+    def test_are_left_out_with_a_note(self, archive: Path, command: str) -> None:
+        result = invoke(command, archive)
+        assert "of topic eu.__consumer_offsets; to read them as this topic, add --columns" in result.stderr
+        assert "complete" not in result.stdout
+
+    def test_are_read_where_their_name_is_given(self, archive: Path) -> None:
+        result = invoke("decode", archive, "--columns", "topic=eu.__consumer_offsets")
+        assert [row["offset"] for row in lines(result)] == [1]
+        assert "left out" not in result.stderr
+
+    def test_are_not_missed_where_rows_of_this_topic_stand_beside_foreign_ones(self, archive: Path) -> None:
+        archive.write_text(archive.read_text().replace("eu.__consumer_offsets", "__consumer_offsets"))
+        result = invoke("decode", archive)
+        assert [row["offset"] for row in lines(result)] == [1] and "left out" not in result.stderr
+
+
+def test_rows_without_a_partition_are_told_what_is_missing(tmp_path: Path) -> None:
+    rows = [{**ROW, "partition": None}, {**ROW, "partition": None, "key": "AAIAAWg="}]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = invoke("groups", tmp_path)
+    assert result.exit_code == 2 and "None" not in result.stderr
+    assert "do not say of which partition" in result.stderr and "--log-partition N" in result.stderr

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from offsets_tool.errors import DecodeError, UsageError
+from offsets_tool.log.names import OFFSETS_TOPIC
 from offsets_tool.rows import NO_TIMESTAMP, Header, LogRecord, Row, TimestampType
 
 ColumnPath = tuple[str, ...]
@@ -52,9 +53,10 @@ _TIMESTAMP_TYPES: Final = {
 
 
 class Columns(NamedTuple):
-    """The column of each field that the archive has."""
+    """The column of each field that the archive has, and the name by which it calls the topic."""
 
     by_field: Mapping[str, ColumnPath]
+    topic_name: str = OFFSETS_TOPIC
 
     @property
     def missing(self) -> list[str]:
@@ -92,9 +94,13 @@ def check_fields(chosen: Mapping[str, str]) -> None:
 def match_columns(names: Mapping[str, ColumnPath], chosen: Mapping[str, str]) -> Columns:
     """Return the column of each field, found by its usual names among `names` (fields of structs as `outer.inner`).
 
-    `chosen` overrides that: by field, the name of its column. UsageError for an unknown field, and for a column that is missing.
+    `chosen` overrides that: by field, the name of its column; for the topic also its own name in a copy, such as
+    `eu-west.__consumer_offsets`. UsageError for an unknown field, and for a column that is missing.
     """
     check_fields(chosen)
+    topic_name = chosen.get("topic", "")
+    is_copy = topic_name not in names and topic_name.endswith(OFFSETS_TOPIC)
+    chosen = {field: column for field, column in chosen.items() if not (is_copy and field == "topic")}
     for column in chosen.values():
         if column not in names:
             raise UsageError(f"there is no column {column!r}; columns are {', '.join(names)}")
@@ -103,7 +109,8 @@ def match_columns(names: Mapping[str, ColumnPath], chosen: Mapping[str, str]) ->
         plain.setdefault(_plain(name), path)
     known = {field: [plain[alias] for alias in aliases if alias in plain] for field, aliases in NAMES.items()}
     by_hand = {field: names[column] for field, column in chosen.items()}
-    return Columns({field: paths[0] for field, paths in known.items() if paths} | by_hand)
+    by_field = {field: paths[0] for field, paths in known.items() if paths} | by_hand
+    return Columns(by_field, topic_name if is_copy else OFFSETS_TOPIC)
 
 
 def _plain(name: str) -> str:

@@ -21,7 +21,7 @@ from offsets_tool.log.storage import as_path, one_listing
 from offsets_tool.log.stored_bytes import open_binary
 
 _JSON_NAME: Final = re.compile(
-    rf".*\.(?:json|jsonl|ndjson)(?:\.(?:gz|zst|bz2|xz|lz4))?|{OFFSETS_TOPIC}[-+]\d+[-+]\d+.*"
+    rf".*\.(?:json|jsonl|ndjson|txt)(?:\.(?:gz|zst|bz2|xz|lz4))?|{OFFSETS_TOPIC}[-+]\d+[-+]\d+.*"
 )
 _DELTA_LOG: Final = "_delta_log"
 _PARQUET_MAGIC: Final = b"PAR1"
@@ -87,8 +87,9 @@ def is_delta(folder: Path) -> bool:
 
 
 def _hidden(name: str) -> bool:
-    """Return whether a name is no data by Spark's rule (_SUCCESS, _temporary, .part-0.crc); the topic's own name is."""
-    return name.startswith(("_", ".")) and not name.startswith(OFFSETS_TOPIC)
+    """Return whether a name is no data by Spark's rule: _SUCCESS, _temporary, .part-0.crc; not _partition=3 or the topic's name."""
+    is_data = "=" in name or name.startswith(OFFSETS_TOPIC)
+    return name.startswith(".") or (name.startswith("_") and not is_data)
 
 
 def _in_folder(entry: Entry, chosen: Mapping[str, str]) -> Iterator[ArchiveFile]:

@@ -24,6 +24,7 @@ from offsets_tool.rows import Row, Unreadable, UnreadableKind
 LONGEST_LINE: Final = 64 << 20
 _PROBED_LINES: Final = 1000
 _PROBED_BYTES: Final = 1 << 20
+_TEXT_PROBED: Final = 1 << 16
 
 
 _GZIP: Final = b"\x1f\x8b"
@@ -106,6 +107,19 @@ def first_rows(path: Path) -> list[Row]:
             reason = f"cannot be read up to its first line ({why(error)}); copy it again if it is cut off"
             raise SourceError(path.as_posix(), reason) from error
     return rows
+
+
+def is_text(path: Path) -> bool:
+    """Return whether a file, decompressed, begins with a line of text in UTF-8; SourceError for one that cannot be read so far."""
+    try:
+        with _open(path) as stream:
+            line = stream.readline(_TEXT_PROBED)
+    except _TORN as error:
+        raise SourceError(path.as_posix(), f"cannot be read up to its first line ({why(error)})") from error
+    try:
+        return b"\0" not in line and bool(line.decode("utf-8").strip())
+    except UnicodeDecodeError:
+        return False
 
 
 def names_of(rows: Iterable[Row]) -> dict[str, ColumnPath]:

@@ -26,7 +26,9 @@ _OPEN: Final = {
     ArchiveKind.DELTA: delta_source,
 }
 _IN_PATH: Final = re.compile(
-    rf"(?:^|/)(?:{OFFSETS_TOPIC}[-+](?P<named>\d+)(?:[-+]\d+)?(?:\.[^/]*)?|(?:kafka_)?partition=(?P<hive>\d+))(?=/|$)"
+    rf"(?:^|/)(?:{OFFSETS_TOPIC}[-+](?P<named>\d+)(?:[-+]\d+)?(?:\.[^/]*)?|_?(?:kafka_)?partition=(?P<hive>\d+)"
+    # Aiven's names in a folder of the topic: its number and its first offset, filled up with zeros.
+    r"|(?P<padded>\d{10})-\d{20}(?:\.[^/]*)?)(?=/|$)"
 )
 
 
@@ -98,9 +100,10 @@ class ArchiveRead(Iterator[LogRecord | Unreadable]):
         if item.row is None:
             return None
         self.rows += 1
-        if _topic(columns.get(item.row, "topic")) not in (None, OFFSETS_TOPIC):
+        topic = _topic(columns.get(item.row, "topic"))
+        if topic not in (None, columns.topic_name):
             self.other_topics += 1
-            self._ledger.count_elsewhere(1)
+            self._ledger.count_elsewhere(1, str(topic))
             return None
         try:
             record = read_row(item.row, columns, opened.source, self._wanted if place is None else place)
@@ -171,7 +174,7 @@ def _columns(opened: RowSource, chosen: Mapping[str, str]) -> Columns:
 def _partition_in_path(path: Path) -> int | None:
     """Return the partition in the innermost name of a path that has one, or None.
 
-    Known are hive style, a broker's directory, `topic+partition+offset` and `topic-partition-offset`.
+    Known are hive style, a broker's directory, `topic+partition+offset`, `topic-partition-offset` and `partition-offset` in digits.
     """
     found = list(_IN_PATH.finditer(path.as_posix()))
-    return int(found[-1]["named"] or found[-1]["hive"]) if found else None
+    return int(found[-1]["named"] or found[-1]["hive"] or found[-1]["padded"]) if found else None

@@ -596,3 +596,23 @@ def test_links_that_go_round(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(GOOD)
     (tmp_path / "again").symlink_to(tmp_path)
     assert len(archive_files(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "log_partition"),
+    [
+        ("_topic=__consumer_offsets/_partition=7/000000000099_1_2.json", 7),
+        ("topics/__consumer_offsets/partition=7/__consumer_offsets+7+0000000000.json", 7),
+        ("__consumer_offsets/0000000007-00000000000000000000.jsonl", 7),
+        ("__consumer_offsets/0000000000000000007-0000000000000000008.txt", None),
+        ("backup/7/rows.jsonl", None),
+    ],
+)
+def test_folders_and_names_of_sinks_say_the_partition(
+    tmp_path: Path, path: str, log_partition: int | None
+) -> None:
+    """Stream Reactor's, Confluent's and Aiven's layouts; nothing is guessed of other numbers."""
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).write_text(json.dumps({"offset": 3, "key": "AAIAAWc=", "value": None}) + "\n")
+    [record] = [record for record in read_archive(tmp_path) if isinstance(record, LogRecord)]
+    assert (record.log_partition, record.log_offset) == (log_partition, 3)
