@@ -146,5 +146,6 @@ def _replayed(done: Replayed) -> JobDone:
 
 
 def _derived(job: str, done: Derived) -> JobDone:
-    rows = {job: sum(done.rows.values())} if done.run else {}
-    return JobDone(job, done.run, rows, {"clusters": len(done.rows)}, done.notes, 0, done.problems)
+    return JobDone(
+        job, done.run, dict(done.tables), {"clusters": len(done.rows)}, done.notes, 0, done.problems
+    )

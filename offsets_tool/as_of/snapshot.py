@@ -111,6 +111,14 @@ class Snapshot:
         """Timestamp of the newest record up to the moment, in epoch milliseconds; None without one."""
         return max((at for p in self if (at := p.cut.newest_timestamp) is not None), default=None)
 
+    @property
+    def is_after_records(self) -> bool:
+        """Whether the moment is a time after the newest record of all, so that nothing is known of what came between."""
+        time, newest = self.as_of.time, self.newest_timestamp
+        return (
+            time is not None and newest is not None and time > newest and all(p.cut.end is None for p in self)
+        )
+
     def replay(
         self,
         log_partition: int | None,

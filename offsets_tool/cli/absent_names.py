@@ -192,9 +192,9 @@ def why_not_at_moment(replay: EvidenceReplay) -> WhyNot:
         if (gone := deletions().get(group)) is not None:
             when = shown_time(gone.timestamp) or "no timestamp"
             at_offset = offset_text(gone.log_partition, gone.log_offset)
-            return f"{absent}: it was deleted at {at_offset} ({when}); choose an earlier --as-of"
+            return f"{absent}: it was deleted at {at_offset} ({when}); choose an earlier {replay.option}"
         if (later := appears_later(moment, group)) is not None:
-            return f"{absent}: its first record is {offset_text(*later)}; choose a later --as-of"
+            return f"{absent}: its first record is {offset_text(*later)}; choose a later {replay.option}"
         return f"{absent}: its records, {_stretch(group, here)}, leave nothing; `offsets-tool history` shows what happened"
 
     return why

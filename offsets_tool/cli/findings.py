@@ -132,7 +132,7 @@ def findings_command(
             write_rows(out, rows, chosen, table)
     for text in _absent(replay, asked, options):
         note(text)
-    replay.finish()
+    replay.finish(asked.review.range)
 
 
 def _absent(replay: OpenReplay, asked: FindingsAsked, options: Row) -> Iterator[str]:

@@ -190,7 +190,7 @@ def history_command(*, format_: str | None, output_path: str | None, strict: boo
             write_rows(out, _rows(replay, asked, chosen), chosen, table)
     for text in _absent(replay, asked):
         note(text)
-    replay.finish()
+    replay.finish(asked.range)
 
 
 def _rows(replay: EvidenceReplay, asked: Asked, format_: str) -> Iterator[Row | memoryview]:

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.evidence.evidence import Evidence
-from offsets_tool.evidence.filters import Filters
-from offsets_tool.time_texts import shown_time
+from offsets_tool.evidence.filters import Filters, offsets_here, span_text, unreached
 
 
 def nothing_of(filters: Filters, evidence: Evidence, kinds: Iterable[str], option: str) -> Iterator[str]:
@@ -22,40 +21,22 @@ def nothing_of(filters: Filters, evidence: Evidence, kinds: Iterable[str], optio
         # A partition that is missing as a whole has a note already.
         yield from ["this evidence has no record at all"] if evidence.ledgers else []
         return
-    backwards = list(_backwards(filters))
-    yield from backwards or (*_times(filters, evidence), *_log_offsets(filters, evidence))
+    yield from _elsewhere(filters, evidence)
     if asked := ", ".join(kinds):
         is_more = any((*filters.wanted, filters.since.is_given, filters.until.is_given))
         of = "of what the other options leave, none" if is_more else "none here"
         yield f"nothing is shown: {of} matches {option} {asked}"
 
 
-def _backwards(filters: Filters) -> Iterator[str]:
-    since, until = filters.since, filters.until
-    first, last = (dict(bound.places) for bound in (since, until))
-    ends = [(first[number], last[number]) for number in first.keys() & last.keys()]
-    if since.time is not None and until.time is not None:
-        ends.append((since.time, until.time))
-    if any(begin >= end for begin, end in ends):
-        yield "nothing is shown: --since is not before --until"
-
-
-def _times(filters: Filters, evidence: Evidence) -> Iterator[str]:
-    if filters.since.time is filters.until.time is None:
+def _elsewhere(filters: Filters, evidence: Evidence) -> Iterator[str]:
+    """Yield where the records are, for a range of which nothing is shown; `finish` tells of one without a record."""
+    if not (filters.since.is_given or filters.until.is_given) or unreached(filters, evidence.ledgers):
         return
-    first = [entry.min_timestamp for entry in evidence.ledgers if entry.min_timestamp is not None]
-    last = [entry.max_timestamp for entry in evidence.ledgers if entry.max_timestamp is not None]
-    if first and last:
-        yield f"nothing is shown: the records here are from {shown_time(min(first))} to {shown_time(max(last))}"
-
-
-def _log_offsets(filters: Filters, evidence: Evidence) -> Iterator[str]:
-    for number in sorted(filters.log_partitions()):
-        of = [entry for entry in evidence.ledgers if entry.log_partition == number]
-        first = [entry.first_offset for entry in of if entry.first_offset is not None]
-        last = [entry.last_offset for entry in of if entry.last_offset is not None]
-        if first and last:
-            yield f"nothing is shown: partition {number} is here from offset {min(first)} to {max(last)}"
+    span = span_text(evidence.ledgers)
+    if span and (filters.since.time is not None or filters.until.time is not None):
+        yield f"nothing is shown: {span}"
+    for text in offsets_here(filters, evidence.ledgers):
+        yield f"nothing is shown: {text}"
 
 
 def nothing_at_moment(moment: Snapshot, what: str, where: str) -> Iterator[str]:

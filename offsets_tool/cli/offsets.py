@@ -104,6 +104,11 @@ def _readable_by_kafka(rows: list[Row]) -> list[ResetLine]:
             f"{_left_out(refused)}: kafka-consumer-groups reads no name with a line feed "
             "and no negative number from a file; set them by --group with --to-offset or --to-earliest"
         )
+    if unnamed := [line for line in lines if line.unsayable is Unsayable.NO_GROUP]:
+        note(
+            f"{len(unnamed)} offset(s) of the empty group id are left out: kafka-consumer-groups sets nothing of it, as brokers "
+            "refuse it with INVALID_GROUP_ID; give the clients a group.id, and set the offsets of that group"
+        )
     if unspeakable:
         note(
             f"{_left_out(unspeakable)}: their names are not UTF-8, so that no file can name them to kafka-consumer-groups; "

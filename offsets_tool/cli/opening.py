@@ -14,7 +14,7 @@ from offsets_tool.cli.render import ProgressBar, default_format, note, write_cap
 from offsets_tool.cli.source_options import parse_columns, parse_limits
 from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.evidence import Evidence, open_evidence
-from offsets_tool.evidence.filters import EVERYTHING, Filters
+from offsets_tool.evidence.filters import EVERYTHING, Filters, unreached
 from offsets_tool.evidence.moment_notes import note_moment
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED
 from offsets_tool.evidence.moments.moment_texts import as_of_bound, parse_bound, parse_optional_time
@@ -88,21 +88,38 @@ def ends_of(options: OptionsGiven) -> EndSources:
     )
 
 
-def finish(evidence: Evidence, *, strict: bool, where: str = "`offsets-tool inspect` names them") -> None:
-    """Write a note on what could not be read; `where` says what names it. With `strict`, SystemExit with 3 if there was any."""
-    if lacks := evidence.lacks():
+def finish(
+    evidence: Evidence,
+    *,
+    strict: bool,
+    asked: Filters | None = None,
+    where: str = "`offsets-tool inspect` names them",
+) -> None:
+    """Write notes on what could not be read, which `where` names, and on a range without a record; with `strict`, exit with 3.
+
+    `asked` has the range; None is that of the evidence's own filters. SystemExit only where there is something to note.
+    """
+    lacks, without = evidence.lacks(), unreached(asked or evidence.filters, evidence.ledgers)
+    if lacks:
         note(f"{lacks}; {where}")
-        if strict:
-            raise SystemExit(STRICT_EXIT)
+    if without:
+        note(without)
+    if strict and (lacks or without):
+        raise SystemExit(STRICT_EXIT)
 
 
 class OpenReplay(EvidenceReplay):
     """A replay for a command, with a caption on how --as-of was understood, and with closing notes on stderr."""
 
-    def __init__(self, evidence: Evidence, as_of: AsOf, options: OptionsGiven, *, strict: bool) -> None:
-        """Replay evidence by the `options` of `coordinator_option`; UsageError for a --topic-id that is none."""
+    def __init__(
+        self, evidence: Evidence, as_of: AsOf, options: OptionsGiven, *, strict: bool, option: str
+    ) -> None:
+        """Replay evidence by the `options` of `coordinator_option` to the moment that `option` named.
+
+        UsageError for a --topic-id that is none.
+        """
         topic_ids = parse_topic_ids(options["topic_ids"])
-        super().__init__(evidence, as_of, rules=parse_rules(options), topic_ids=topic_ids)
+        super().__init__(evidence, as_of, rules=parse_rules(options), topic_ids=topic_ids, option=option)
         self.caption: str | None = None
         """How --as-of was understood, where it could be read in more than one way; otherwise None."""
         self._is_strict = strict
@@ -111,19 +128,26 @@ class OpenReplay(EvidenceReplay):
         """Write the caption, for the format `table` alone; call it before the rows are written."""
         write_caption(out, format_, [self.caption] if self.caption else [])
 
-    def finish(self) -> None:
-        """Write the closing notes, once all rows are shown: names derived or missing, and what could not be read."""
+    def finish(self, asked: Filters = EVERYTHING) -> None:
+        """Write the closing notes, once all rows are shown: names derived or missing, what could not be read, no record in a range.
+
+        `asked` has the range of --since and --until, where the command has them.
+        """
         for text in self.closing_notes():
             note(text)
-        finish(self.evidence, strict=self._is_strict)
+        finish(self.evidence, strict=self._is_strict, asked=asked)
 
 
-def open_replay(options: OptionsGiven, *, strict: bool, output_path: str | None) -> OpenReplay:
+def open_replay(
+    options: OptionsGiven, *, strict: bool, output_path: str | None, option: str = "--as-of"
+) -> OpenReplay:
     """Open the evidence and the moment that the options of `source_options` and `moment_options` name; `run` replays it.
+
+    `option` is what notes and errors call the option `as_of`.
 
     UsageError for values of options that cannot be parsed; SourceError for a source that cannot be opened.
     """
-    [replay] = open_replays(options, {"--as-of": "as_of"}, strict=strict, output_path=output_path)
+    [replay] = open_replays(options, {option: "as_of"}, strict=strict, output_path=output_path)
     return replay
 
 
@@ -143,7 +167,7 @@ def open_replays(
     evidence = evidence_of(options, has_bar=default_format(output_path) != "table")
     replays = []
     for option, bound in bounds.items():
-        replay = OpenReplay(evidence, ends[option], options, strict=strict)
+        replay = OpenReplay(evidence, ends[option], options, strict=strict, option=option)
         replay.caption = note_moment(evidence, bound, option, clock)
         replays.append(replay)
     return replays

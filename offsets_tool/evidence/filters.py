@@ -4,7 +4,7 @@ moment_texts knows what the text of a time or place means.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +14,9 @@ from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
 from offsets_tool.evidence.moments.moment_texts import NO_BOUND, Bound
 from offsets_tool.evidence.nearest import did_you_mean
+from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.records import RECORD_TYPES
+from offsets_tool.time_texts import shown_time
 
 CONTROL: Final = -1
 """The filter value for control records, which have no record type."""
@@ -107,3 +109,75 @@ def wanted_of(groups: Sequence[str] = (), topics: Sequence[str] = (), partition:
     if partition is not None and not topics:
         raise UsageError("--partition is a topic's partition: name the topic with --topic")
     return Wanted(NameFilter(groups), NameFilter(topics), partition)
+
+
+def records_span(entries: Iterable[LedgerEntry]) -> tuple[int, int] | None:
+    """Return the times (epoch ms) of the oldest and the newest record of some files; None where no record has one."""
+    times = [
+        (entry.min_timestamp, entry.max_timestamp)
+        for entry in entries
+        if entry.min_timestamp is not None and entry.max_timestamp is not None
+    ]
+    return (min(first for first, _ in times), max(last for _, last in times)) if times else None
+
+
+def span_text(entries: Iterable[LedgerEntry]) -> str | None:
+    """Return the words from when to when the records of some files are; None where no record has a time."""
+    span = records_span(entries)
+    return span and f"the records here are from {shown_time(span[0])} to {shown_time(span[1])}"
+
+
+def unreached(asked: Filters, entries: Iterable[LedgerEntry]) -> str | None:
+    """Return a note that no record of some files is from the range of `asked`, and from when to when they are.
+
+    None without a range, where a record may be from it, and where there is no record at all, of which other notes tell.
+    """
+    files = [entry for entry in entries if entry.records]
+    if not files or not (asked.since.is_given or asked.until.is_given):
+        return None
+    none = "no record is from the window asked for"
+    if _is_backwards(asked):
+        return f"{none}: --since is not before --until"
+    if any(_may_be_within(asked, entry) for entry in files):
+        return None
+    here = ", ".join(offsets_here(asked, files)) or span_text(files)
+    return f"{none}, and nothing is known of it" + (f": {here}" if here else "")
+
+
+def _is_backwards(asked: Filters) -> bool:
+    """Return whether a range ends before it begins, or as it begins, so that no record can be in it."""
+    first, last = (dict(bound.places) for bound in (asked.since, asked.until))
+    ends = [(first[number], last[number]) for number in first.keys() & last.keys()]
+    if asked.since.time is not None and asked.until.time is not None:
+        ends.append((asked.since.time, asked.until.time))
+    return any(begin >= end for begin, end in ends)
+
+
+def _may_be_within(asked: Filters, entry: LedgerEntry) -> bool:
+    """Return whether a record of a file may be in the range; rows of an archive may be of any partition."""
+    if entry.log_partition is None and entry.is_archive and asked.log_partitions():
+        return True
+    within = asked.range_of(entry.log_partition)
+    return (
+        within is not None
+        and _meet(within.times, entry.min_timestamp, entry.max_timestamp)
+        and _meet(within.offsets, entry.first_offset, entry.last_offset)
+    )
+
+
+def _meet(bounds: tuple[int | None, int | None], first: int | None, last: int | None) -> bool:
+    """Return whether values from `first` to `last` reach into a range; None is unknown, or no bound."""
+    since, until = bounds
+    return (since is None or last is None or last >= since) and (
+        until is None or first is None or first < until
+    )
+
+
+def offsets_here(asked: Filters, files: Sequence[LedgerEntry]) -> Iterator[str]:
+    """Yield from which offset to which each log partition is here that the range names."""
+    for number in sorted(asked.log_partitions()):
+        of = [entry for entry in files if entry.log_partition == number]
+        first = [entry.first_offset for entry in of if entry.first_offset is not None]
+        last = [entry.last_offset for entry in of if entry.last_offset is not None]
+        if first and last:
+            yield f"partition {number} is here from offset {min(first)} to {max(last)}"

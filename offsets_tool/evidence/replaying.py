@@ -98,12 +98,17 @@ class EvidenceReplay:
         *,
         rules: Rules | None = None,
         topic_ids: Mapping[str, str] | None = None,
+        option: str = "--as-of",
     ) -> None:
         """Prepare a replay up to `as_of`, by the `rules` that the log proves unless given; `topic_ids` are names by topic id.
+
+        `option` is what notes call whatever named the moment.
 
         UsageError where Kafka has set aside everything that is here.
         """
         self.evidence = evidence
+        self.option = option
+        """What notes call the option that named the moment."""
         self._copies = evidence.copies_asked
         self._facts: dict[int | None, list[CopyFacts]] = {}
         """Of the copies of partitions that were joined."""
@@ -172,15 +177,15 @@ class EvidenceReplay:
             for number in again:
                 replay_log((self.snapshot,), logs[number], watch_of, by_rows)
 
-    def noted(self, option: str = "--as-of") -> Snapshot:
-        """Note what to know about the snapshot, whose moment `option` named, after everything is replayed; return it."""
+    def noted(self) -> Snapshot:
+        """Note what to know about the snapshot after everything is replayed; return it."""
         evidence, snapshot = self.evidence, self.snapshot
         evidence.all_is_read()
         for damaged in {ledger.log_partition for ledger in evidence.ledgers if ledger.lacks_records}:
             snapshot.names.candidates.distrust(damaged)
             for partition in snapshot:
                 partition.is_damaged |= partition.log_partition == damaged
-        for text in moment_notes(snapshot, option):
+        for text in moment_notes(snapshot, self.option):
             evidence.note_once(text)
         return snapshot
 

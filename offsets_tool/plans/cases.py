@@ -18,7 +18,7 @@ from offsets_tool.findings.offsets.moves import JUMP, REWIND, find_moves
 from offsets_tool.findings.rows import Finding
 from offsets_tool.history.rows import OffsetBeginCause, OffsetHistoryRow
 from offsets_tool.lag.rows import LagRow
-from offsets_tool.replay.changes import Group, OffsetOf, TopicPartition
+from offsets_tool.replay.changes import Group, GroupKind, OffsetOf, TopicPartition
 from offsets_tool.rows import Row
 from offsets_tool.story.state import present_members
 
@@ -40,6 +40,8 @@ class GroupCase:
     """Offset in the log of the first record that is later than the moment."""
     was_there: bool
     """Whether the group was there at the moment, or may have been."""
+    kind_before: GroupKind | None
+    """Of which kind the group was at the moment; None where it was not there, or where the log does not say it."""
     policy: Policy | None
     """By which its offsets expire; None where it never had any that the log still tells of."""
     newest_at: int | None

@@ -38,7 +38,7 @@ NOT_EXPRESSIBLE: Final = RiskKind(
     Severity.CRITICAL,
     True,
     "No line of a reset file can say it.",
-    "Set it by --group with --to-offset or --to-earliest, if the shell can write the name.",
+    "Do for these offsets what their sentence says; the rest of the plan does not depend on them.",
 )
 OTHER_TOOL: Final = RiskKind(
     "other_tool",

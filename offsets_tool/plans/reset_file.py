@@ -20,6 +20,9 @@ class Unsayable(StrEnum):
     REFUSED = "refused"
     """The tool would refuse the whole file: OffsetsUtils.parseResetPlan cuts it at every line feed, quoted or not, and
     OffsetAndMetadata has no negative offset."""
+    NO_GROUP = "no group"
+    """The tool resets nothing of the empty group id: brokers refuse it with INVALID_GROUP_ID, and its file would have a line that
+    begins with a comma. Old clients commit with it all the same (GroupCoordinator.validateGroupId)."""
     NOT_TEXT = "not text"
     """Group or topic are not UTF-8: of other bytes Java makes U+FFFD, which may be the name of another group."""
 
@@ -35,6 +38,8 @@ class ResetLine(NamedTuple):
     @property
     def unsayable(self) -> Unsayable | None:
         """Why the file cannot have this line; None where it can."""
+        if self.group == "":
+            return Unsayable.NO_GROUP
         if "\n" in self.group or "\n" in self.topic or self.offset < 0 or self.partition < 0:
             return Unsayable.REFUSED
         is_text = is_clean(self.group) and is_clean(self.topic)

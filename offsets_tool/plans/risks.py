@@ -77,22 +77,30 @@ def _when_and_why(case: OffsetCase) -> str:
 def _not_expressible(case: OffsetCase) -> str | None:
     if case.new_offset is None:
         return None
-    if not names_group(case.offset.group):
-        return f"No command line can name group {named(case.offset.group)} to kafka-consumer-groups"
-    match ResetLine(*case.offset, case.new_offset).unsayable:
-        case Unsayable.REFUSED:
-            return "kafka-consumer-groups reads no name with a line feed and no negative number from a file"
-        case Unsayable.NOT_TEXT:
-            return "A name is not UTF-8, so that no file can name it to kafka-consumer-groups"
-        case _:
-            return None
+    line = ResetLine(*case.offset, case.new_offset)
+    if line.unsayable is None and not names_group(line.group):
+        return f"No command line can name group {named(line.group)}: set it with a program (Admin.alterConsumerGroupOffsets)"
+    return None if line.unsayable is None else _UNSAYABLE[line.unsayable]
+
+
+_UNSAYABLE: Final = {
+    Unsayable.NO_GROUP: "kafka-consumer-groups sets nothing of the empty group id, which brokers refuse with INVALID_GROUP_ID: "
+    "give the clients a group.id, and set the offsets of that group",
+    Unsayable.REFUSED: "kafka-consumer-groups reads no name with a line feed and no negative number from a file: set it by "
+    "--group with --to-offset or --to-earliest, if the shell can write the name",
+    Unsayable.NOT_TEXT: "A name is not UTF-8, so that no file can name it to kafka-consumer-groups; no broker writes such names: "
+    "look at the records with `offsets-tool decode`",
+}
 
 
 def _other_tool(case: OffsetCase) -> str | None:
-    kind = case.of.group.kind if case.of.group else None
+    group = case.of.group
+    kind = case.of.kind_before if group is None else group.kind
     if kind not in (GroupKind.STREAMS, GroupKind.SHARE):
         return None
-    return f"Group {named(case.offset.group)} is a {kind.value} group, which kafka-{kind.value}-groups resets"
+    tense = "was" if group is None else "is"
+    gone = " at that moment, and is deleted now" if group is None else ""
+    return f"Group {named(case.offset.group)} {tense} a {kind.value} group{gone}: kafka-{kind.value}-groups resets such groups"
 
 
 def _above_end(case: OffsetCase) -> str | None:

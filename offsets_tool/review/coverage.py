@@ -1,10 +1,12 @@
 """The coverage of an evidence: its files with hashes, whether the ledger adds up, its log partitions and what they lack."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from offsets_tool.as_of.snapshot import PartitionSnapshot
+from offsets_tool.evidence.filters import EVERYTHING, Filters, records_span, unreached
 from offsets_tool.log.ledger import LedgerEntry
+from offsets_tool.story.sentence import when
 
 
 class CoveredPartition(NamedTuple):
@@ -38,6 +40,29 @@ def covered(partition: PartitionSnapshot) -> CoveredPartition:
         partition.cut.newest_timestamp,
         len(partition.state.groups),
     )
+
+
+class RecordsReach(NamedTuple):
+    """The files of an evidence and the range that was asked for: whether the records of the files reach it."""
+
+    files: Sequence[LedgerEntry] = ()
+    asked: Filters = EVERYTHING
+
+    def of(self, log_partitions: Collection[int | None]) -> "RecordsReach":
+        """Return the reach of the records of some log partitions; of all where none is named, or a file does not say its own."""
+        files = [each for each in self.files if each.log_partition in log_partitions]
+        is_known = all(each.log_partition is not None for each in self.files)
+        return self._replace(files=files) if files and is_known else self
+
+    def unreached(self) -> str | None:
+        """Return the note that no record is from the range; None where some may be."""
+        return unreached(self.asked, self.files)
+
+    def coverage(self, completeness: Iterable[str]) -> list[str]:
+        """Return sentences on what the records cover: their times, and their `completeness` where they reach the range."""
+        span = records_span(self.files)
+        times = [] if span is None else [f"The records here are from {when(span[0])} to {when(span[1])}."]
+        return [*times, *(() if self.unreached() else completeness)]
 
 
 class EvidenceCoverage(NamedTuple):

@@ -225,7 +225,7 @@ def _group(
         ranked,
         each.rows,
         ranked.findings,
-        explained_group(each, replay.snapshot, asked.wanted, found.server_log),
+        explained_group(found, each, replay.snapshot, asked),
         found.rebalances(each.rows),
     )
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.evidence.findings.finding import GroupFindings, LogFindings
 from offsets_tool.findings.rows import Finding
 from offsets_tool.findings.sentences import named
 from offsets_tool.review.asked import ReviewAsked
+from offsets_tool.review.coverage import RecordsReach
 from offsets_tool.review.verdict import moment_words
 from offsets_tool.server_log.join import ServerLog
 from offsets_tool.story.broker_loads import with_loads
@@ -41,18 +41,22 @@ class ExplainedGroup(NamedTuple):
 
 
 def explained_group(
-    found: GroupFindings, moment: Snapshot, wanted: Wanted, server_log: ServerLog
+    found: LogFindings, group: GroupFindings, moment: Snapshot, asked: ReviewAsked
 ) -> ExplainedGroup:
-    """Return the story of a group up to a moment, of the wanted topics, with its state and limits."""
-    rows = found.rows
+    """Return the story of a group of `found` up to a moment, of the wanted topics, with its state and limits.
+
+    The range of `asked` cuts nothing off: where no record is from it, the limits do not call the records complete.
+    """
+    wanted, reach = asked.wanted, RecordsReach(found.ledgers, asked.range).of([group.rows.log_partition])
+    rows, server_log = group.rows, found.server_log
     here = [each for each in moment if each.log_partition == rows.log_partition]
     return ExplainedGroup(
         rows.group,
         rows.log_partition,
         group_events(rows, wanted),
-        with_loads(GroupStory(rows, found.findings, wanted, server_log=server_log).sentences(), server_log),
+        with_loads(GroupStory(rows, group.findings, wanted, server_log=server_log).sentences(), server_log),
         list(state_sentences(rows, moment_words(moment, here[0] if here else None), wanted)),
-        list(coverage_sentences(here)),
+        reach.coverage(coverage_sentences(here)),
         unsaid(bool(server_log)),
     )
 

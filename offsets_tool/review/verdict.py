@@ -11,6 +11,7 @@ from offsets_tool.evidence.findings.finding import LogFindings
 from offsets_tool.evidence.lagging import add_lag
 from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.review.asked import ReviewAsked
+from offsets_tool.review.coverage import RecordsReach
 from offsets_tool.story.limits import coverage_sentences
 from offsets_tool.story.sentence import when
 from offsets_tool.story.shapes import NO_EVENTS, group_events
@@ -48,6 +49,8 @@ class Verdict(NamedTuple):
     """From where on the evidence is complete, in sentences."""
     others: OtherGroups = OtherGroups()
     """Groups that rank behind these."""
+    reach: RecordsReach = RecordsReach()
+    """Whether the records reach the range that was asked for."""
 
     @property
     def groups(self) -> int:
@@ -63,13 +66,19 @@ class Verdict(NamedTuple):
     @property
     def headline(self) -> str:
         """The verdict on the whole log, in one sentence."""
-        return log_headline(self.findings, self.groups)
+        return log_headline(self.findings, self.groups, self.reach.unreached())
+
+    def headline_of(self, ranked: Ranked) -> str:
+        """Return the verdict on one of the groups, in one sentence."""
+        return group_headline(
+            ranked.group, ranked.findings, self.reach.of([ranked.log_partition]).unreached()
+        )
 
     def headlines(self, wanted: Wanted) -> list[str]:
         """Return the verdict on each group that was asked for by name; on the whole log where none was."""
         if not wanted.groups:
             return [self.headline]
-        return [group_headline(each.group, each.findings) for each in self.ranked]
+        return [self.headline_of(each) for each in self.ranked]
 
 
 def loud_and_quiet(findings: Iterable[Finding]) -> tuple[list[Matter], list[Finding]]:
@@ -94,16 +103,21 @@ def verdict_of(found: LogFindings, moment: Snapshot, asked: ReviewAsked, ends: E
         for rows, findings in found.groups(asked.wanted)
     )
     here = {each.log_partition for each in ranked if asked.wanted.groups}
+    reach = RecordsReach(found.ledgers, asked.range).of(here)
+    partitions = [each for each in moment if not here or each.log_partition in here]
     return Verdict(
         ranked,
         findings_here(found.of_log, asked, here),
-        list(coverage_sentences(each for each in moment if not here or each.log_partition in here)),
+        reach.coverage(coverage_sentences(partitions)),
+        reach=reach,
     )
 
 
 def moment_words(moment: Snapshot, here: PartitionSnapshot | None = None) -> str:
     """Return a phrase that names a moment at the begin of a sentence; `here` is the log partition that the sentence is about."""
     as_of = moment.as_of
+    if moment.is_after_records:
+        return f"At the end of the records, {when(moment.newest_timestamp)}"
     if as_of.time is not None:
         return f"At {when(as_of.time)}"
     if not as_of.is_end:

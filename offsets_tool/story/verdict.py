@@ -100,28 +100,41 @@ def _worth(findings: Sequence[Finding], where: str = "") -> str:
     return f"{severity_counts(findings)}{where} {'is' if len(findings) == 1 else 'are'} worth a look"
 
 
-def group_headline(group: str, findings: Sequence[Finding]) -> str:
-    """Return the verdict on a group in one sentence."""
+def _is_serious(findings: Iterable[Finding]) -> bool:
+    """Return whether any finding is worse than a notice, wherever in the list it stands."""
+    return any(each.severity != Severity.NOTICE for each in findings)
+
+
+def _without_records(unreached: str, findings: Sequence[Finding]) -> str:
+    """Return the verdict on a window without a record: what `unreached` says, and what lasted when the records ended."""
+    return f"{unreached}." + (f" Lasting when they end: {severity_counts(findings)}." if findings else "")
+
+
+def group_headline(group: str, findings: Sequence[Finding], unreached: str | None = None) -> str:
+    """Return the verdict on a group in one sentence; `unreached` says that no record is from the range, where that is so."""
     name = named(group)
+    if unreached is not None:
+        return f"Group {name}: {_without_records(unreached, findings)}"
     if not findings:
         return f"Nothing stands out in group {name}."
-    if findings[0].severity == Severity.NOTICE:
+    if not _is_serious(findings):
         return f"Nothing serious stands out in group {name}; {_worth(findings)}."
     return f"Group {name} needs attention: {severity_counts(findings)}."
 
 
-def log_headline(findings: Sequence[Finding], groups: int) -> str:
-    """Return the verdict on all groups in one sentence; `groups` is how many there are."""
+def log_headline(findings: Sequence[Finding], groups: int, unreached: str | None = None) -> str:
+    """Return the verdict on all groups in one sentence; `groups` is how many there are, `unreached` that of `group_headline`."""
+    if unreached is not None:
+        return _without_records(f"{unreached[0].upper()}{unreached[1:]}", findings)
     of = count(groups, "group")
-    if not groups:
-        return "This log has no group."
     if not findings:
-        return f"Nothing stands out in this log, of {of}."
+        return f"Nothing stands out in this log, of {of}." if groups else "This log has no group."
     concerned = len({each.group for each in findings if each.group is not None})
     where = f" in {concerned:,} of {of}" if concerned else ""
-    if findings[0].severity == Severity.NOTICE:
+    if not _is_serious(findings):
         return f"Nothing serious stands out in this log; {_worth(findings, where)}."
-    return f"This log needs attention: {severity_counts(findings)}{where}."
+    without = "" if groups else " has no group and"
+    return f"This log{without} needs attention: {severity_counts(findings)}{where}."
 
 
 class GroupLag(NamedTuple):
@@ -163,7 +176,7 @@ class Ranked(NamedTuple):
     @property
     def severity(self) -> str | None:
         """The severity of the worst finding of the group; None if it has no finding."""
-        return self.findings[0].severity if self.findings else None
+        return min((each.severity for each in self.findings), key=_RANK.__getitem__, default=None)
 
 
 def ranked_group(

@@ -54,6 +54,8 @@ def report_command(*, lake: str, cluster: str | None, output_path: str, **option
         review, ReportWords(__version__, _made_by(lake, cluster, options), _more(lake), lacks(review))
     )
     write_whole(output_path, page)
+    if unreached := review.verdict.reach.unreached():
+        note(unreached)
     found = count(len(review.findings), "finding")
     note(f"{output_path}: {len(page):,} bytes, {found}, {count(len(review.groups), 'group')} in detail")
 

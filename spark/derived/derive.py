@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -43,13 +44,15 @@ _IDENTITY: Final = ("cluster", "derived", "run")
 
 
 class Derived(NamedTuple):
-    """What a job did: its run (None where nothing was new), how many rows it wrote by cluster, and notes."""
+    """What a job did: its run (None where nothing was new), how many rows of its first table it wrote by cluster, and notes."""
 
     run: int | None
     rows: dict[str, int]
     notes: list[str]
     problems: tuple[str, ...] = ()
     """Which clusters could not be computed, and why; all others were."""
+    tables: Mapping[str, int] = MappingProxyType({})
+    """How many rows it wrote by table, of all clusters."""
 
 
 class Derivation(NamedTuple):
@@ -80,7 +83,10 @@ def replayed(root: Path) -> Iterator[dict[str, int]]:
 
 def unknown_cluster(name: str, names: Iterable[str]) -> UsageError:
     """Return the error for a cluster that a lake with clusters of these names does not have."""
-    return UsageError(f"the lake has no cluster {name!r}: choose among {', '.join(sorted(names))}")
+    if not any(names):
+        return UsageError(f"the lake has no cluster {name!r}: its only one has no name; drop --cluster")
+    choices = ", ".join(each or "'' (without a name)" for each in sorted(names))
+    return UsageError(f"the lake has no cluster {name!r}: choose among {choices}")
 
 
 def derive(
@@ -112,7 +118,8 @@ def derive(
     ]
     files = [*chain.from_iterable(made.values()), *write_rows(root, DERIVATIONS, derivations)]
     lake.commit(run, files, list(replaced.values()))
-    return Derived(run, {of: counted[of, tables[0].name] for of in made}, notes)
+    sums = {table.name: sum(counted[of, table.name] for of in made) for table in tables}
+    return Derived(run, {of: counted[of, tables[0].name] for of in made}, notes, tables=sums)
 
 
 def _count(files: Iterable[NewFile], table: Table) -> int:

@@ -6,7 +6,7 @@ expiry was. Some clusters are committed together, and one that fails stops no ot
 """
 
 import pickle
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -102,15 +102,16 @@ class _Findings:
         notes = [note for note in [lake.finish()] if note]
         bases = {cluster: self._basis(cluster) for cluster in clusters}
         wanted = outdated(lake, OF_FINDINGS.tables[:-1], bases)
-        run, rows = None, dict[str, int]()
+        run, rows, tables = None, dict[str, int](), Counter[str]()
         if wanted:
             self._read(wanted)
         for begin in range(0, len(wanted), CLUSTERS_AT_ONCE):
             some = {cluster: bases[cluster] for cluster in wanted[begin : begin + CLUSTERS_AT_ONCE]}
             each = derive(self._root, OF_FINDINGS, some, self._make)
             run, rows, notes = each.run or run, rows | each.rows, notes + each.notes
+            tables.update(each.tables)
         problems = (f"findings of cluster {cluster!r}: {why}" for cluster, why in self._problems.items())
-        return Derived(run, rows, notes, tuple(problems))
+        return Derived(run, rows, notes, tuple(problems), tables)
 
     def _read(self, clusters: Sequence[str]) -> None:
         """Read what the lake has on some clusters: of a lake of a thousand, most nights few are new."""

@@ -17,7 +17,7 @@ from offsets_tool.lake.tables import FINDINGS
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.review.asked import ReviewAsked
 from offsets_tool.review.citations import citations, places_to_cite
-from offsets_tool.review.coverage import CoveredPartition, EvidenceCoverage
+from offsets_tool.review.coverage import CoveredPartition, EvidenceCoverage, RecordsReach
 from offsets_tool.review.review import MOST_GROUPS, MOST_RECORDS, Review, ReviewedGroup
 from offsets_tool.review.stories import ExplainedGroup, group_story, log_story
 from offsets_tool.review.verdict import Verdict, findings_here
@@ -88,7 +88,7 @@ def _review(of: ClusterTables, most_groups: int, most_records: int) -> Review:
     of_groups = (each for each in findings if each.group is not None and asked.shows(each))
     found = ranked_groups(of, of_groups, partitions, moment)
     shown_groups = [found.rows[each.group, each.log_partition] for each in found.worst[:most_groups]]
-    verdict = _verdict(asked, found, findings, partitions)
+    verdict = _verdict(RecordsReach(files, asked.range), asked, found, findings, partitions)
     timeline = in_time(_stories(asked, verdict, shown_groups))
     plan = _plan(of, found, partitions, files)
     planned = [] if plan is None else plan.page.rows
@@ -107,6 +107,7 @@ def _review(of: ClusterTables, most_groups: int, most_records: int) -> Review:
 
 
 def _verdict(
+    reach: RecordsReach,
     asked: ReviewAsked,
     found: RankedGroups,
     findings: Iterable[Finding],
@@ -114,11 +115,14 @@ def _verdict(
 ) -> Verdict:
     here = {each.log_partition for each in found.worst if asked.wanted.groups}
     of_log = [each for each in findings if each.group is None]
+    reach = reach.of(here)
+    completeness = _completeness([each for each in partitions if not here or each.log_partition in here])
     return Verdict(
         found.worst,
         findings_here(of_log, asked, here),
-        [_coverage([each for each in partitions if not here or each.log_partition in here])],
+        reach.coverage([completeness]),
         found.others,
+        reach,
     )
 
 
@@ -174,7 +178,7 @@ def _plan(
     return lake_way_back(of, plan, groups_of(of, {plan.proposal.group}, partitions), files)
 
 
-def _coverage(partitions: Sequence[CoveredPartition]) -> str:
+def _completeness(partitions: Sequence[CoveredPartition]) -> str:
     """Return a sentence on from where on the evidence is complete; no table has the number of records missing before."""
     numbers = [each.log_partition for each in partitions]
     cut = [log_offset_text(each.log_partition, each.proven_from) for each in partitions if each.proven_from]

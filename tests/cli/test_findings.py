@@ -55,7 +55,10 @@ def test_options_choose(options: tuple[object, ...], kinds: set[str]) -> None:
     [
         (("--kind", "rewind"), "nothing is shown: none here matches --kind or --severity rewind"),
         (("--group", "nobody"), "group 'nobody' is not there"),
-        (("--until", "2020-01-01"), "nothing is shown: the records here are from"),
+        (
+            ("--until", "2020-01-01"),
+            "no record is from the window asked for, and nothing is known of it: the records here are from",
+        ),
         (("--group", "clicks-fence-75", "--severity", "critical"), "matches --kind or --severity critical"),
     ],
 )

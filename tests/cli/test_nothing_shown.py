@@ -23,9 +23,18 @@ NONE_OF = "nothing is shown: of what the other options leave, none matches --"
         ("decode --since 0:2 --until 0:2", "--since is not before --until"),
         ("decode --since 0:3 --until 4:3 --until 0:1 --since 4:9", "--since is not before --until"),
         ("decode --since now --until -2h", "--since is not before --until"),
-        ("decode --until 0:0", "nothing is shown: partition 0 is here from offset 0 to"),
-        ("decode --since 4:99999", "nothing is shown: partition 4 is here from offset 0 to"),
-        ("decode --since 2030-01-01", "nothing is shown: the records here are from 2026-11-21T"),
+        (
+            "decode --until 0:0",
+            "no record is from the window asked for, and nothing is known of it: partition 0 is here from offset 0 to",
+        ),
+        (
+            "decode --since 4:99999",
+            "no record is from the window asked for, and nothing is known of it: partition 4 is here from offset 0 to",
+        ),
+        (
+            "decode --since 2030-01-01",
+            "no record is from the window asked for, and nothing is known of it: the records here are from 2026-11-21T",
+        ),
         ("decode --since 49:100", "partition 49 is not in this evidence"),
         ("history --kind members --until 0:0", f"{NONE_OF}kind members"),
         ("history --since 0:3 --until 0:2", "--since is not before --until"),

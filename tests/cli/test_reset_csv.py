@@ -9,11 +9,11 @@ import pytest
 from offsets_tool.wire.text import shown, visible
 from oracle.client import Oracle
 from tests.cli.test_offsets import compacted, invoke
+from tests.replay.stories import streams
 from tests.replay.story import commit, txn_commit
 from tests.replay.story_segments import in_order, write_log
 
 ODD = (
-    "",
     'a,"b"',
     "x\ry",
     "end\r",
@@ -191,3 +191,18 @@ def test_partial_is_about_the_reset_file(tmp_path: Path) -> None:
     two_partitions(tmp_path)
     result = invoke(tmp_path, "--partial", "--format", "table")
     assert result.exit_code == 2 and "add --format csv" in result.stderr
+
+
+def test_the_empty_group_id_is_left_out_because_kafka_refuses_it(tmp_path: Path) -> None:
+    write_log(tmp_path, in_order(commit("", "t", 0, 5), commit("g", "t", 0, 6)))
+    done = invoke(tmp_path, "--format", "csv")
+    assert done.stdout == "g,t,0,6\n" and "INVALID_GROUP_ID" in done.stderr and "--group" not in done.stderr
+
+
+def test_streams_groups_of_a_reset_file_are_named(tmp_path: Path) -> None:
+    write_log(tmp_path, in_order(streams.epoch(1), commit("foo", "t", 0, 5), commit("g", "t", 0, 6)))
+    done = invoke(tmp_path, "--format", "csv", "--as-of", "3:3")
+    assert (
+        done.stdout.count("\n") == 2
+        and "streams group(s) foo: reset these with kafka-streams-groups" in done.stderr
+    )

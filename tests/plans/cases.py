@@ -16,6 +16,7 @@ from tests.replay.story import (
     group_tombstone,
     member,
     tombstone,
+    tombstone_of,
     txn_commit,
 )
 from tests.replay.story_segments import Placed, in_order, write_log
@@ -198,6 +199,17 @@ CASES = (
             ("leave", 4, -1, ("not_expressible",)),
             *(("leave", 9, 5, ("not_expressible",)),) * 2,
         ),
+    ),
+    PlanCase(
+        "a streams group that was deleted",
+        (
+            streams.epoch(1),
+            commit("foo", "t", 0, 5),
+            tombstone("foo", "t", 0),
+            tombstone_of(streams.EPOCH),
+        ),
+        1,
+        (("leave", None, 5, ("other_tool",)),),
     ),
     PlanCase(
         "a streams group",

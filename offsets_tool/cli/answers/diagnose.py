@@ -56,7 +56,7 @@ def _diagnose_options(command: F) -> F:
             click.option(
                 "--strict",
                 is_flag=True,
-                help="Exit with 3 when anything could not be read, or a finding is critical.",
+                help="Exit with 3 when anything could not be read, a finding is critical, or no record is from --since to --until.",
             ),
         )
     ):
@@ -102,5 +102,7 @@ def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **o
     for text in absent_at_moment(replay, wanted, "group", is_shown=bool(verdict.ranked)):
         note(text)
     replay.finish()
-    if strict and any(each.severity == Severity.CRITICAL for each in verdict.findings):
+    if strict and (
+        verdict.reach.unreached() or any(each.severity == Severity.CRITICAL for each in verdict.findings)
+    ):
         raise SystemExit(STRICT_EXIT)

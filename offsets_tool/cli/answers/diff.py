@@ -18,6 +18,8 @@ from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.answers.two_moments import replay_both
+from offsets_tool.evidence.filters import EVERYTHING, Filters, unreached
+from offsets_tool.evidence.moments.moment_texts import Bound
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.rows import Row
 from offsets_tool.time_texts import shown_time
@@ -105,12 +107,23 @@ def diff_command(*, format_: str | None, output_path: str | None, strict: bool, 
         with output(output_path, before.evidence.files) as out:
             write_caption(out, chosen, [each.caption for each in (before, after) if each.caption])
             write_rows(out, rows, chosen, table)
+    between = _between(before, after)
+    is_known = rows or not unreached(between, before.evidence.ledgers)
     absent = list(_absent(after, wanted))
-    for text in absent if absent and not rows else (*_sums(rows), *absent):
+    for text in (*_sums(rows), *absent) if is_known and (rows or not absent) else absent:
         note(text)
     for text in dict.fromkeys(before.closing_notes()):
         note(text)
-    after.finish()
+    after.finish(between)
+
+
+def _between(before: EvidenceReplay, after: EvidenceReplay) -> Filters:
+    """Return the range between two times, whichever is the later; everything where one is a place of the log."""
+    times = [each.snapshot.as_of.time for each in (before, after) if not each.snapshot.as_of.is_end]
+    if not times or None in times:
+        return EVERYTHING
+    first, last = min(filter(None, times)), max(filter(None, times)) if len(times) > 1 else None
+    return Filters(since=Bound(time=first), until=Bound(time=last))
 
 
 def _absent(after: EvidenceReplay, wanted: Wanted) -> Iterator[str]:

@@ -18,6 +18,7 @@ from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.texts import json_line
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.findings.finding import LogFindings
+from offsets_tool.review.asked import ReviewAsked
 from offsets_tool.review.stories import ExplainedGroup, explained_group
 from offsets_tool.story.sentence import Sentence, when
 
@@ -89,10 +90,11 @@ def explain_command(*, format_: str, output_path: str | None, strict: bool, **op
             "`offsets-tool timeline` shows all of them together"
         )
     given, server_logs = parse_policy(options), parse_server_logs(options)
-    with open_replay(options, strict=strict, output_path=output_path) as replay:
+    with open_replay(options, strict=strict, output_path=output_path, option="--at") as replay:
         found = LogFindings(replay, given, server_logs)
         stories = [
-            explained_group(each, replay.snapshot, wanted, found.server_log) for each in found.groups(wanted)
+            explained_group(found, each, replay.snapshot, ReviewAsked(wanted))
+            for each in found.groups(wanted)
         ]
         with output(output_path, replay.evidence.files) as out:
             if replay.caption and format_ == "text":

@@ -125,7 +125,7 @@ def rebalances_command(
             write_rows(out, rows, chosen, table)
     for text in _absent(replay, asked):
         note(text)
-    replay.finish()
+    replay.finish(asked.range)
 
 
 def _parse_asked(options: Row, clock: Clock) -> ReviewAsked:

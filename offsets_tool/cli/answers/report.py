@@ -120,7 +120,7 @@ def report_command(*, output_path: str, strict: bool, **options: Option) -> None
     for text in absent_at_moment(replay, asked.wanted, "group", is_shown=bool(review.verdict.ranked)):
         note(text)
     note(_written(output_path, page, review))
-    replay.finish()
+    replay.finish(asked.range)
 
 
 def _without(review: Review, notes: Collection[str]) -> Review:
@@ -170,6 +170,7 @@ def _more() -> dict[str, str]:
 
 
 def _written(path: str, page: bytes, review: Review) -> str:
-    found = severity_counts(review.findings) if review.findings else "no finding"
+    none = "no record of the window" if review.verdict.reach.unreached() else "no finding"
+    found = severity_counts(review.findings) if review.findings else none
     groups = count(len(review.groups), "group")
     return f"{path}: {len(page):,} bytes, {found}, {groups} in detail, {count(len(review.timeline), 'event')}"

@@ -1,5 +1,7 @@
 """`offsets-tool timeline`: everything that happened, of all groups and log partitions, in one list in the order of time."""
 
+from collections.abc import Iterator
+
 import click
 
 from offsets_tool.cli.absent_names import absent_at_moment
@@ -7,7 +9,8 @@ from offsets_tool.cli.answers.sentence_rows import sentence_row
 from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
 from offsets_tool.cli.filter_options import clock_of, offset_options, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
-from offsets_tool.cli.opening import open_replay
+from offsets_tool.cli.nothing_shown import nothing_of
+from offsets_tool.cli.opening import OpenReplay, open_replay
 from offsets_tool.cli.options import F, Option, OptionsGiven, output_options
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
@@ -104,9 +107,18 @@ def timeline_command(
         with output(output_path, replay.evidence.files) as out:
             write_caption(out, chosen, captions)
             write_rows(out, rows, chosen, table)
-    for text in absent_at_moment(replay, asked.wanted, "change", is_shown=bool(rows)):
+    for text in _absent(replay, asked, is_shown=bool(rows)):
         note(text)
-    replay.finish()
+    replay.finish(asked.range)
+
+
+def _absent(replay: OpenReplay, asked: ReviewAsked, *, is_shown: bool) -> Iterator[str]:
+    """Yield notes on why nothing is told: names without a change, a range that leaves all out, or a log without any."""
+    replay.evidence.has_shown = is_shown
+    has_range = asked.range.is_active
+    yield from absent_at_moment(replay, asked.wanted, "change", is_shown=is_shown or has_range)
+    if has_range:
+        yield from nothing_of(asked.range, replay.evidence, (), "")
 
 
 def _parse_asked(options: OptionsGiven, clock: Clock) -> ReviewAsked:

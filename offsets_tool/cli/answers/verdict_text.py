@@ -1,7 +1,7 @@
 """Write the text of diagnose: headline, findings, ranking of groups or state of one, basis, and commands that show more."""
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import BinaryIO, Final, NamedTuple
 
 from offsets_tool.cli.answers.paragraphs import Paragraphs
@@ -18,7 +18,6 @@ from offsets_tool.story.verdict import (
     MOVES_OFFSETS,
     Matter,
     Ranked,
-    group_headline,
     kinds_text,
     matters,
 )
@@ -70,7 +69,7 @@ def write_text(out: BinaryIO, page: VerdictPage, captions: Sequence[str], *, of_
 
 
 def _group_text(text: Paragraphs, page: VerdictPage, ranked: Ranked) -> None:
-    text.heading(group_headline(ranked.group, ranked.findings))
+    text.heading(page.verdict.headline_of(ranked))
     text.blank()
     for matter in matters(ranked.findings):
         _matter_text(text, matter, meaning=True)
@@ -164,19 +163,14 @@ def _ranked_row(ranked: Ranked) -> Row:
 
 
 def write_jsonl(out: BinaryIO, verdict: Verdict) -> None:
-    """Write a JSON object for each group, the worst first; before them one for the log, if it has findings of its own."""
-    if verdict.of_log:
+    """Write a JSON object for each group, the worst first; before them one for the log, if it has something of its own."""
+    if verdict.of_log or verdict.reach.unreached():
         out.write(json_line(_json_row(None, [verdict.headline], verdict.of_log)))
     for each in verdict.ranked:
-        sentences = [*_sentences(each), *each.sentences]
+        told = (matter.what() for matter in matters(each.findings))
+        sentences = [verdict.headline_of(each), *told, *each.sentences]
         row = _ranked_row(each) | _json_row(each.group, sentences, each.findings)
         out.write(json_line(row | {"coverage": verdict.coverage}))
-
-
-def _sentences(ranked: Ranked) -> Iterator[str]:
-    yield group_headline(ranked.group, ranked.findings)
-    for matter in matters(ranked.findings):
-        yield matter.what()
 
 
 def _json_row(group: str | None, sentences: list[str], findings: Sequence[Finding]) -> Row:

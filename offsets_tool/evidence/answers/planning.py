@@ -23,7 +23,7 @@ from offsets_tool.lag.samples import CommitAt
 from offsets_tool.plans.cases import GroupCase, OffsetCase
 from offsets_tool.plans.plan import plan_row
 from offsets_tool.plans.rows import PlanAction, PlanRow
-from offsets_tool.replay.changes import OffsetOf, TopicPartition
+from offsets_tool.replay.changes import GroupKind, OffsetOf, TopicPartition
 from offsets_tool.rows import Row
 from offsets_tool.wire.json import release_of
 
@@ -145,6 +145,7 @@ def _cases(
             after[number],
             before[number].end,
             rows.group in there[number],
+            _kind(before[number], rows.group),
             _policy(rows),
             end.newest_timestamp,
         )
@@ -155,6 +156,11 @@ def _cases(
 def _groups_there(partition: PartitionSnapshot) -> set[str]:
     """Return the groups that were there at the moment, or may have been."""
     return {*partition.state.groups, *(subject.group for subject in partition.coverage.unknown)}
+
+
+def _kind(partition: PartitionSnapshot, group: str) -> GroupKind | None:
+    state = partition.state.groups.get(group)
+    return None if state is None else state.kind
 
 
 def _policy(rows: GroupRows) -> Policy | None:

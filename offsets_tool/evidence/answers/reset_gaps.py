@@ -9,10 +9,11 @@ from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.evidence import Evidence
-from offsets_tool.evidence.moments.moment_notes import number_text
+from offsets_tool.evidence.moments.moment_notes import listed, number_text
+from offsets_tool.findings.sentences import named
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.placement import infer_partitions, likely_counts
-from offsets_tool.replay.changes import OffsetOf
+from offsets_tool.replay.changes import GroupKind, OffsetOf
 from offsets_tool.rows import Row
 
 
@@ -104,6 +105,11 @@ def reset_gaps(rows: list[Row], snapshot: Snapshot, wanted: Wanted, evidence: Ev
     pending = sum(len(row["pending"]) for row in rows)
     if pending:
         yield f"{pending} commit(s) of transactions that are open at this moment are not in the file"
+    if streams := [named(group) for group in _streams_groups(rows, snapshot)]:
+        yield (
+            f"the file has offsets of streams group(s) {listed(streams)}: reset these with kafka-streams-groups, not with "
+            "kafka-consumer-groups"
+        )
     damaged = sum(
         entry.bytes_unreadable > 0 or entry.raw_records > 0 or entry.misplaced_batches > 0
         for entry in evidence.ledgers
@@ -113,6 +119,14 @@ def reset_gaps(rows: list[Row], snapshot: Snapshot, wanted: Wanted, evidence: Ev
             f"commits may be missing: {damaged} file(s) have what could not be read or is misplaced; "
             "`offsets-tool inspect` names it"
         )
+
+
+def _streams_groups(rows: Iterable[Row], snapshot: Snapshot) -> list[str]:
+    """Return the streams groups that have a committed offset among the rows."""
+    states = {p.log_partition: p.state.groups for p in snapshot}
+    groups = {(row["log_partition"], row["group"]) for row in rows if row["committed_offset"] is not None}
+    found = ((group, states[number].get(group)) for number, group in sorted(groups, key=str))
+    return [name for name, group in found if group is not None and group.kind is GroupKind.STREAMS]
 
 
 def _elsewhere(snapshot: Snapshot, wanted: Wanted) -> Iterator[str]:

@@ -9,19 +9,17 @@ from offsets_tool.evidence.partition_logs import uncounted
 from offsets_tool.evidence.replaying import EvidenceReplay, replay_log
 
 
-def replay_both(
-    before: EvidenceReplay, after: EvidenceReplay, options: tuple[str, str] = ("--from", "--to")
-) -> tuple[Snapshot, Snapshot]:
+def replay_both(before: EvidenceReplay, after: EvidenceReplay) -> tuple[Snapshot, Snapshot]:
     """Run two replays of one evidence to two moments, note what to know about each moment, and return both snapshots.
 
-    `options` are the names by which notes call them. Where copies are joined the log itself depends on the moment, and is read
+    Where copies are joined the log itself depends on the moment, and is read
     for each. Errors are those of `EvidenceReplay.run`.
     """
     if before.joins or after.joins:
         _replay_each(before, after)
     else:
         _replay_together(before, after)
-    return before.noted(options[0]), after.noted(options[1])
+    return before.noted(), after.noted()
 
 
 def _replay_together(before: EvidenceReplay, after: EvidenceReplay) -> None:

@@ -60,6 +60,8 @@ class LogFindings:
         self._context = log_context(replay, self._partitions, server_logs)
         for text in notes_on(self.server_log):
             replay.evidence.note(text)
+        self.ledgers = replay.evidence.ledgers
+        """The sums of the files that were read."""
         self._sums = {partition.sums.log_partition: partition.sums for partition in self._partitions}
         self.of_log = worst_first(_of_log(replay, self._context, self._sums))
         """Findings about no group, the worst first."""
@@ -178,7 +180,8 @@ def log_context(
         for rows, highest, commits in partition.highest():
             parts.observe(rows, highest, commits)
             records.observe(rows.group, rows.groups, rows.members)
-    newest_at = snapshot.newest_timestamp if snapshot.as_of.time is None else snapshot.as_of.time
+    is_by_records = snapshot.as_of.time is None or snapshot.is_after_records
+    newest_at = snapshot.newest_timestamp if is_by_records else snapshot.as_of.time
     is_new = any(partition.coordinator.rules is Rules.NEW for partition in snapshot)
     context = parts.context(newest_at=newest_at, is_new=is_new)
     return context._replace(server_log=joined_log(server_logs, records))

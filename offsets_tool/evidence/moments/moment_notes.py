@@ -24,7 +24,7 @@ def offset_text(log_partition: int | None, log_offset: int) -> str:
     return f"{number_text(log_partition)}:{log_offset}"
 
 
-def moment_notes(snapshot: Snapshot, option: str = "--as-of") -> Iterator[str]:
+def moment_notes(snapshot: Snapshot, option: str) -> Iterator[str]:
     """Yield what everybody should know who is shown this moment, which `option` named."""
     yield from _outside(snapshot, option)
     yield from _positions(snapshot, option)
@@ -46,7 +46,7 @@ def _outside(snapshot: Snapshot, option: str) -> Iterator[str]:
         first = min((p.cut.cut_by for p in snapshot if p.cut.cut_by is not None), default=None)
         then = "" if first is None else f": the first is of {shown_time(first)}"
         yield f"{option}: no record of this evidence is from {shown_time(time)} or before{then}"
-    elif time > newest and all(p.cut.end is None for p in snapshot):
+    elif snapshot.is_after_records:
         yield f"{option}: the newest record here is of {shown_time(newest)}; what came between it and that time is not here"
 
 

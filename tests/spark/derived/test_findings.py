@@ -1,6 +1,7 @@
 """Findings of the lake are the command line's, row for row, each with its evidence; only what is new is found again."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from datetime import datetime
@@ -19,7 +20,7 @@ from offsets_tool.rebalances.rows import RebalanceRow
 from spark.cli import main as lake_main
 from spark.derived import finding_rows
 from spark.derived import findings as job
-from spark.derived.derive import Derived
+from spark.derived.derive import Derived, unknown_cluster
 from spark.derived.findings import findings
 from spark.run import run_findings
 from spark.runtime import rows as runtime
@@ -198,7 +199,12 @@ def test_several_retentions_the_first_counts(small: Path, tmp_path: Path) -> Non
     assert CliRunner().invoke(lake_main, ["expiry", "--lake", str(lake), *options]).exit_code == 0
     done = CliRunner().invoke(lake_main, ["findings", "--lake", str(lake), "--cluster", "a"])
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["ledger"] == {"clusters": 1}
+    row = json.loads(done.stdout)
+    assert row["ledger"] == {"clusters": 1}
+    in_lake = {
+        name: sum(each["cluster"] == "a" for each in rows(lake, name)) for name in ("findings", "rebalances")
+    }
+    assert row["rows"] == in_lake and all(in_lake.values())
     of_a = sorted((_row(row) for row in rows(lake, "findings") if row["cluster"] == "a"), key=repr)
     assert of_a == findings_of_command(PARTS[0], *options[:4])
 
@@ -224,5 +230,10 @@ def test_a_cluster_that_fails_stops_no_other(session: SparkSession, tmp_path: Pa
 def test_what_is_not_there_is_refused(small: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the lake has no cluster 'x': choose among a, b"):
         findings(str(small), no_session, ["x"])
+    for names, said in (
+        ([""], "its only one has no name; drop --cluster"),
+        (["", "a"], r"choose among '' \(without a name\), a"),
+    ):
+        assert re.search(said, str(unknown_cluster("x", names)))
     with pytest.raises(UsageError, match="offsets-spark replay first"):
         findings(str(tmp_path / "nowhere"), no_session)

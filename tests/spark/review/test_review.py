@@ -10,7 +10,8 @@ from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
 from offsets_tool.evidence.event_json import event_json
 from offsets_tool.evidence.filters import wanted_of
-from offsets_tool.review.asked import ReviewAsked
+from offsets_tool.evidence.moments.moment_texts import Clock
+from offsets_tool.review.asked import ReviewAsked, asked_about
 from offsets_tool.review.review import review_of
 from spark.cli import main
 from spark.review import ranking
@@ -69,6 +70,19 @@ def test_a_review_of_a_lake_is_that_of_the_log(lake: Path, cluster: str) -> None
     }
     assert {each.sha256 for each in here.coverage.files} == {each.sha256 for each in there.coverage.files}
     assert here.newest_at == there.newest_at
+
+
+@pytest.mark.parametrize("group", [None, "any"])
+def test_a_window_without_a_record_is_no_all_clear(lake: Path, group: str | None) -> None:
+    log, name = CLUSTERS["classic"]
+    window = asked_about(Clock.in_zone(), group=group and name, since="2030-01-01")
+    here, there = (
+        review_of_lake(str(lake), window, "classic"),
+        review_of(log, group=group and name, since="2030-01-01"),
+    )
+    assert here.headlines == there.headlines and here.verdict.coverage == there.verdict.coverage
+    assert "no record is from the window" in here.headlines[0].lower()
+    assert "complete" not in " ".join(here.coverage.sentences)
 
 
 def test_without_a_group_it_is_of_the_whole_cluster(lake: Path) -> None:
