@@ -4,6 +4,7 @@
       DecodeError      these bytes are not what their declaration says   (reason, position, field path)
         UnknownFormat  a record type or version that no release we know has
       SourceError      this file is not a log we know                    (path, reason)
+        MissingSource  there is no file at all
       UsageError       you asked for something that cannot be            (what to do instead)
       SetupError       this machine lacks something                      (what it lacks, how to get it)
 
@@ -58,6 +59,10 @@ class SourceError(OffsetsToolError):
         super().__init__(f"{path}: {reason}")
         self.path = path
         self.reason = reason
+
+
+class MissingSource(SourceError):
+    """A path that has no file: nothing is there, or a folder or pipe; a file that is there and cannot be read is none of these."""
 
 
 class UsageError(OffsetsToolError):

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.lake.tables import LAG
 from offsets_tool.log.files.folders import PathKind, look_at
-from offsets_tool.log.topics import find_topics
+from offsets_tool.log.topics import find_topics, ids_of
 from spark.derived.derive import Derived, asked_before, finished
 from spark.derived.ends import EndsRequest
 from spark.derived.expiry import OF_EXPIRY, as_before, expiry
@@ -71,9 +71,9 @@ def _expiry_as_before(lake: str, start: Callable[[], SparkSession], progress: Pr
 
 
 def _names_of(paths: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Return the topic names that the partition.metadata of data directories say."""
+    """Return the topic names that the partition.metadata of data directories say; SourceError for one that cannot be read."""
     found = find_topics(path for path in paths if look_at(path).kind is PathKind.FOLDER)
-    return {each.topic_id: (each.topic, DIRECTORY) for each in found if each.topic_id}
+    return {topic_id: (topic, DIRECTORY) for topic_id, topic in ids_of(found).items()}
 
 
 def run_replay(

@@ -104,6 +104,9 @@ def _writing(name: str) -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0) from None
     except OSError as error:
+        if error.errno is None:
+            # Of storage that the rows come from: no file on disk fails so.
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SetupError(
             f"{name} cannot be written ({error.strerror}): make room, or name another file"

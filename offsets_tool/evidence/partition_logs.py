@@ -50,11 +50,22 @@ def partition_logs(sources: list[Source], events_of: EventsOf) -> "dict[int | No
     return {number: _logs(number, runs[number]) for number in order}
 
 
+def _with_closed_beside(logs: "list[PartitionLog]") -> "list[PartitionLog]":
+    """Return the logs with what cannot be opened (a folder, a meta.properties) put beside the first: it is no log of its own."""
+    logs.sort(key=lambda log: all(run.is_closed for run in log.runs))
+    first, *others = logs
+    closed = [log for log in others if all(run.is_closed for run in log.runs)]
+    first.runs.extend(run for log in closed for run in log.runs)
+    return [log for log in logs if log not in closed]
+
+
 def _logs(log_partition: int | None, copies: "dict[str | None, list[_Run]]") -> "list[PartitionLog]":
     logs = [
         PartitionLog(log_partition, name, sorted(runs, key=attrgetter("begins")), BackwardRecords())
         for name, runs in copies.items()
     ]
+    if log_partition is None:
+        logs = _with_closed_beside(logs)
     if log_partition is None and len(logs) > 1:
         both = " and ".join(log.name for log in logs[:2])
         raise UsageError(f"{both} both have a log, and nothing says of which partition: {_WHICH}")
@@ -86,6 +97,12 @@ class _Run(NamedTuple):
     events: Callable[[], Iterator[Event]]
     source: Source | None = None
     """The segment, or live partition, that it is."""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it stands for what cannot be opened at all."""
+        segment = self.source.segment if self.source else None
+        return segment is not None and bool(segment.unreadable)
 
 
 def _segment_run(source: Source, events_of: EventsOf) -> _Run:

@@ -17,7 +17,7 @@ from offsets_tool.lake.tables import (
     Table,
 )
 from offsets_tool.lake.whole import no_lake
-from offsets_tool.log.archive.delta import open_delta
+from offsets_tool.log.archive.delta import history_of, open_delta
 
 ReadRow = Mapping[str, Any]
 _COMMITS_SEEN: Final = 50
@@ -106,7 +106,7 @@ def _as_after(lake: str, table: Table, stored: Stored, run: int | None) -> Finis
 
 def _version(path: str, run: int) -> int:
     """Return the version of a history before any later run changed its rows, which no condition on the rows could undo."""
-    commits = open_delta(path).history(_COMMITS_SEEN)
+    commits = history_of(path, open_delta(path), _COMMITS_SEEN)
     later = [commit["version"] for commit in commits if run_of(commit.get("userMetadata")) > run]
     newest: int = commits[0]["version"]
     return min(later) - 1 if later else newest

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from offsets_tool.errors import SourceError
-from offsets_tool.log.files.checkpoints import META_FILE, MetaProperties, read_meta_properties
+from offsets_tool.log.files.checkpoints import META_FILE, NOT_SAID, MetaProperties, read_meta_properties
 from offsets_tool.log.files.folders import Entry, PathKind, is_file, listing, look_at, walk
 from offsets_tool.log.files.open_file import why
 from offsets_tool.log.files.tar import find_in_tar
@@ -85,7 +85,8 @@ def _nothing(segments: list[Segment], log_partition: int | None) -> str:
 def _find(path: Path) -> Iterator[Segment]:
     given = look_at(path)
     if given.kind is PathKind.FOLDER:
-        segments = followed(_find_in_folder(path, _meta_near(path)))
+        meta, closed = _meta_near(path)
+        segments = followed([*closed, *_find_in_folder(path, meta)])
         yield from segments
         if all(segment.unreadable for segment in segments):
             yield from _loose(path)
@@ -102,7 +103,9 @@ def _find_file(path: Path) -> Iterator[Segment]:
         yield from segments if all(segment.is_rest for segment in named) else named
     elif segment_name(path.name):
         directory = offsets_directory(path.resolve().parent.name)
-        segment = _segment(path, directory, _meta_near(path.parent))
+        meta, closed = _meta_near(path.parent)
+        yield from closed
+        segment = _segment(path, directory, meta)
         yield _with_next_offset(segment, path.resolve().parent, directory) if directory else segment
     else:
         raise SourceError(path.as_posix(), f"not named like a segment (.log); {_EXPECTED}")
@@ -120,18 +123,30 @@ def _with_next_offset(segment: Segment, folder: Path, directory: PartitionDirect
     return segment._replace(next_offset=followed([here, *beside])[0].next_offset)
 
 
-def _meta_near(folder: Path) -> MetaProperties | None:
-    """Return the meta.properties of a data directory, or of the one around a partition's directory; None where there is none."""
-    return _meta_in(folder) or _meta_in(folder.resolve().parent)
+def _meta_near(folder: Path) -> tuple[MetaProperties | None, list[Segment]]:
+    """Return the meta.properties of a data directory, or of the one around a partition's directory; None where there is none.
+
+    And what stands for one that cannot be read, as `_meta_in` has it.
+    """
+    meta, closed = _meta_in(folder)
+    if meta is not None:
+        return meta, closed
+    meta, others = _meta_in(folder.resolve().parent)
+    return meta, closed + others
 
 
-def _meta_in(folder: Path) -> MetaProperties | None:
-    """Return the meta.properties in a folder; None if there is none or it does not read, which is no reason not to read the log."""
+def _meta_in(folder: Path) -> tuple[MetaProperties | None, list[Segment]]:
+    """Return the meta.properties in a folder; None if there is none or it has other lines, which is no reason not to read the log.
+
+    One that cannot be read is an unreadable Segment: whose log this is would be lost in silence.
+    """
     path = folder / META_FILE
     try:
-        return read_meta_properties(path) if is_file(path) else None
-    except SourceError:
-        return None
+        return (read_meta_properties(path) if is_file(path) else None), []
+    except NOT_SAID:
+        return None, []
+    except SourceError as error:
+        return None, [_unreadable(path, error.reason)]
 
 
 def _find_in_folder(top: Path, meta: MetaProperties | None) -> Iterator[Segment]:
@@ -144,7 +159,9 @@ def _find_in_folder(top: Path, meta: MetaProperties | None) -> Iterator[Segment]
     for entry in walk(top, _may_hold_partitions):
         folder = entry.path.parent
         if folder not in metas:
-            metas[folder] = _meta_in(folder) or metas[folder.parent]
+            own, closed = _meta_in(folder)
+            yield from closed
+            metas[folder] = own or metas[folder.parent]
         try:
             # All at once: either all of a folder or tar can be listed, or it is unreadable as a whole.
             yield from list(_find_in_entry(entry, metas[folder]))
@@ -194,7 +211,7 @@ def _loose(folder: Path) -> Iterator[Segment]:
             folder.as_posix(),
             f"a partition of another topic than {OFFSETS_TOPIC}; give the files if it is not",
         )
-    yield from _segments_of(folder, None, _meta_near(folder))
+    yield from _segments_of(folder, None, _meta_near(folder)[0])
 
 
 def _segments_of(

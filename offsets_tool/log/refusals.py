@@ -6,12 +6,15 @@ Hadoop. Opens nothing.
 
 import re
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import PurePath
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from offsets_tool.errors import OffsetsToolError, SetupError, SourceError
+
+T = TypeVar("T")
 
 CREDENTIALS: Final = {
     "s3": "AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
@@ -46,6 +49,14 @@ def _refusal(words: str, meaning: str, *, is_of_path: bool = False) -> _Refusal:
     return _Refusal(re.compile(words, re.IGNORECASE), meaning, is_of_path)
 
 
+_CUT: Final = (
+    r"reading a body|request or response body|decoding response body|before message length reached"
+    r"|invalid list response|Error (?:getting|parsing) list response"
+)
+"""Words of deltalake's client of an answer that ended too early, which it does not ask for again."""
+_UNANSWERED: Final = re.compile(f"flush response stream|{_CUT}", re.IGNORECASE)
+_PAUSES: Final = (0.2, 0.5, 1.0, 2.0)
+"""Seconds before a request is made again."""
 _REFUSALS: Final = (
     _refusal(
         r"NO_SUCH_BUCKET|bucket does not exist|Bucket '.*' not found|ContainerNotFound|container does not exist",
@@ -58,11 +69,12 @@ _REFUSALS: Final = (
         is_of_path=True,
     ),
     _refusal(
-        # What Arrow makes of an error that is longer than the bytes that were asked for.
+        # What Arrow makes of an error that is longer than the bytes that were asked for, each time that they were.
         r"flush response stream",
-        "the storage does not give its bytes; see whether it is archived, or may be read",
+        "the storage does not give its bytes; run the same command again, and see whether it is archived, or may be read",
         is_of_path=True,
     ),
+    _refusal(_CUT, "the storage did not finish an answer; run the same command again"),
     _refusal(
         r"EXPIRED_?TOKEN|TokenRefreshRequired|REQUEST_EXPIRED|token.{0,20}expired",
         "the credentials have expired; renew them: {credentials}",
@@ -149,10 +161,32 @@ def meant_refusal(path: str, words: str) -> OffsetsToolError | None:
     return None
 
 
+def answer_of(request: Callable[[], T]) -> T:
+    """Return what a request to storage answers; make it again where clients do not, though the fault may pass.
+
+    They do so after errors, but for an error in the place of few bytes (Arrow) and an answer that is cut off (deltalake). The
+    request must be one that may be made twice.
+    """
+    for pause in _PAUSES:
+        try:
+            return request()
+        except _raised_by_storage() as error:
+            if not is_unanswered(error):
+                raise
+            time.sleep(pause)
+    return request()
+
+
+def is_unanswered(error: Exception) -> bool:
+    """Return whether an error says that storage did not finish its answer: nobody knows whether it did what it was asked for."""
+    return _UNANSWERED.search(str(error)) is not None
+
+
 def _raised_by_storage() -> tuple[type[Exception], ...]:
-    """Return the classes of errors of storage; Arrow has one of its own, which nothing raises before Arrow is loaded."""
-    arrow = sys.modules.get("pyarrow")
-    return (OSError, ValueError, NotImplementedError, *([arrow.ArrowException] if arrow else []))
+    """Return the classes of errors of storage; clients have some of their own, which nothing raises before they are loaded."""
+    arrow, delta = sys.modules.get("pyarrow"), sys.modules.get("deltalake.exceptions")
+    theirs = [*([arrow.ArrowException] if arrow else []), *([delta.DeltaError] if delta else [])]
+    return (OSError, ValueError, NotImplementedError, *theirs)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.buckets import bucket_of
-from offsets_tool.log.refusals import credentials_of, refusals_of
+from offsets_tool.log.refusals import answer_of, credentials_of, refusals_of
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo
@@ -78,8 +78,14 @@ class StoredPath(PosixPath):
         return (path for path in self.iterdir() if fnmatchcase(path.name, pattern))
 
     def read_bytes(self) -> bytes:
-        with refusals_of(self), bucket_of(self).system.open_input_file(bucket_of(self).name(self)) as file:
-            return bytes(file.readall())
+        bucket = bucket_of(self)
+
+        def read() -> bytes:
+            with bucket.system.open_input_file(bucket.name(self)) as file:
+                return bytes(file.readall())
+
+        with refusals_of(self):
+            return answer_of(read)
 
     def read_text(self, encoding: str | None = None, errors: str | None = None) -> str:
         return self.read_bytes().decode(encoding or "utf-8", errors or "strict")

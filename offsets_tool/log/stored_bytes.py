@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from offsets_tool.log.buckets import bucket_of
-from offsets_tool.log.refusals import refusals_of
+from offsets_tool.log.refusals import answer_of, refusals_of
 from offsets_tool.log.storage import StoredPath
 
 if TYPE_CHECKING:
@@ -36,8 +36,9 @@ class StoredBytes:
 
     def read(self, position: int, size: int) -> bytes:
         """Return the bytes of a range, fewer at the end."""
+        count = min(size, max(0, self.size - position))
         with refusals_of(self.path):
-            return bytes(self._file.read_at(min(size, max(0, self.size - position)), position))
+            return answer_of(lambda: bytes(self._file.read_at(count, position)))
 
 
 class _Reader(io.RawIOBase):

@@ -5,23 +5,27 @@ Directories are found by name and content, and not read. Knows nothing about seg
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.discover import is_other_topic
-from offsets_tool.log.files.checkpoints import read_partition_metadata
-from offsets_tool.log.files.folders import Entry, PathKind, look_at, walk
+from offsets_tool.log.files.checkpoints import NOT_SAID, read_partition_metadata
+from offsets_tool.log.files.folders import Entry, PathKind, is_file, look_at, walk
 from offsets_tool.log.names import OFFSETS_TOPIC, PartitionDirectory, partition_directory
 from offsets_tool.log.storage import as_path, one_listing
 
+_METADATA: Final = "partition.metadata"
+
 
 class TopicDirectory(NamedTuple):
-    """A partition's directory of any topic; `topic_id` is None where no partition.metadata says it."""
+    """A partition's directory of any topic; `topic_id` is None where no partition.metadata says it, or `problem` hides it."""
 
     path: str
     topic: str
     partition: int
     topic_id: str | None
+    problem: str = ""
+    """Why its partition.metadata, which is there, cannot be read."""
 
 
 @one_listing()
@@ -34,20 +38,31 @@ def find_topics(paths: Iterable[str | Path]) -> list[TopicDirectory]:
     for path in paths:
         for folder, directory in _partition_directories(as_path(path)):
             found.append(
-                TopicDirectory(folder.as_posix(), directory.topic, directory.partition, _topic_id(folder))
+                TopicDirectory(folder.as_posix(), directory.topic, directory.partition, *_topic_id(folder))
             )
-    return sorted(found)
+    return sorted(found, key=lambda directory: directory[:3])
 
 
-def _topic_id(folder: Path) -> str | None:
-    metadata = folder / "partition.metadata"
-    if look_at(metadata).kind is not PathKind.FILE:
-        return None
+def _topic_id(folder: Path) -> tuple[str | None, str]:
+    """Return the topic id that a partition's directory has, and why its file cannot be read."""
+    metadata = folder / _METADATA
     try:
-        return read_partition_metadata(metadata).topic_id
-    except SourceError:
-        # It names the topic, as meta.properties names the cluster; what it names can be read without.
-        return None
+        return (read_partition_metadata(metadata).topic_id if is_file(metadata) else None), ""
+    except NOT_SAID:
+        return None, ""
+    except SourceError as error:
+        return None, error.reason
+
+
+def ids_of(directories: Iterable[TopicDirectory]) -> dict[str, str]:
+    """Return the topics' names by their ids; SourceError for a partition.metadata that is there and cannot be read."""
+    found = {}
+    for directory in directories:
+        if directory.problem:
+            raise SourceError(f"{directory.path}/{_METADATA}", directory.problem)
+        if directory.topic_id:
+            found[directory.topic_id] = directory.topic
+    return found
 
 
 def _partition_directories(top: Path) -> Iterator[tuple[Path, PartitionDirectory]]:
@@ -76,7 +91,10 @@ def _directory(folder: Path) -> PartitionDirectory | None:
 
 
 def topic_names_below(paths: Iterable[str]) -> dict[str, str]:
-    """Return topic names by id, from the partition.metadata of data directories below the paths; what cannot be listed has none."""
+    """Return topic names by id, from the partition.metadata of data directories below the paths; what cannot be listed has none.
+
+    SourceError for a partition.metadata that cannot be read.
+    """
     found: dict[str, str] = {}
     for path in paths:
         try:
@@ -84,5 +102,5 @@ def topic_names_below(paths: Iterable[str]) -> dict[str, str]:
         except SourceError:
             # Whoever looked for segments here has named it; names are only a help.
             continue
-        found |= {directory.topic_id: directory.topic for directory in directories if directory.topic_id}
+        found |= ids_of(directories)
     return found

@@ -85,7 +85,19 @@ def run_command(*, coordinator: str, topic_ids: tuple[str, ...], **options: Opti
     request = Request(paths=options.pop("sources"), **options)
     named = {id_: (name, OPTION) for id_, name in parse_topic_ids(topic_ids).items()}
     with Bar() as bar:
-        show(run(request, starting(), coordinator, bar.of, named), shown)
+        show(_in_sentences(run(request, starting(), coordinator, bar.of, named), request.lake), shown)
+
+
+def _in_sentences(steps: "Iterator[JobDone]", lake: str) -> "Iterator[JobDone]":
+    """Yield the jobs; a failure of one is told as that of a command is, and not taken for one of writing its row."""
+    from spark.lake.failures import in_one_sentence  # noqa: PLC0415 - Spark
+
+    while True:
+        with in_one_sentence(lake):
+            step = next(steps, None)
+        if step is None:
+            return
+        yield step
 
 
 class OutputOptions(NamedTuple):

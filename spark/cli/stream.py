@@ -88,7 +88,8 @@ def stream_command(*, format_: str | None, **options: Option) -> None:
 
     With --bootstrap-server it is the live topic, as consumers see it: without markers of transactions and without batches.
     """
-    from spark.stream.stream import stream  # noqa: PLC0415 - heavy, and not needed for --help
+    from spark.lake.failures import in_one_sentence  # noqa: PLC0415 - heavy, and not needed for --help
+    from spark.stream.stream import stream  # noqa: PLC0415
 
     server, config = options.pop("bootstrap_server"), options.pop("command_config")
     asked = _asked(options)
@@ -103,7 +104,9 @@ def stream_command(*, format_: str | None, **options: Option) -> None:
             handlers.enter_context(_set_by_signals(stop))
             return running
 
-        stream(start, asked, source, _reporter(out, shown), stop)
+        # Its failures are not those of writing a line.
+        with in_one_sentence(asked.request.lake):
+            stream(start, asked, source, _reporter(out, shown), stop)
 
 
 def _asked(options: dict[str, Option]) -> "StreamRequest":

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.log.archive.files import ArchiveFile, ArchiveKind, archive_files
+from offsets_tool.log.files.checkpoints import META_FILE
 from offsets_tool.log.files.folders import PathKind, listing, look_at, size_of
 from offsets_tool.log.files.mapping import sha256, sha256_of
 from offsets_tool.log.files.open_file import open_file, read_whole, why
@@ -105,7 +106,8 @@ def find_files(
 ) -> list[IngestFile]:
     """Return all segments and archives under the paths, in a fixed order, each file once.
 
-    SourceError for a path that holds neither, UsageError for `columns` (those of `read_archive`) that no archive has.
+    SourceError for a path that holds neither, or a meta.properties that cannot be read: nobody knows whose log that is. UsageError
+    for `columns` (those of `read_archive`) that no archive has.
     """
     files: list[IngestFile] = []
     for path in paths:
@@ -117,10 +119,12 @@ def find_files(
         if any(file.is_named for file in archives):
             continue
         try:
-            files += [_segment(segment, cluster, here) for segment in required_segments(here, log_partition)]
+            segments = required_segments(here, log_partition)
         except SourceError:
             if not archives:
                 raise
+            continue
+        files += [_segment(segment, cluster, here) for segment in segments]
     if columns and not any(file.archive for file in files):
         raise UsageError("--columns: no archive with such columns is here; correct the names, or drop it")
     files.sort(key=lambda file: file.must_open)
@@ -153,6 +157,8 @@ def _order(file: IngestFile) -> tuple[str, int, int, str, str]:
 
 
 def _segment(segment: Segment, cluster: str | None, given: str) -> IngestFile:
+    if segment.unreadable and as_path(segment.path).name == META_FILE:
+        raise SourceError(segment.path, segment.unreadable)
     path = _absolute(segment.path)
     stat = _stat(path)
     name = segment_name(PurePosixPath(path).name)

@@ -17,18 +17,19 @@ from typing import Final, NamedTuple, Protocol
 import pyarrow as pa
 import pyarrow.dataset as ds
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
-from deltalake.exceptions import CommitFailedError
+from deltalake.exceptions import CommitFailedError, DeltaError
 
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.lake.journal import JOURNAL, REWRITTEN, finished, interrupted_note, journal_of
 from offsets_tool.lake.layout import layout_error, other_columns
 from offsets_tool.lake.tables import REPLAY_TABLES, SOURCES, TABLES, Table
-from offsets_tool.log.archive.delta import bring_up_to_date, delta_options, open_delta, rows_of
+from offsets_tool.log.archive.delta import bring_up_to_date, delta_options, history_of, open_delta, rows_of
 from offsets_tool.log.archive.delta_log import has_commit
 from offsets_tool.log.archive.delta_mirror import committing, within_reach
+from offsets_tool.log.refusals import is_unanswered
 from offsets_tool.rows import Row
 from spark.lake.actions import Action, changes
-from spark.lake.log_checkpoints import checkpoint_log
+from spark.lake.log_checkpoints import checkpoint_log, tidying
 from spark.lake.merge import few_files
 from spark.lake.parquet import NewFile
 from spark.lake.replaced import Replaced, Replacement, Replacing, count_replaced, replace
@@ -135,7 +136,8 @@ class ArrowLake:
         self.finish()
         if run % RUNS_BETWEEN == 0:
             for table in (each for each in self._tables if each.is_read_whole):
-                self.rewrite(table, partial(few_files, self._root, table))
+                with tidying():
+                    self.rewrite(table, partial(few_files, self._root, table))
         if not is_done and not self._has(files):
             raise OffsetsToolError(
                 f"another job wrote to {self._root} meanwhile; nothing of this run counts: run the same command again"
@@ -162,9 +164,10 @@ class ArrowLake:
     def _user_metadata(self, table: Table) -> Iterator[str | None]:
         """Yield the user metadata of a table's commits, the newest first; all commits are read only where the latest do not do."""
         there = self._open(table)
-        yield from (entry.get("userMetadata") for entry in there.history(_LATEST))
-        there = open_delta(self._root / table.name, with_history=True)
-        yield from (entry.get("userMetadata") for entry in there.history())
+        path = self._root / table.name
+        yield from (entry.get("userMetadata") for entry in history_of(path, there, _LATEST))
+        there = open_delta(path, with_history=True)
+        yield from (entry.get("userMetadata") for entry in history_of(path, there))
 
     def _commit(
         self,
@@ -206,13 +209,15 @@ class ArrowLake:
                     there.create_write_transaction(
                         some, "append", there.schema(), commit_properties=properties
                     )
-            except CommitFailedError:
-                # Opened anew, it is what the other has made of it.
+            except (DeltaError, OSError) as error:
+                # Opened anew, it is what the other has made of it, or has the commit of which only the answer was lost.
                 del self._opened[table.name]
-                if attempt == ATTEMPTS - 1:
+                is_passing = isinstance(error, CommitFailedError) or is_unanswered(error)
+                if attempt == ATTEMPTS - 1 or not is_passing:
                     raise
             else:
-                checkpoint_log(there, path)
+                with tidying():
+                    checkpoint_log(there, path)
                 return
 
     def _actions(

@@ -16,7 +16,7 @@ from offsets_tool.errors import SourceError
 from offsets_tool.lake.journal import COMPACTED
 from offsets_tool.lake.tables import ALL_TABLES, Table
 from offsets_tool.lake.whole import is_table
-from offsets_tool.log.archive.delta import open_delta, parquet_files
+from offsets_tool.log.archive.delta import history_of, open_delta, parquet_files
 from offsets_tool.log.archive.delta_mirror import committing, data_files_known
 from offsets_tool.log.storage import is_of_hadoop, is_stored
 from spark.lake.commit import ArrowLake
@@ -92,7 +92,7 @@ def _new_files(path: Path) -> list[FileFacts] | None:
 
 def _compacted_version(path: Path) -> int | None:
     """Return the newest version that a compaction has made; None without one."""
-    for commit in open_delta(path, with_history=True).history():
+    for commit in history_of(path, open_delta(path, with_history=True)):
         if commit["operation"] == _OPTIMIZE or commit.get("userMetadata") == COMPACTED:
             version: int = commit["version"]
             return version

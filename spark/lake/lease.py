@@ -10,6 +10,7 @@ import json
 import os
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -22,7 +23,7 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from offsets_tool.errors import OffsetsToolError, UsageError
-from offsets_tool.log.archive.delta import delta_options, open_delta, reading_delta
+from offsets_tool.log.archive.delta import delta_options, history_of, open_delta, reading_delta
 from offsets_tool.log.archive.delta_log import has_commit
 from offsets_tool.log.archive.delta_mirror import committing, within_reach
 from spark.lake.log_checkpoints import checkpoint_log, clean_log
@@ -31,6 +32,10 @@ LEASE: Final = "_lease"
 """The folder of a lake in storage that has its lease."""
 LASTS: Final = timedelta(seconds=120)
 RENEWED: Final = timedelta(seconds=30)
+_ATTEMPTS: Final = 4
+"""How often a lease is asked for where storage fails."""
+_PAUSES: Final = (0.5, 1.0, 2.0, 4.0)
+"""Seconds after each attempt to give a lease back."""
 _APP: Final = "offsets-tool lease"
 _SCHEMA: Final = Schema.from_arrow(pa.schema([("holder", pa.string())]))
 # Of what was, nothing is needed: only the newest commit counts.
@@ -57,18 +62,17 @@ def leased(root: Path) -> Iterator[None]:
     _create(table)
     now = datetime.now(UTC)
     mine = Holding(str(uuid4()), _holder(), now.isoformat(timespec="seconds"), (now + LASTS).isoformat())
-    _take(table, mine, now)
     ended = threading.Event()
     renewing = threading.Thread(target=_renew, args=(table, mine, ended), daemon=True)
-    renewing.start()
     try:
+        _take(table, mine, now)
+        renewing.start()
         yield
     finally:
         ended.set()
-        renewing.join()
-        # It ends by itself too.
-        with suppress(DeltaError, OffsetsToolError):
-            _prolong(table, mine, timedelta())
+        if renewing.ident is not None:
+            renewing.join()
+        _give_back(table, mine)
 
 
 @contextmanager
@@ -79,7 +83,7 @@ def unleased(root: Path) -> Iterator[None]:
         yield
         return
     before = open_delta(table)
-    held = _last_holding(before)
+    held = _last_holding(table, before)
     if held is not None and datetime.fromisoformat(held.until) > datetime.now(UTC):
         raise _refused(root, held)
     yield
@@ -109,16 +113,35 @@ def _holder() -> str:
 
 
 def _take(table: Path, mine: Holding, now: datetime) -> None:
-    there = open_delta(table)
-    held = _last_holding(there)
-    if held is None or datetime.fromisoformat(held.until) <= now:
+    """Take the lease; LakeInUse where somebody holds it. Of a commit whose answer was lost, the table says whether it was done."""
+    failure: DeltaError | OSError | None = None
+    for _ in range(_ATTEMPTS):
+        there = open_delta(table)
+        held = _last_holding(table, there)
+        if held is not None and held.job == mine.job:
+            return
+        if held is not None and datetime.fromisoformat(held.until) > now:
+            raise _refused(table.parent, held)
         try:
             _put(table, there, mine)
-        except CommitFailedError:
-            held = _last_holding(open_delta(table))
+        except (DeltaError, OSError) as error:
+            failure = error
         else:
             return
-    raise _refused(table.parent, held)
+    assert failure is not None
+    if isinstance(failure, CommitFailedError):
+        raise _refused(table.parent, None) from failure
+    with reading_delta(table):
+        raise failure
+
+
+def _give_back(table: Path, mine: Holding) -> None:
+    """End the lease if it is held; it ends by itself too, where storage goes on failing, and nobody's work is less for it."""
+    for pause in _PAUSES:
+        with suppress(DeltaError, OffsetsToolError, OSError):
+            _prolong(table, mine, timedelta())
+            return
+        time.sleep(pause)
 
 
 def _refused(root: Path, held: Holding | None) -> LakeInUse:
@@ -131,9 +154,9 @@ def _refused(root: Path, held: Holding | None) -> LakeInUse:
     return LakeInUse(f"{who}: wait until it is done, or {seconds} seconds where it was killed")
 
 
-def _last_holding(there: DeltaTable) -> Holding | None:
+def _last_holding(table: Path, there: DeltaTable) -> Holding | None:
     """Return the last holder of the lease; None where there was none yet."""
-    said = there.history(1)[0].get("userMetadata")
+    said = history_of(table, there, 1)[0].get("userMetadata")
     return Holding(**json.loads(said)) if said else None
 
 
@@ -156,7 +179,7 @@ def _put(table: Path, there: DeltaTable, holding: Holding) -> None:
 def _prolong(table: Path, mine: Holding, by: timedelta) -> bool:
     """Extend a lease; return False, and do nothing, where another job has taken it by now."""
     there = open_delta(table)
-    held = _last_holding(there)
+    held = _last_holding(table, there)
     if held is None or held.job != mine.job:
         return False
     _put(table, there, mine._replace(until=(datetime.now(UTC) + by).isoformat()))

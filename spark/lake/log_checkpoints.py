@@ -1,8 +1,13 @@
 """Keeps the logs of tables short: a checkpoint every so many versions, from which whoever opens the table reads on."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from deltalake.exceptions import DeltaError
+
+from offsets_tool.errors import SetupError
 from offsets_tool.log.archive.delta import OpenDelta, bring_up_to_date
 from offsets_tool.log.archive.delta_mirror import committing, within_reach
 from offsets_tool.log.storage import is_of_hadoop
@@ -11,6 +16,16 @@ VERSIONS_BETWEEN: Final = 10
 """After how many versions a table's log gets a checkpoint, from which jobs open it: Spark's default, where deltalake has 100."""
 _BETWEEN_CLEANINGS: Final = 100
 """After how many versions a log is rid of commits that are older than it keeps them, where deltalake does not see them to do it."""
+
+
+@contextmanager
+def tidying() -> Iterator[None]:
+    """Inside of a `with` block, do what the next run can do as well: what storage or the disk refuse is left to it.
+
+    What was committed before counts, and nobody is told that it does not.
+    """
+    with suppress(DeltaError, OSError, SetupError):
+        yield
 
 
 def checkpoint_log(there: OpenDelta, table: Path) -> bool:

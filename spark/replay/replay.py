@@ -20,6 +20,7 @@ from offsets_tool.rows import Row
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from spark.lake.commit import REPLAY, ArrowLake
 from spark.lake.folder import locked, require_lake, root_of
+from spark.lake.log_checkpoints import tidying
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.replaced import Replaced
 from spark.replay.checkpoints import CHECKPOINTS, lost_checkpoints
@@ -250,7 +251,8 @@ class _Replay:
         files += self._write(TOPIC_NAMES, names.rows(run) if done else [])
         files += self._write(REPLAYS, [ReplayRow(**row) for row in rows])
         self._lake.commit(run, files, [Replaced(*key, each.settled) for key, each in done.items()])
-        self._forget_checkpoints(latest(self._lake.rows(REPLAYS)))
+        with tidying():
+            self._forget_checkpoints(latest(self._lake.rows(REPLAYS)))
         counts = {table.name: sum(f.rows for f in files if f.table == table.name) for table in REPLAY.tables}
         self._notes += joined_notes((each.row for each in done.values()), self._copies)
         return Replayed(run, [dict(row) for row in rows], counts, self._notes, self._problems())

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,11 @@ CUT: Final = "cut"
 """The fault of a connection that ends without an answer."""
 CUT_AFTER: Final = "cut after"
 """The fault of a connection that ends without an answer, though what was asked was done."""
+CUT_INSIDE: Final = "cut inside"
+"""The fault of an answer that ends in the middle of its body."""
+SLOW: Final = "slow"
+"""The fault of an answer that comes after SECONDS, when some clients have given up."""
+SECONDS: Final = 4.0
 LATE: Final = "late"
 """The fault of a listing that does not have yet what is there: keys with `part` in them."""
 _ENTRY: Final = re.compile(rb"<(Contents|Blob)>.*?</\1>", re.DOTALL)
@@ -74,8 +80,15 @@ class FaultyStore:
         return Counter(method for method, _ in self.asked())
 
     def fail(self, code: str, *, times: int, method: str = "", part: str = "") -> None:
-        """Let the next requests of a method, with `part` in their key, fail: with an error of that code, CUT, CUT_AFTER or LATE."""
+        """Let the next requests of a method, with `part` in their key, fail: with an error of that code, or as CUT is."""
         self._control("fault", {"code": code, "times": times, "method": method, "part": part})
+
+    def fail_each(self, code: str, *, every: int = 1, first: int = 0) -> None:
+        """Let each request fail the first time that it is made, or every so many of them from the number `first` on.
+
+        What is asked for again is answered.
+        """
+        self._control("each", {"code": code, "every": every, "first": first})
 
     def mend(self) -> int:
         """Let all later requests succeed; return how many requests have failed since the last time, or lists lacked something."""
@@ -166,7 +179,9 @@ class _Faults:
         self._answer = storage
         self._asked: list[tuple[str, str]] = []
         self._faults: list[dict[str, Any]] = []
-        self._failed = 0
+        self._each: dict[str, Any] | None = None
+        self._met: set[tuple[str, ...]] = set()
+        self._failed = self._number = 0
         self._lock = threading.Lock()
 
     def __call__(self, request: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
@@ -178,11 +193,16 @@ class _Faults:
         with self._lock:
             self._asked.append((method, path))
             late = [fault["part"] for fault in self._faults if fault["code"] == LATE]
-            code = self._fault(method, _key(request))
+            code = self._fault(method, _key(request)) or self._first_time(request)
         if late and method == "GET" and _is_listing(request):
             return self._without(late, request, start)
         if code is None:
             return self._answer(request, start)
+        if code == SLOW:
+            time.sleep(SECONDS)
+            return self._answer(request, start)
+        if code == CUT_INSIDE:
+            return self._half(request, start)
         if code in (CUT, CUT_AFTER):
             self._cut(request, is_done=code == CUT_AFTER)
         request["wsgi.input"].read(int(request.get("CONTENT_LENGTH") or 0))
@@ -194,6 +214,17 @@ class _Faults:
             list(self._answer(request, lambda *_: print))
         request["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
         raise ConnectionAbortedError
+
+    def _half(self, request: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        """Answer with half of the body, and end the connection."""
+        said: list[Any] = []
+        body = b"".join(self._answer(request, lambda *head: said.append(head)))  # type: ignore[func-returns-value, arg-type, return-value]
+        status, headers = said[0][:2]
+        others = [(name, value) for name, value in headers if name.lower() != "content-length"]
+        start(status, [*others, ("Content-Length", str(len(body)))])
+        yield body[: len(body) // 2]
+        if body:
+            request["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
 
     def _without(self, parts: list[str], request: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         """Answer a listing without the keys that have one of these parts."""
@@ -212,12 +243,35 @@ class _Faults:
             if what == "fault":
                 self._faults.append(said)
                 return None
+            if what == "each":
+                self._each, self._number = said, 0
+                self._met.clear()
+                return None
             if what == "mend":
                 self._faults.clear()
+                self._each = None
                 failed, self._failed = self._failed, 0
                 return failed
             asked, self._asked = self._asked, []
             return asked
+
+    def _first_time(self, request: WSGIEnvironment) -> str | None:
+        """Return the fault of a request that is to fail, as it was not made before."""
+        if self._each is None:
+            return None
+        asked = tuple(
+            str(request.get(name)) for name in ("REQUEST_METHOD", "PATH_INFO", "QUERY_STRING", "HTTP_RANGE")
+        )
+        has_body = request["REQUEST_METHOD"] == "GET"
+        if asked in self._met or (self._each["code"] == CUT_INSIDE and not has_body):
+            return None
+        self._met.add(asked)
+        self._number += 1
+        if (self._number - 1) % self._each["every"] != self._each["first"]:
+            return None
+        self._failed += 1
+        code: str = self._each["code"]
+        return code
 
     def _fault(self, method: str, key: str) -> str | None:
         for fault in self._faults:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -29,7 +29,7 @@ from offsets_tool.log.archive.delta_log import (
 )
 from offsets_tool.log.archive.delta_mirror import within_reach
 from offsets_tool.log.buckets import bucket_of, endpoint_of
-from offsets_tool.log.refusals import meant_refusal
+from offsets_tool.log.refusals import answer_of, meant_refusal
 from offsets_tool.log.storage import StoredPath, as_path, is_of_hadoop, is_stored
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def open_delta(table: str | Path, version: int | None = None, *, with_history: b
         if not is_stored(place) and (found := _lost_commit(table, place, version)):
             raise SourceError((as_path(table) / DELTA_LOG / found.path.name).as_posix(), found.reason)
         with reading_delta(table):
-            return DeltaTable(place, version, storage_options=delta_options(table))
+            return answer_of(lambda: DeltaTable(place, version, storage_options=delta_options(table)))
 
 
 def _lost_commit(table: str | Path, place: str, version: int | None) -> Damage | None:
@@ -73,7 +73,13 @@ def _lost_commit(table: str | Path, place: str, version: int | None) -> Damage |
 def bring_up_to_date(opened: OpenDelta, table: str | Path) -> None:
     """Let an open table be at its newest version, of which only what was committed since is read. SourceError as `open_delta`."""
     with within_reach(table), reading_delta(table):
-        opened.update_incremental()
+        answer_of(opened.update_incremental)
+
+
+def history_of(table: str | Path, opened: OpenDelta, limit: int | None = None) -> list[dict[str, Any]]:
+    """Return what the commits of an open table say of themselves, so many as `limit` says, the newest first."""
+    with reading_delta(table):
+        return answer_of(lambda: opened.history(limit))
 
 
 def delta_options(table: str | Path) -> dict[str, str] | None:
@@ -150,7 +156,7 @@ def rows_of(
     ):
         raise SourceError(found.path.as_posix(), found.reason)
     with reading_delta(table):
-        return rows.to_table(columns=columns, filter=where)
+        return answer_of(lambda: rows.to_table(columns=columns, filter=where))
 
 
 def delta_batches(table: Path, opened: OpenDelta, columns: Sequence[str]) -> Iterator[pa.RecordBatch | str]:

@@ -1,6 +1,7 @@
 """What one copy of a partition is, from the headers of its batches and from Kafka's checkpoint files beside it: no record is read.
 
-A checkpoint that is not there, or does not read, only leaves something unknown. Source: LogDirUtils' file names, LogCleanerManager,
+A checkpoint that is not there, or has other lines than Kafka's, only leaves something unknown; one that cannot be read is an
+error. Source: LogDirUtils' file names, LogCleanerManager,
 LeaderEpochCheckpointFile.
 """
 
@@ -14,6 +15,7 @@ from offsets_tool.errors import SourceError
 from offsets_tool.log.copies.lineage import NO_END, Branch
 from offsets_tool.log.copies.missing_files import FileExtent, MissingOffsets, missing_files
 from offsets_tool.log.files.checkpoints import (
+    NOT_SAID,
     read_leader_epochs,
     read_offset_checkpoint,
     read_partition_metadata,
@@ -128,7 +130,7 @@ def copy_facts(name: str, segments: Sequence[Segment], time: int | None = None) 
 
 
 def checkpoints_of(segment: Segment) -> CopyCheckpoints:
-    """Return what the checkpoint files beside a segment say of its partition."""
+    """Return what the checkpoint files beside a segment say of its partition; SourceError for one that cannot be read."""
     return CopyCheckpoints(
         _checkpoint(segment, LOG_START),
         _checkpoint(segment, CLEANER),
@@ -138,10 +140,10 @@ def checkpoints_of(segment: Segment) -> CopyCheckpoints:
 
 
 def topic_id_of(segment: Segment) -> str | None:
-    """Return the topic id that the partition.metadata beside a segment has; None without one."""
+    """Return the topic id that the partition.metadata beside a segment has; None without one, SourceError if it cannot be read."""
     if segment.log_partition is None:
         return None
-    with suppress(SourceError):
+    with suppress(*NOT_SAID):
         return read_partition_metadata(*_sibling(segment, METADATA)).topic_id
     return None
 
@@ -274,7 +276,7 @@ def _joined(one: EpochFacts, other: EpochFacts) -> EpochFacts:
 
 
 def _epoch_starts(segment: Segment) -> Iterable[tuple[int, int]]:
-    with suppress(SourceError):
+    with suppress(*NOT_SAID):
         return read_leader_epochs(*_sibling(segment, LEADER_EPOCHS))
     return ()
 
@@ -283,7 +285,7 @@ def _checkpoint(segment: Segment, name: str) -> int | None:
     """Return the offset that a checkpoint of the data directory has for the segment's partition."""
     if segment.log_partition is None:
         return None
-    with suppress(SourceError):
+    with suppress(*NOT_SAID):
         for entry in read_offset_checkpoint(*_sibling(segment, f"../{name}")):
             if (entry.topic, entry.partition) == (OFFSETS_TOPIC, segment.log_partition):
                 return entry.offset

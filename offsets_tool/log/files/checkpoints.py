@@ -1,6 +1,7 @@
 """Kafka's text files beside the log: checkpoints, partition.metadata, meta.properties.
 
-Read strictly, as Kafka reads them: what is not as declared is a SourceError with the line. Knows nothing about segments.
+Read strictly, as Kafka reads them: what is not as declared is a MalformedFile with the line. No file is a MissingSource, and one
+that cannot be read another SourceError: what it says would be lost in silence. Knows nothing about segments.
 Source: CheckpointFile, OffsetCheckpointFile, LeaderEpochCheckpointFile, PartitionMetadataFile, MetaProperties.
 """
 
@@ -9,12 +10,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from offsets_tool.errors import SourceError
+from offsets_tool.errors import MissingSource, SourceError
 from offsets_tool.log.files.mapping import raw_pieces
-from offsets_tool.log.files.open_file import read_text
+from offsets_tool.log.files.open_file import read_whole
 
 META_FILE: Final = "meta.properties"
 _NUMBER: Final = re.compile("[+-]?[0-9]{1,19}")
+
+
+class MalformedFile(SourceError):
+    """A file that was read, and does not have the lines that Kafka writes."""
+
+
+NOT_SAID: Final = (MissingSource, MalformedFile)
+"""The errors after which what a file would say is unknown; any other is of a file that is there and cannot be read."""
 
 
 class PartitionOffset(NamedTuple):
@@ -50,7 +59,7 @@ class MetaProperties(NamedTuple):
 def read_offset_checkpoint(path: str | Path, member: str = "") -> tuple[PartitionOffset, ...]:
     """Read a recovery-point-, replication-, log-start- or cleaner-offset-checkpoint: `topic partition offset` a line.
 
-    SourceError for a file that is cut off, of another version, or has a line that is not so.
+    MalformedFile for a file that is cut off, of another version, or has a line that is not so.
     """
     entries = []
     for number, line in _entries(path, member):
@@ -63,7 +72,7 @@ def read_offset_checkpoint(path: str | Path, member: str = "") -> tuple[Partitio
 
 
 def read_leader_epochs(path: str | Path, member: str = "") -> tuple[EpochStart, ...]:
-    """Read a leader-epoch-checkpoint, which has `epoch startOffset` a line; SourceError for a line that is not so."""
+    """Read a leader-epoch-checkpoint, which has `epoch startOffset` a line; MalformedFile for a line that is not so."""
     return tuple(
         EpochStart(*_numbers(path, number, _field(path, number, line.split(), 2)))
         for number, line in _entries(path, member)
@@ -71,22 +80,22 @@ def read_leader_epochs(path: str | Path, member: str = "") -> tuple[EpochStart, 
 
 
 def read_partition_metadata(path: str | Path, member: str = "") -> PartitionMetadataFile:
-    """Read a partition.metadata, which has `version: 0` and `topic_id: ...`; SourceError if it has no topic id."""
+    """Read a partition.metadata, which has `version: 0` and `topic_id: ...`; MalformedFile if it has no topic id."""
     values = dict(_pairs(_text(path, member), ":"))
     if "topic_id" not in values:
-        raise SourceError(
+        raise MalformedFile(
             str(path), "has no topic_id; partition.metadata has `version: N` and `topic_id: ID`"
         )
     return PartitionMetadataFile(_numbers(path, 1, [values.get("version", "0")])[0], values["topic_id"])
 
 
 def read_meta_properties(path: str | Path) -> MetaProperties:
-    """Read a meta.properties of version 0 (broker.id) or 1 (node.id); SourceError if it cannot be read."""
-    return parse_meta_properties(read_text(path), str(path))
+    """Read a meta.properties of version 0 (broker.id) or 1 (node.id); MalformedFile for a number that is none."""
+    return parse_meta_properties(_text(path, ""), str(path))
 
 
 def parse_meta_properties(text: str, source: str) -> MetaProperties:
-    """Return meta.properties from its text; `source` names it in a SourceError for a number that is none."""
+    """Return meta.properties from its text; `source` names it in a MalformedFile for a number that is none."""
     values = dict(_pairs(text, "="))
     node = values.get("node.id", values.get("broker.id"))
     return MetaProperties(
@@ -98,7 +107,11 @@ def parse_meta_properties(text: str, source: str) -> MetaProperties:
 
 def _text(path: str | Path, member: str) -> str:
     """Return the text of a file, or of a member of a tar."""
-    return b"".join(raw_pieces(str(path), member)).decode(errors="replace") if member else read_text(path)
+    content = b"".join(raw_pieces(str(path), member)) if member else read_whole(path)
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise MalformedFile(str(path), f"cannot be read as text ({error}); check the path") from error
 
 
 def _entries(path: str | Path, member: str) -> Iterator[tuple[int, str]]:
@@ -107,13 +120,13 @@ def _entries(path: str | Path, member: str) -> Iterator[tuple[int, str]]:
     if not lines:
         return
     if len(lines) < 2 or lines[0].strip() != "0":
-        raise SourceError(
+        raise MalformedFile(
             str(path), "is not a checkpoint of version 0: `0`, the number of entries, then the entries"
         )
     entries = [(number, line) for number, line in enumerate(lines[2:], 3) if line.strip()]
     expected = _numbers(path, 2, [lines[1]])[0]
     if len(entries) != expected:
-        raise SourceError(
+        raise MalformedFile(
             str(path), f"says {expected} entries and has {len(entries)}: it was cut off or is being written"
         )
     yield from entries
@@ -128,13 +141,13 @@ def _pairs(text: str, separator: str) -> Iterator[tuple[str, str]]:
 
 def _field(path: str | Path, number: int, fields: list[str], count: int) -> list[str]:
     if len(fields) != count:
-        raise SourceError(str(path), f"line {number} has {len(fields)} fields, not {count}")
+        raise MalformedFile(str(path), f"line {number} has {len(fields)} fields, not {count}")
     return fields
 
 
 def _numbers(path: str | Path, number: int, fields: list[str]) -> list[int]:
     if not all(map(_NUMBER.fullmatch, fields)):
-        raise SourceError(
+        raise MalformedFile(
             str(path),
             f"line {number} has {' '.join(fields)[:80]!r} where numbers belong; correct or remove it",
         )

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from offsets_tool.errors import SourceError
+from offsets_tool.errors import MissingSource, SourceError
 from offsets_tool.log.names import NO_FILE
 from offsets_tool.log.storage import StoredPath, as_path
 
@@ -68,7 +68,7 @@ class OpenFile:
 
 
 def open_file(path: str) -> OpenFile:
-    """Open a regular file, or an object in storage. SourceError for anything else, and for what cannot be opened."""
+    """Open a regular file, or an object in storage. MissingSource where there is none, SourceError for what cannot be opened."""
     there = as_path(path)
     try:
         if isinstance(there, StoredPath):
@@ -77,12 +77,13 @@ def open_file(path: str) -> OpenFile:
             return stored_file(there)
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError) as error:
-        raise SourceError(
+        is_missing = isinstance(error, FileNotFoundError | NotADirectoryError)
+        raise (MissingSource if is_missing else SourceError)(
             path, f"cannot be opened ({why(error)}); check the path and its permissions"
         ) from error
     opened = OpenFile(path, descriptor)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        raise SourceError(path, NO_FILE)
+        raise MissingSource(path, NO_FILE)
     return opened
 
 

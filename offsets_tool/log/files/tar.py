@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from offsets_tool.errors import SourceError
-from offsets_tool.log.files.checkpoints import META_FILE, MetaProperties, parse_meta_properties
+from offsets_tool.log.files.checkpoints import META_FILE, MalformedFile, MetaProperties, parse_meta_properties
 from offsets_tool.log.files.tar_index import TarIndex, TarMember, tar_index
 from offsets_tool.log.names import (
     PartitionDirectory,
@@ -66,7 +65,7 @@ def _metas_in_tar(tar: TarIndex, source: str) -> Iterator[tuple[PurePosixPath, M
         try:
             text = tar.file.read(member.start, min(member.size, _META_SIZE)).decode("utf-8", "replace")
             yield name.parent, parse_meta_properties(text, member_source(source, member.name))
-        except SourceError:
+        except MalformedFile:
             # As in a folder: it only labels.
             continue
 

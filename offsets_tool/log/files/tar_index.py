@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import IO, Final, NamedTuple, cast
 
-from offsets_tool.errors import SourceError
+from offsets_tool.errors import MissingSource, SourceError
 from offsets_tool.log.files.open_file import OpenFile, open_file, why
 from offsets_tool.log.files.packed import expand
 from offsets_tool.log.names import Packing, tar_name
@@ -57,12 +57,12 @@ class TarIndex(NamedTuple):
     """Why the rest of it cannot be listed; None if it was read to its end."""
 
     def find(self, path: str, name: str) -> TarMember:
-        """Return a member by its name. SourceError if the tar has no such member, or the member has no bytes."""
+        """Return a member by its name. MissingSource if the tar has no such member, or the member has no bytes."""
         member = self.members.get(plain_name(name))
         if member is None:
-            raise SourceError(path, f"it has no member {name}; list it with tar -tf")
+            raise MissingSource(path, f"it has no member {name}; list it with tar -tf")
         if member.problem:
-            raise SourceError(path, f"member {name} is {member.problem}")
+            raise MissingSource(path, f"member {name} is {member.problem}")
         return member
 
 

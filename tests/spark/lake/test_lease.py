@@ -20,7 +20,7 @@ def test_a_second_job_is_told_who_writes_and_since_when(tmp_path: Path) -> None:
         for _ in range(2):
             with pytest.raises(UsageError) as error, leased(tmp_path):
                 raise AssertionError("it was given to two")
-        held = lease._last_holding(open_delta(tmp_path / LEASE))
+        held = lease._last_holding(tmp_path / LEASE, open_delta(tmp_path / LEASE))
     assert held is not None
     assert str(error.value) == (
         f"{held.holder} is writing to {tmp_path} since {held.since}: "
@@ -62,11 +62,11 @@ def test_a_lease_is_renewed_while_its_job_runs_and_not_when_it_was_taken(
         while open_delta(tmp_path / LEASE).version() < first + 2:
             waited.wait(0.02)
     table = tmp_path / LEASE
-    held = lease._last_holding(open_delta(table))
+    held = lease._last_holding(table, open_delta(table))
     assert held is not None
     # Somebody else takes it meanwhile: it is not taken back.
     with leased(tmp_path):
-        mine = lease._last_holding(open_delta(table))
+        mine = lease._last_holding(table, open_delta(table))
         assert mine is not None
         assert mine.job != held.job
         assert not lease._prolong(table, held, lease.LASTS)

@@ -66,7 +66,7 @@ def test_of_two_commits_of_a_version_one_is_refused(place: str, tmp_path: Path) 
         put(table, "other")
     with pytest.raises(CommitFailedError):
         lease._put(table, mine, lease.Holding("mine", "job", "2026", "2026"))
-    last = lease._last_holding(open_delta(table))
+    last = lease._last_holding(table, open_delta(table))
     assert last is not None and last.job == "other"
     assert not [each for each in log_of(table) if not each.endswith(".json")]
 
@@ -84,7 +84,7 @@ def test_a_commit_whose_answer_was_lost_is_done(root: str, monkeypatch: pytest.M
 
     monkeypatch.setattr(client, "rename", unanswered)
     put(table, "mine")
-    last = lease._last_holding(open_delta(table))
+    last = lease._last_holding(table, open_delta(table))
     assert last is not None and last.job == "mine"
 
 

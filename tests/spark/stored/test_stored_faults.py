@@ -16,9 +16,10 @@ from offsets_tool.log.storage import as_path
 from spark.lake import lease
 from spark.lake.commit import ArrowLake
 from spark.lake.failures import in_one_sentence
-from tests.log.faults import CUT, CUT_AFTER, LATE, FaultyStore
+from tests.log.faults import CUT, CUT_AFTER, CUT_INSIDE, LATE, FaultyStore
 from tests.log.object_store import SECRET
 from tests.log.stores import STORES, in_each
+from tests.spark.ingest.test_side_files import BESIDE, with_files_beside
 from tests.spark.stored.test_stored_lake import SEGMENTS, assert_same, content
 from tests.spark.stored.test_stored_lake import bring as bring_raw
 
@@ -149,6 +150,53 @@ def test_a_listing_that_lacks_the_newest_commit_loses_nothing(
         bring(lake, SEGMENTS)
     assert store.mend()
     bring(lake, SEGMENTS)
+    assert_same(lake, local)
+
+
+@pytest.mark.parametrize("store, name", in_each(sorted(BESIDE), 2), indirect=["store"])
+def test_a_file_beside_the_log_is_asked_for_again(store: FaultyStore, tmp_path: Path, name: str) -> None:
+    """It has less bytes than the error that comes in its place, which Arrow's client does not take for one that passes."""
+    data = with_files_beside(tmp_path / "data")
+    source, lake = store.upload(data, f"beside-{uuid4()}"), f"{store.root}/lake-{uuid4()}"
+    bring(tmp_path / "lake", data)
+    store.fail("InternalError", times=2, method="GET", part=name)
+    bring(lake, source)
+    assert store.mend() == 2
+    assert_same(lake, tmp_path / "lake")
+    store.fail("AccessDenied", times=99, method="GET", part=name)
+    with pytest.raises(OffsetsToolError, match=name):
+        bring(f"{lake}-2", source)
+    store.mend()
+    bring(f"{lake}-2", source)
+    assert_same(f"{lake}-2", tmp_path / "lake")
+
+
+@pytest.mark.parametrize("store, code", in_each((*CODES, CUT, CUT_AFTER, CUT_INSIDE), 3), indirect=["store"])
+def test_a_lake_is_given_back_though_storage_fails_meanwhile(
+    store: FaultyStore, lake: str, code: str
+) -> None:
+    with in_one_sentence(lake), lease.leased(as_path(lake)):
+        for method in ("GET", "PUT"):
+            store.fail(code, times=3, method=method, part=f"/{lease.LEASE}/_delta_log/")
+    assert store.mend()
+    with lease.leased(as_path(lake)):
+        pass
+
+
+@pytest.mark.parametrize("store, _", in_each([None], 1), indirect=["store"])
+def test_what_was_committed_counts_though_its_lease_is_not_given_back(
+    store: FaultyStore, lake: str, local: Path, monkeypatch: pytest.MonkeyPatch, _: None
+) -> None:
+    given_back = lease._give_back
+
+    def fail(table: Path, mine: lease.Holding) -> None:
+        store.fail("AccessDenied", times=999, part=f"/{lease.LEASE}/")
+        given_back(table, mine)
+
+    monkeypatch.setattr(lease, "_give_back", fail)
+    monkeypatch.setattr(lease, "_PAUSES", (0.0, 0.0))
+    bring(lake, SEGMENTS)
+    assert store.mend()
     assert_same(lake, local)
 
 
