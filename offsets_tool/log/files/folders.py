@@ -31,7 +31,7 @@ class PathKind(Enum):
 
 
 class Entry(NamedTuple):
-    """A path and the kind of thing that it leads to, with a `problem` if the kind is not known."""
+    """A path and the kind of thing that it leads to, with a `problem` if the kind is not known, or no such path can be."""
 
     path: Path
     kind: PathKind
@@ -50,13 +50,15 @@ def look_at(path: str | Path) -> Entry:
             return Entry(there, PathKind.NOWHERE)
         if isinstance(error, NotADirectoryError):
             return Entry(there, PathKind.MISSING)
-        return _closed(there, error)
+        closed = _closed(there, error)
+        is_too_long = isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG
+        return closed._replace(kind=PathKind.MISSING) if is_too_long else closed
 
 
 def is_file(path: str | Path) -> bool:
     """Return whether a path leads to a file; SourceError where its kind cannot be found out."""
     entry = look_at(path)
-    if entry.problem:
+    if entry.kind is PathKind.CLOSED:
         raise SourceError(entry.path.as_posix(), entry.problem)
     return entry.kind is PathKind.FILE
 
