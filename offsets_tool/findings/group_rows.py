@@ -24,6 +24,7 @@ from offsets_tool.history.rows import (
 )
 from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.rebalances.histories import GroupHistories
+from offsets_tool.rebalances.members import GroupMembers
 from offsets_tool.replay.changes import GroupKind, TopicPartition
 
 ALL: Final = Wanted()
@@ -60,6 +61,17 @@ class GroupRows(GroupHistories):
             if to_log_offset is not None:
                 ended.append(to_log_offset)
         return began, array("q", sorted(ended))
+
+    @cached_property
+    def names(self) -> GroupMembers:
+        """The members, who say by which name an operator knows each."""
+        return GroupMembers(self)
+
+    def name_of(self, row: MemberHistoryRow | OffsetHistoryRow) -> str | None:
+        """Return the name of a row's member: as `names` has it, or by what the row says; None for a commit without an owner."""
+        if row.member_id in self.by_member:
+            return self.names.name(row.member_id)
+        return row.instance_id or row.client_id or row.member_id
 
     @cached_property
     def removed(self) -> list[ExpiryRow]:

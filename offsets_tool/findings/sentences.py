@@ -75,6 +75,24 @@ def in_partitions(partitions: Collection[int]) -> str:
     return f"in partitions {distinct[0]} to {distinct[-1]}" if is_range else f"in {len(distinct)} partitions"
 
 
+def sum_text(deltas: Collection[int], direction: str) -> str:
+    """Return how far offsets moved: "40 back" of one, "2,450 back in all" or "2,400 back in all (800 each)" of several."""
+    distances = [abs(delta) for delta in deltas]
+    if len(distances) == 1:
+        return f"{distances[0]:,} {direction}"
+    if len(set(distances)) == 1:
+        return f"{sum(distances):,} {direction} in all ({distances[0]:,} each)"
+    return f"{sum(distances):,} {direction} in all"
+
+
+def partitions_text(partitions: Collection[int]) -> str:
+    """Return "partition 3", "partitions 4 and 5", "5 partitions"."""
+    distinct = sorted(set(partitions))
+    if len(distinct) > _NAMED:
+        return count(len(distinct), "partition")
+    return f"partition{'' if len(distinct) == 1 else 's'} {listed(map(str, distinct))}"
+
+
 def only(names: Iterable[str]) -> str | None:
     """Return the one name that there is; None if there are several."""
     distinct = set(names)

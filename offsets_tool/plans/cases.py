@@ -3,6 +3,7 @@
 Holds rows and states; evidence.answers.planning reads them from the log.
 """
 
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -13,6 +14,7 @@ from offsets_tool.expiry.rows import ExpiryRow
 from offsets_tool.expiry.rules import Policy
 from offsets_tool.findings.committers import Committer, origin_of
 from offsets_tool.findings.context import LogContext
+from offsets_tool.findings.finder import MOST_PLACES, log_offset_text
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.offsets.moves import JUMP, REWIND, find_moves
 from offsets_tool.findings.rows import Finding
@@ -132,12 +134,18 @@ class OffsetCase:
     @property
     def move(self) -> Finding | None:
         """The finding on a commit since the moment that moved this offset back or leapt ahead; None if commits only went on."""
-        of_place = (
-            each
-            for each in self.of.moves
-            if each.topic in (None, self.offset.topic) and each.partition in (None, self.offset.partition)
-        )
-        return next(of_place, None)
+        log_partition = self.of.rows.log_partition
+        commits = {log_offset_text(log_partition, row.commit_log_offset) for row in self.commits}
+        return next((each for each in self.of.moves if self._is_about(each, commits)), None)
+
+    def _is_about(self, finding: Finding, commits: Set[str]) -> bool:
+        """Return whether one of these commits of the offset is in a finding, or may be behind the places that a finding names."""
+        if finding.topic not in (None, self.offset.topic) or finding.partition not in (
+            None,
+            self.offset.partition,
+        ):
+            return False
+        return len(finding.evidence) >= MOST_PLACES or not commits.isdisjoint(finding.evidence)
 
     @property
     def has_only_read_on(self) -> bool:

@@ -34,6 +34,7 @@ from tests.findings.made import (
     removed,
     states,
 )
+from tests.findings.test_moves import CASES as MOVES
 from tests.findings.test_rules import CASES
 
 SIZES, LARGE = (1, 7, 1000), (200, 1000)
@@ -90,7 +91,7 @@ def check(rows: Sequence[GroupRow], stretch: LogStretch, context: LogContext) ->
     return expected
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.what)
+@pytest.mark.parametrize("case", (*CASES, *MOVES), ids=lambda case: case.what)
 def test_each_case_of_finders(case: Any) -> None:
     given = dict(case.given)
     newest = START + given.pop("until_after", HOUR)

@@ -1,13 +1,13 @@
-"""Did a group stop, or only commit and never move? What there was to read is in no commit; how far other groups read may tell.
+"""Did a group stop, for good or for a while, or only commit and never move? What there was to read is in no commit.
 
-A partition without new records looks the same, and so these are ambiguous unless another group has read on.
+A partition without new records looks the same, and so these are ambiguous unless another group has read on, or its end is known.
 """
 
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
-from operator import attrgetter
+from operator import attrgetter, sub
 from statistics import median
 from typing import Final, NamedTuple
 
@@ -35,6 +35,16 @@ IDLE: Final = FindingKind(
     "A group committed the same offsets again and again: the records change nothing and cost the topic space.",
     "Raise auto.commit.interval.ms, or commit only what has changed.",
 )
+ENDED: Final = FindingKind(
+    "stall_ended",
+    Severity.NOTICE,
+    "A group that had members stood still for minutes, far longer than usual, and then caught up with a leap.",
+    "Look at its consumers' logs of that time for a record that took long, a call that hung, or a long pause.",
+)
+BACKLOG: Final = 10
+"""How many times its usual step a group moves ahead, at least, if records waited for it."""
+SOON: Final = 2
+"""Within how many commits it must do so: the first may come when it has just begun to read."""
 STALL_MS: Final = 300_000
 """How long nothing must move, at least: max.poll.interval.ms, after which a consumer that hangs is removed."""
 USUAL: Final = 10
@@ -172,4 +182,86 @@ def _idle(rows: GroupRows, topic: str, runs: list[_Stall]) -> Finding:
         f"{count(commits, 'commit')} that changed nothing",
         topic=topic,
         partition=runs[0].at.partition if len(runs) == 1 else None,
+    )
+
+
+class _Pause(NamedTuple):
+    """Two commits that moved a partition, with a long pause between, and how far the second moved it."""
+
+    before: OffsetHistoryRow
+    after: OffsetHistoryRow
+    step: int
+
+    @property
+    def lasted(self) -> int:
+        """How long nothing moved, milliseconds."""
+        return difference(self.after.from_timestamp, self.before.from_timestamp)
+
+
+@finder(ENDED)
+def find_ended_stalls(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
+    """Yield a finding for each topic of which partitions stood still and caught up, with the longest pause of each."""
+    by_topic = defaultdict[str, list[_Pause]](list)
+    has_ever_members = any(row.members for row in rows.groups)
+    for at, commits in rows.effective_where(lambda sums: has_ever_members and _may_pause(sums)):
+        pauses = [pause for pause in _pauses(commits) if _is_stall(rows, pause)]
+        if pauses:
+            by_topic[at.topic].append(max(pauses, key=lambda pause: pause.lasted))
+    for topic, some in by_topic.items():
+        yield _ended(rows, topic, some)
+
+
+def _may_pause(sums: PartitionSums) -> bool:
+    return sums.commits > LEAST_COMMITS and sums.longest_rest >= STALL_MS
+
+
+def _pauses(commits: Sequence[OffsetHistoryRow]) -> Iterator[_Pause]:
+    """Yield pauses that are long for a partition's pace and after which it moved by more than usual."""
+    # Most partitions never pause: little is asked of them.
+    if len(commits) <= LEAST_COMMITS or commits[-1].from_timestamp - commits[0].from_timestamp < STALL_MS:
+        return
+    # Numbers of all that moved, not rows: there may be millions.
+    places, times, offsets = array("q"), array("q"), array("q")
+    for place, row in enumerate(commits):
+        if not offsets or row.committed_offset != offsets[-1]:
+            places.append(place)
+            times.append(row.from_timestamp)
+            offsets.append(row.committed_offset)
+    lasted = list(map(sub, times[1:], times))
+    if len(places) <= LEAST_COMMITS or max(lasted) < STALL_MS or min(times) < 0:
+        return
+    steps = list(map(sub, offsets[1:], offsets))
+    long, far = max(STALL_MS, USUAL * median(lasted)), BACKLOG * median(map(abs, steps))
+    for number, (before, after) in enumerate(pairwise(places)):
+        step = max(steps[number : number + SOON])
+        if lasted[number] >= long and step >= far:
+            yield _Pause(commits[before], commits[after], step)
+
+
+def _is_stall(rows: GroupRows, pause: _Pause) -> bool:
+    """Return whether the group had members all the time, and no record of that time can be missing."""
+    first, last = pause.before.from_log_offset, pause.after.from_log_offset
+    if first < rows.proven_from or not rows.has_members_at(first):
+        return False
+    return all(row.members for row in rows.groups if first < row.from_log_offset < last)
+
+
+def _ended(rows: GroupRows, topic: str, pauses: list[_Pause]) -> Finding:
+    longest = max(pauses, key=lambda pause: pause.lasted)
+    partitions = sorted(pause.before.partition for pause in pauses)
+    return found(
+        ENDED,
+        rows,
+        Places(
+            (longest.after.commit_log_offset, *(pause.before.commit_log_offset for pause in pauses)),
+            longest.before.from_timestamp,
+            longest.after.from_timestamp,
+        ),
+        f"Group {named(rows.group)} did not move in topic {named(topic)} {in_partitions(partitions)} for "
+        f"{span(longest.lasted)}{from_time(longest.before.from_timestamp)}, though it had members, and then moved "
+        f"{count(longest.step, 'record')} ahead with one commit",
+        topic=topic,
+        partition=partitions[0] if len(partitions) == 1 else None,
+        confidence=Confidence.AMBIGUOUS,
+        alternatives=(NO_RECORDS,),
     )
