@@ -26,7 +26,7 @@ SOON_MS: Final = 300_000
 """How soon after a commit its partition must change hands if the commit is one of giving it up: within max.poll.interval.ms."""
 
 
-class Holding(NamedTuple):
+class HeldSpan(NamedTuple):
     """A member, by its instance or member id, that held a partition from one record of the log to another (None: to its end)."""
 
     member_id: str
@@ -84,10 +84,10 @@ class Handovers:
             or self._given_up(row, holdings, number)
         )
 
-    def _of(self, at: TopicPartition) -> Sequence[Holding]:
+    def _of(self, at: TopicPartition) -> Sequence[HeldSpan]:
         return self._holdings.get(f"{at.topic}-{at.partition}", ())
 
-    def _first(self, holdings: Sequence[Holding], before: int) -> Handover | None:
+    def _first(self, holdings: Sequence[HeldSpan], before: int) -> Handover | None:
         """Return that the commit is the owner's first since it got the partition, the last of `holdings`."""
         *earlier, holding = holdings
         if holding.from_offset <= before:
@@ -116,7 +116,7 @@ class Handovers:
             f"the first commits after the rebalance to {number}",
         )
 
-    def _given_up(self, row: OffsetHistoryRow, holdings: Sequence[Holding], number: int) -> Handover | None:
+    def _given_up(self, row: OffsetHistoryRow, holdings: Sequence[HeldSpan], number: int) -> Handover | None:
         """Return that the owner was to give the partition up, by its own record or by the broker's log, or that it then did."""
         line = self._preparing(row)
         if line is not None:
@@ -129,7 +129,7 @@ class Handovers:
             return Handover(row.commit_log_offset, text, "while they were to be given up")
         return self._last(row, holdings[number], holdings[number + 1 :])
 
-    def _last(self, row: OffsetHistoryRow, holding: Holding, later: Sequence[Holding]) -> Handover | None:
+    def _last(self, row: OffsetHistoryRow, holding: HeldSpan, later: Sequence[HeldSpan]) -> Handover | None:
         """Return that the commit is the owner's last before a rebalance gave the partition to another member."""
         heir = next(iter(later), None)
         if heir is None or heir.identity == holding.identity or holding.to_offset is None:
@@ -175,9 +175,9 @@ def _holds(member: MemberHistoryRow, row: OffsetHistoryRow) -> bool:
     return member.from_log_offset <= at and (member.to_log_offset is None or at < member.to_log_offset)
 
 
-def _holdings(members: Iterable[MemberHistoryRow]) -> Mapping[str, Sequence[Holding]]:
+def _holdings(members: Iterable[MemberHistoryRow]) -> Mapping[str, Sequence[HeldSpan]]:
     """Return who held each partition, as texts of the histories, in the order of the log; rows that go on are one holding."""
-    holdings = defaultdict[str, list[Holding]](list)
+    holdings = defaultdict[str, list[HeldSpan]](list)
     for row in members:
         for name in {*row.assignment, *row.pending_revocation}:
             of_name = holdings[name]
@@ -190,7 +190,7 @@ def _holdings(members: Iterable[MemberHistoryRow]) -> Mapping[str, Sequence[Hold
             else:
                 identity = row.instance_id or row.member_id
                 of_name.append(
-                    Holding(
+                    HeldSpan(
                         row.member_id, identity, row.from_log_offset, row.from_timestamp, row.to_log_offset
                     )
                 )
