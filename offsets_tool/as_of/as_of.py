@@ -2,13 +2,14 @@
 
 A time T means, in each partition, everything before the first record whose timestamp is later than T: all records at T are in.
 What comes after that record is out, even with an earlier timestamp (clients' clocks, a change of leader); such records are counted
-in `late`. Knows nothing of what the records do.
+in `late`. A record whose time is absurd beside those before it cuts nothing. Knows nothing of what the records do.
 """
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from offsets_tool.events import Event
+from offsets_tool.log_clock import LogClock
 from offsets_tool.records.kinds import COMMITS
 from offsets_tool.rows import NO_TIMESTAMP
 
@@ -56,11 +57,17 @@ class Cut:
 
     def __init__(self, time: int | None, end: int | None) -> None:
         self.end = end
-        self.newest_timestamp: int | None = None
+        self.clock = LogClock()
+        """Has observed the records that count."""
         self.late: Late | None = None
         self.time = time
         self.cut_by: int | None = None
         """Timestamp of the record that made the cut; None if no time is asked for, or the log does not go beyond it."""
+
+    @property
+    def newest_timestamp(self) -> int | None:
+        """The time of the last record that counts, epoch milliseconds; None without one. Records that others contradict do not."""
+        return self.clock.newest
 
     def holds(self, event: Event) -> bool:
         """Return whether an event lies before the moment; call this for all events in the order of their offsets."""
@@ -69,17 +76,21 @@ class Cut:
             if self.time is not None and timestamp is not None and timestamp <= self.time:
                 self._add_late(event.record.log_offset, timestamp)
             return False
-        if timestamp is not None and (self.newest_timestamp is None or timestamp > self.newest_timestamp):
-            self.newest_timestamp = timestamp
+        if timestamp is not None and event.absence is None:
+            self.clock.observe(event.record.log_offset, timestamp)
         return True
 
     def _is_past(self, log_offset: int, timestamp: int | None) -> bool:
         if self.end is not None and (self.cut_by is not None or log_offset >= self.end):
             return log_offset >= self.end
-        if self.time is None or timestamp is None or timestamp <= self.time:
+        if self.time is None or timestamp is None or not self.is_over(timestamp):
             return False
         self.end, self.cut_by = log_offset, timestamp
         return True
+
+    def is_over(self, timestamp: int) -> bool:
+        """Return whether a record of this time, after all observed ones, shows that the time asked for is over."""
+        return self.time is not None and timestamp > self.time and not self.clock.is_absurd(timestamp)
 
     def _add_late(self, log_offset: int, timestamp: int) -> None:
         if self.cut_by is None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from offsets_tool.as_of.as_of import AsOf, Cut
 from offsets_tool.as_of.coverage import Coverage
 from offsets_tool.events import Event
+from offsets_tool.log_clock import latest_of
 from offsets_tool.records.kinds import COMMITS
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
@@ -109,7 +110,7 @@ class Snapshot:
     @property
     def newest_timestamp(self) -> int | None:
         """Timestamp of the newest record up to the moment, in epoch milliseconds; None without one."""
-        return max((at for p in self if (at := p.cut.newest_timestamp) is not None), default=None)
+        return latest_of(p.cut.newest_timestamp for p in self)
 
     @property
     def is_after_records(self) -> bool:

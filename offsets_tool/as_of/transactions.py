@@ -13,9 +13,9 @@ from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot, ReplayedPartitions, Snapshot
 from offsets_tool.as_of.views_offsets import pending_row
 from offsets_tool.events import Event
+from offsets_tool.log_clock import age_at
 from offsets_tool.replay.changes import Change, Transaction, TransactionOf
 from offsets_tool.rows import Row
-from offsets_tool.wire.longs import difference
 
 
 class TransactionOutcome(StrEnum):
@@ -136,7 +136,7 @@ def _row(
         "last_offset": transaction.last_offset,
         "first_timestamp": transaction.first_timestamp,
         "last_timestamp": transaction.last_timestamp,
-        "age_ms": None if until is None else difference(until, transaction.first_timestamp),
+        "age_ms": age_at(until, transaction.first_timestamp),
         "age_to": age_to,
         "age_to_timestamp": until,
         "groups": list(transaction.groups),

@@ -134,7 +134,7 @@ def replayed_columns(
 def _replay(replay: HistoryRowsReplay, page: pa.RecordBatch, facts: LogFacts) -> None:
     """Replay a page of rows; `facts` observes each record once, as an event or as a row."""
     for event, changes in replay.replay(page):
-        facts.observe(event)
+        facts.observe_type(event)
         replay.observe(event, changes)
     observe_rows(facts, page, replay.kinds)
 

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from offsets_tool.as_of.as_of import timestamp_of
 from offsets_tool.events import Event
+from offsets_tool.log_clock import LogClock
 from offsets_tool.records.kinds import COMMITS
 from offsets_tool.replay.rules import proves_new
 
@@ -41,13 +42,13 @@ class LogFacts:
     """Facts of one log partition.
 
     `seen`: record types with the versions of their values that could be decoded, and where. `lasting`: number of
-    commits by the time from commit to expiry, in Java's long arithmetic, which is how the broker added them. `newest`: time of the
-    newest record, epoch milliseconds. `is_new`: whether a record proves the new coordinator, by whichever rules it was replayed.
+    commits by the time from commit to expiry, in Java's long arithmetic, which is how the broker added them. `clock` has observed
+    the times of all records. `is_new`: whether a record proves the new coordinator, by whichever rules it was replayed.
     """
 
     seen: dict[TypeVersion, VersionRange] = field(default_factory=dict)
     lasting: Counter[int] = field(default_factory=Counter)
-    newest: int | None = None
+    clock: LogClock = field(default_factory=LogClock)
     is_new: bool = False
     proven_from: int = 0
     """Every record from this offset on is present."""
@@ -56,7 +57,18 @@ class LogFacts:
     def observe(self, event: Event) -> None:
         """Observe one event: its record type, its versions, its retention and its time."""
         at = timestamp_of(event)
-        self._reach(at)
+        if at is not None and event.absence is None:
+            self.clock.observe(event.record.log_offset, at)
+        self.observe_type(event)
+
+    @property
+    def newest(self) -> int | None:
+        """Time of the newest record, epoch milliseconds; None without one."""
+        return self.clock.newest
+
+    def observe_type(self, event: Event) -> None:
+        """Observe one event but for its time, which the clock has observed in its place."""
+        at = timestamp_of(event)
         if event.type_id is None or event.key is None:
             return
         self.is_new = self.is_new or proves_new(event)
@@ -71,16 +83,14 @@ class LogFacts:
         self,
         seen: Mapping[TypeVersion, VersionRange],
         lasting: Mapping[int, int],
-        newest: int | None,
         *,
         is_new: bool,
     ) -> None:
-        """Observe many events at once, given the facts that the caller has counted of them."""
+        """Observe many events at once but for their times, given the facts that the caller has counted of them."""
         for type_version, where in seen.items():
             self._observe_version(type_version, where)
         self.lasting.update(lasting)
         self.is_new = self.is_new or is_new
-        self._reach(newest)
 
     def observe_offsets(self, first: int, last: int, behind_gap: int | None) -> None:
         """Observe the offsets of records, from `first` to `last`.
@@ -102,22 +112,18 @@ class LogFacts:
         known = self.seen.get(type_version)
         self.seen[type_version] = where if known is None else known.joined(where)
 
-    def _reach(self, timestamp: int | None) -> None:
-        if timestamp is not None and (self.newest is None or timestamp > self.newest):
-            self.newest = timestamp
-
     def pack(self) -> Any:
         """Return the facts as JSON."""
         seen = sorted(([*each, *where] for each, where in self.seen.items()), key=repr)
         lasting = sorted(self.lasting.items())
-        return [seen, lasting, self.newest, self.is_new, self.proven_from, self._next_offset]
+        return [seen, lasting, self.clock.pack(), self.is_new, self.proven_from, self._next_offset]
 
     @classmethod
     def unpack(cls, packed: Any) -> "LogFacts":
         """Return the facts from which `pack` made this JSON."""
-        seen, lasting, *others = packed
+        seen, lasting, clock, *others = packed
         known = {(type_id, version): VersionRange(*where) for type_id, version, *where in seen}
-        return cls(known, Counter(dict(lasting)), *others)
+        return cls(known, Counter(dict(lasting)), LogClock.unpack(clock), *others)
 
 
 def _as_long(number: int) -> int:

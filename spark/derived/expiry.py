@@ -21,6 +21,7 @@ from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.expiry.topic_removals import LogEnd, log_end_of
 from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, REMOVALS, REPLAYS, SOURCES
 from offsets_tool.log.archive.delta import open_delta
+from offsets_tool.log_clock import latest_of
 from offsets_tool.replay.rules import Rules
 from spark.derived.derive import Derived, Made, asked_before, derive, made_of, replayed
 from spark.derived.expiry_ages import ages_removed, live_ages
@@ -104,9 +105,7 @@ class _Expiry:
             of_cluster.add(each)
         retentions: Sequence[int | None] = request.retentions or [None]
         bases = [of_cluster.basis(request.release, each, request.check_interval_ms) for each in retentions]
-        return _ClusterBasis(
-            bases, max((each.newest for each in here if each.newest is not None), default=None)
-        )
+        return _ClusterBasis(bases, latest_of(each.newest for each in here))
 
     def _searched(
         self, job: ExpiryJob, bases: Mapping[str, "_ClusterBasis"], given: ExpiryInput

@@ -23,6 +23,7 @@ from offsets_tool.findings.group_rows import GroupRows, LogStretch
 from offsets_tool.findings.partition_facts import PartitionFacts
 from offsets_tool.findings.rows import Finding
 from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, FINDINGS, REBALANCES, REPLAYS, SOURCES, Table
+from offsets_tool.log_clock import latest_of
 from offsets_tool.rebalances.row_builder import rebalance_rows
 from offsets_tool.rebalances.rows import RebalanceRow
 from offsets_tool.replay.rules import Rules
@@ -160,7 +161,7 @@ class _Findings:
         }
         given = FindingInput.of(self._files, cluster, stretches, self._retention(cluster))
         context = self._summed(given).context(
-            newest_at=max((at for at in newest.values() if at is not None), default=None),
+            newest_at=latest_of(newest.values()),
             is_new=any(row["rules"] == Rules.NEW for row in replays.values()),
         )
         task = _finding_task(self._root, run, cluster, context)

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 
 from offsets_tool.columns.lag.asked import LagAsked
 from offsets_tool.columns.lag.batches import lag_batches
-from offsets_tool.lake.tables import DERIVATIONS, ENDS, LAG, OFFSET_HISTORY, SOURCES
+from offsets_tool.lake.tables import DERIVATIONS, ENDS, LAG, REPLAYS
+from offsets_tool.log_clock import latest_of
 from offsets_tool.rows import Row
 from offsets_tool.wire.arrow import arrow_schema
 from spark.derived.derive import (
@@ -29,12 +31,13 @@ from spark.derived.derive import (
     write_derived,
 )
 from spark.derived.ends import EndsRequest, add_ends
+from spark.derived.expiry import facts_of_logs
 from spark.derived.lag_news import new_partitions
 from spark.derived.lag_rows import LagInput
-from spark.ingest.plan import counts
 from spark.lake.commit import ArrowLake, Chain
 from spark.lake.folder import root_of
 from spark.lake.scan import greatest_of
+from spark.replay.plan import latest
 from spark.runtime.rows import Batches, Progress, StartSpark, Task, untold
 
 OF_LAG: Final = Chain("offsets-tool lag", (LAG, DERIVATIONS))
@@ -85,14 +88,12 @@ def _asked(request: LagRequest) -> Row:
 
 
 def _newest_records(root: Path, clusters: Iterable[str]) -> dict[str, int]:
-    """Return by cluster the time of its newest record in epoch milliseconds; of its newest commit where records have no time."""
-    newest = dict.fromkeys(clusters, 0)
-    for row in ArrowLake(root).rows(SOURCES, ("cluster", "kind", "fate", "max_timestamp")):
-        if row["cluster"] in newest and counts(row["kind"], row["fate"]):
-            newest[row["cluster"]] = max(newest[row["cluster"]], row["max_timestamp"] or 0)
-    untimed = [cluster for cluster, at in newest.items() if at == 0]
-    commits = greatest_of(root, OFFSET_HISTORY, ("commit_timestamp",), untimed)
-    return newest | {cluster: max(0, of["commit_timestamp"]) for cluster, of in commits.items()}
+    """Return by cluster the time of its newest record in epoch milliseconds; 0 where none has a time."""
+    ends: dict[str, list[int | None]] = {cluster: [] for cluster in clusters}
+    replays = ArrowLake(root).rows(REPLAYS, where=ds.field("cluster").isin(sorted(ends)))
+    for (cluster, _), facts in facts_of_logs(root, latest(replays)).items():
+        ends[cluster].append(facts.newest)
+    return {cluster: latest_of(of_logs) or 0 for cluster, of_logs in ends.items()}
 
 
 class _Lag(NamedTuple):

@@ -86,7 +86,7 @@ class LakeMoments:
         moment.begin(log_partition[1], begins).proved_later = facts.is_new
         at_end = end.begin(log_partition[1], begins)
         at_end.coordinator.rules = Rules(row["rules"])
-        at_end.cut.newest_timestamp = facts.newest
+        at_end.cut.clock = facts.clock
 
     def _replay(self, moments: Sequence[Snapshot], log_partition: LogPartition) -> None:
         work, begins = Work(*log_partition, 0, None, None, 0, 0), self._begins.get(log_partition, 0)

@@ -15,6 +15,7 @@ from offsets_tool.findings.rows import Finding
 from offsets_tool.findings.sentences import listed
 from offsets_tool.lake.tables import FINDINGS
 from offsets_tool.log.ledger import LedgerEntry
+from offsets_tool.log_clock import latest_of
 from offsets_tool.review.asked import ReviewAsked
 from offsets_tool.review.citations import citations, places_to_cite
 from offsets_tool.review.coverage import CoveredPartition, EvidenceCoverage, RecordsReach
@@ -83,7 +84,7 @@ def _chosen(cluster: str | None, names: Sequence[str]) -> str:
 
 def _review(of: ClusterTables, most_groups: int, most_records: int) -> Review:
     asked, partitions, files, findings = of.asked, partitions_of(of), files_of(of), of.findings()
-    newest = max((each.newest_at for each in partitions if each.newest_at is not None), default=None)
+    newest = latest_of(each.newest_at for each in partitions)
     moment = f"At the end of the lake, {when(newest)}"
     of_groups = (each for each in findings if each.group is not None and asked.shows(each))
     found = ranked_groups(of, of_groups, partitions, moment)

@@ -129,7 +129,7 @@ class HistoryReplay:
         self._observe_run(rows.column("log_offset").to_numpy())
         by_rows = self._replay
         for event, changes in by_rows.replay(rows):
-            self._facts.observe(event)
+            self._facts.observe_type(event)
             by_rows.observe(event, changes)
         by_rows.observe_facts(self._facts, rows)
         observe_rows(self._facts, rows, by_rows.kinds)

@@ -59,7 +59,7 @@ class RemovalsReplay(WritesReplay):
     def removals(self, rows: pa.RecordBatch, facts: LogFacts) -> Iterator[RemovalFound]:
         """Replay rows and yield the removals that they complete."""
         for event, changes in self.replay(rows):
-            facts.observe(event)
+            facts.observe_type(event)
             yield from self._take_closed()
             yield from self.tracker.take_event(event, changes)
         yield from self._take_closed()

@@ -1,29 +1,59 @@
-"""Adds the facts of rows that are replayed by column to LogFacts, as its `observe` adds those of events."""
+"""Adds the facts of rows that are replayed by column to LogFacts, and their times to a LogClock, as from events."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.differences import differences
 from offsets_tool.columns.replay.columns_of_rows import numbers
-from offsets_tool.columns.replay.compiled.tables import MARKERS, Kind
+from offsets_tool.columns.replay.compiled.tables import Kind
 from offsets_tool.expiry.log_facts import LogFacts, TypeVersion, VersionRange
+from offsets_tool.log_clock import SKEW_MS, LogClock
 from offsets_tool.replay.rules import TOPIC_ID_VERSION
 from offsets_tool.rows import NO_TIMESTAMP
 
+NO_TIME: Final = int(np.iinfo(np.int64).min)
+"""Instead of a time where there is none: it is never past."""
 _NONE: Final = -1
 _BITS: Final = 8
 """How many bits a version takes that reads."""
 
 
-def observe_rows(facts: LogFacts, rows: pa.RecordBatch, kinds: Array) -> None:
-    """Observe the rows that were not replayed alone."""
+def times_of(rows: pa.RecordBatch) -> Array:
+    """Return each record's time, else that of its commit, else NO_TIME, as as_of.timestamp_of does."""
     times = rows.column("timestamp").to_numpy()
-    marked = times[np.isin(kinds, MARKERS)]
-    if (marked := marked[marked != NO_TIMESTAMP]).size:
-        facts.observe_many({}, {}, int(marked.max()), is_new=False)
+    missing = times == NO_TIMESTAMP
+    if not missing.any():
+        return times  # type: ignore[no-any-return]
+    return np.where(missing, numbers(rows.column("commit_timestamp"), NO_TIME), times)
+
+
+def observe_times(clock: LogClock, offsets: Array, times: Array) -> None:
+    """Observe records, given their offsets in the log and their `times_of`, as LogClock.observe does one after the other."""
+    if (is_none := times < 0).any():
+        times, offsets = times[~is_none], offsets[~is_none]
+    if not len(times):
+        return
+    leaps = np.flatnonzero(np.abs(differences(times[1:], times[:-1])) > SKEW_MS) + 1
+    for begin, end in pairwise([0, *leaps.tolist(), len(times)]):
+        first, last = int(times[begin]), int(times[end - 1])
+        clock.observe(int(offsets[begin]), first)
+        has_others = bool((times[begin:end] != first).any())
+        if end - begin > 1 and not clock.observe_calm(first, last, has_others=has_others):
+            for log_offset, at in zip(
+                *(part[begin + 1 : end].tolist() for part in (offsets, times)), strict=True
+            ):
+                clock.observe(log_offset, at)
+
+
+def observe_rows(facts: LogFacts, rows: pa.RecordBatch, kinds: Array) -> None:
+    """Observe the times of all rows, and the types of those that were not replayed alone."""
+    times = rows.column("timestamp").to_numpy()
+    observe_times(facts.clock, rows.column("log_offset").to_numpy(), times_of(rows))
     _observe_tombstones(facts, rows, kinds)
     places = np.flatnonzero(np.isin(kinds, (Kind.COMMIT, Kind.PENDING)))
     if not len(places):
@@ -40,7 +70,7 @@ def observe_rows(facts: LogFacts, rows: pa.RecordBatch, kinds: Array) -> None:
     # Wraps as Java's long does, and so does LogFacts.
     lasting = _counts(expires[is_own] - committed[is_own])
     is_new = any(version == TOPIC_ID_VERSION for _, version in seen)
-    facts.observe_many(seen, lasting, int(at.max()), is_new=is_new)
+    facts.observe_many(seen, lasting, is_new=is_new)
 
 
 def observe_values(
@@ -50,9 +80,7 @@ def observe_values(
     if not type_versions:
         return
     codes = np.array([type_id << _BITS | (version or 0) for type_id, version in type_versions], np.int64)
-    timed = times[times != NO_TIMESTAMP]
-    newest = int(timed.max()) if len(timed) else None
-    facts.observe_many(_timed(_ranges(codes, offsets, times)), {}, newest, is_new=is_new)
+    facts.observe_many(_timed(_ranges(codes, offsets, times)), {}, is_new=is_new)
 
 
 def _observe_tombstones(facts: LogFacts, rows: pa.RecordBatch, kinds: Array) -> None:
@@ -66,7 +94,7 @@ def _observe_tombstones(facts: LogFacts, rows: pa.RecordBatch, kinds: Array) -> 
     of_tombstones: dict[TypeVersion, VersionRange] = {
         (type_id, None): where for (type_id, _), where in seen.items()
     }
-    facts.observe_many(of_tombstones, {}, _time(int(at.max())), is_new=False)
+    facts.observe_many(of_tombstones, {}, is_new=False)
 
 
 def _timed(seen: Mapping[TypeVersion, VersionRange]) -> dict[TypeVersion, VersionRange]:

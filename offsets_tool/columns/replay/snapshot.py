@@ -19,6 +19,7 @@ from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers, plain, uuid_of
 from offsets_tool.columns.replay.compiled.tables import Kind
 from offsets_tool.columns.replay.row_events import RowEvents, rows_below, rows_of
+from offsets_tool.columns.replay.row_facts import NO_TIME, observe_times, times_of
 from offsets_tool.columns.replay.row_table import are_plain, row_kinds
 from offsets_tool.columns.replay.rows_replay import ReplayedEvent, RowsReplay
 from offsets_tool.columns.replay.state import MarkersReplay, StateReplay
@@ -30,7 +31,6 @@ from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import TOPIC_ID_VERSION, proves_classic
 from offsets_tool.replay.topic_candidates import OBSERVED_TYPES
 from offsets_tool.replay.topic_names import TopicNames
-from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.wire.text import from_shown
 
 WatchRows = Callable[[pa.RecordBatch], object]
@@ -44,8 +44,6 @@ _NAME_BYTES: Final = 256
 """About what a name of a topic id takes while it waits to be learned."""
 _MAGIC: Final = 2
 _NO_SEQUENCE: Final = -1
-_NO_TIME: Final = int(np.iinfo(np.int64).min)
-"""Instead of a time where there is none: it is never past."""
 
 
 def ended_by_markers(
@@ -122,7 +120,7 @@ class ColumnSnapshot:
 
     def replay(self, rows: pa.RecordBatch) -> int:
         """Replay rows up to the moment, and observe those behind it; return how many count."""
-        times = _times(rows)
+        times = times_of(rows)
         held = self._count_before_cut(rows, times)
         if held:
             self._replay_before_cut(rows.slice(0, held), times[:held])
@@ -137,20 +135,27 @@ class ColumnSnapshot:
 
     def _count_before_cut(self, rows: pa.RecordBatch, times: Array) -> int:
         """Return how many of the first rows lie before the moment, by Cut."""
-        cut = self._snapshot.cut
+        cut, offsets, held = self._snapshot.cut, rows.column("log_offset").to_numpy(), rows.num_rows
         if cut.end is not None:
-            past = np.flatnonzero(rows.column("log_offset").to_numpy() >= cut.end)
+            past = np.flatnonzero(offsets >= cut.end)
+            held = int(past[0]) if len(past) else held
         elif cut.time is not None:
-            past = np.flatnonzero(times > cut.time)
-        else:
-            return int(rows.num_rows)
-        return int(past[0]) if len(past) else int(rows.num_rows)
+            return self._count_in_time(offsets, times, cut.time)
+        observe_times(cut.clock, offsets[:held], times[:held])
+        return held
+
+    def _count_in_time(self, offsets: Array, times: Array, time: int) -> int:
+        cut, begin = self._snapshot.cut, 0
+        for place in np.flatnonzero(times > time).tolist():
+            observe_times(cut.clock, offsets[begin:place], times[begin:place])
+            begin = place
+            if cut.is_over(int(times[place])):
+                return place
+        observe_times(cut.clock, offsets[begin:], times[begin:])
+        return len(times)
 
     def _replay_before_cut(self, rows: pa.RecordBatch, times: Array) -> None:
-        snapshot, cut, coverage = self._snapshot, self._snapshot.cut, self._snapshot.coverage
-        newest = int(times.max())
-        if newest != _NO_TIME and (cut.newest_timestamp is None or newest > cut.newest_timestamp):
-            cut.newest_timestamp = newest
+        snapshot, coverage = self._snapshot, self._snapshot.coverage
         coverage.observe_run(*_run(rows.column("log_offset").to_numpy()))
         if coverage.remembers:
             coverage.keys.update(_keys(rows)[0])
@@ -171,7 +176,7 @@ class ColumnSnapshot:
         telling = ~are_plain(rows)
         telling[0] = True
         if snapshot.cut.time is not None:
-            telling |= (times <= snapshot.cut.time) & (times != _NO_TIME)
+            telling |= (times <= snapshot.cut.time) & (times != NO_TIME)
         if not snapshot.proved_later:
             telling |= numbers(rows.column("value_version"), -1) == TOPIC_ID_VERSION
         keys, first = _keys(rows)
@@ -250,15 +255,6 @@ def _proves_classic(rows: pa.RecordBatch) -> bool:
         return True
     own = batched & (is_group | (kinds == Kind.TOMBSTONE)) & ~flags(rows.column("is_transactional"))
     return bool((own & (numbers(rows.column("sequence"), _NO_SEQUENCE) < 0)).any())
-
-
-def _times(rows: pa.RecordBatch) -> Array:
-    """Return each record's time, else that of its commit, else _NO_TIME, as as_of.timestamp_of does."""
-    times = rows.column("timestamp").to_numpy()
-    missing = times == NO_TIMESTAMP
-    if not missing.any():
-        return times  # type: ignore[no-any-return]
-    return np.where(missing, numbers(rows.column("commit_timestamp"), _NO_TIME), times)
 
 
 def _run(log_offsets: Array) -> tuple[int, int, int, int]:

@@ -12,6 +12,7 @@ from offsets_tool.columns.lane.availability import lane_problem
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.sources import Item, Source
 from offsets_tool.log.names import not_replayed
+from offsets_tool.log_clock import latest_of
 from offsets_tool.rows import NO_TIMESTAMP, BatchRead, LogRecord, Unreadable
 from offsets_tool.sizes.tally import Tally
 
@@ -52,7 +53,8 @@ class EvidenceSizes:
     def newest_timestamp(self) -> int:
         """The newest time of any record, in epoch ms: the present of this evidence."""
         times = (sums.last_timestamp for tally in self.tallies for sums in tally.by_key)
-        return max((at for at in times if at is not None), default=NO_TIMESTAMP)
+        newest = latest_of(times)
+        return NO_TIMESTAMP if newest is None else newest
 
     def _tally(
         self,

@@ -9,6 +9,7 @@ from offsets_tool.findings.finder import MOST_PLACES, Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.sentences import at_time, count, named, span
+from offsets_tool.log_clock import LONGEST_PAUSE_MS
 from offsets_tool.wire.longs import difference
 
 SKEW: Final = FindingKind(
@@ -78,14 +79,22 @@ def _skewed(rows: GroupRows, first: _Commit, others: Iterator[_Commit]) -> Findi
             last.from_timestamp,
         ),
         f"{count(number, 'commit')} of group {named(rows.group)} say{'s' if number == 1 else ''} another time than the "
-        f"log, up to {span(_skew(most))} {'later' if most.commit_timestamp > most.from_timestamp else 'earlier'}"
-        f"{at_time(most.from_timestamp)}",
+        f"log{_how_far(most)}{at_time(most.from_timestamp)}",
     )
+
+
+def _how_far(commit: _Commit) -> str:
+    """Return in words how far a commit's time is from its record's; of one that can only be wrong, the time itself."""
+    skew = _skew(commit)
+    if skew > LONGEST_PAUSE_MS:
+        return at_time(commit.commit_timestamp, "as far as")
+    return f", up to {span(skew)} {'later' if commit.commit_timestamp > commit.from_timestamp else 'earlier'}"
 
 
 def _went_back(rows: GroupRows, back: list[tuple[_Commit, _Commit]]) -> Finding:
     before, first = back[0]
     by = before.from_timestamp - first.from_timestamp
+    how = at_time(before.from_timestamp, "from") if by > LONGEST_PAUSE_MS else f" by {span(by)}"
     return found(
         BACK,
         rows,
@@ -98,6 +107,6 @@ def _went_back(rows: GroupRows, back: list[tuple[_Commit, _Commit]]) -> Finding:
             first.from_timestamp,
             before.from_timestamp,
         ),
-        f"The log's time went back by {span(by)} between two commits of group {named(rows.group)},"
+        f"The log's time went back{how} between two commits of group {named(rows.group)},"
         f"{at_time(first.from_timestamp, 'to')}",
     )

@@ -14,6 +14,7 @@ from offsets_tool.findings.group_rows import GroupRows, is_simple
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.sentences import count, from_time, listed, named, span
 from offsets_tool.history.rows import MemberHistoryRow
+from offsets_tool.log_clock import age_at
 from offsets_tool.replay.member_records import CONSUMER_PROTOCOL
 from offsets_tool.wire.longs import difference
 
@@ -50,7 +51,7 @@ class _Stretch(NamedTuple):
     def lasts(self, newest_at: int | None) -> int:
         """Return how long it lasted, milliseconds."""
         until = newest_at if self.to_at is None else self.to_at
-        return 0 if until is None or self.from_at < 0 else difference(until, self.from_at)
+        return age_at(until, self.from_at) or 0
 
 
 @finder(UNOWNED, IDLE, DOWN)

@@ -9,6 +9,7 @@ from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.sentences import from_time, listed, named, span
 from offsets_tool.history.rows import GroupHistoryRow, MemberHistoryRow
+from offsets_tool.log_clock import age_at
 from offsets_tool.replay.changes import GroupState
 from offsets_tool.replay.member_state import WAITING
 from offsets_tool.wire.longs import difference
@@ -39,7 +40,7 @@ def find_slow_reconciliations(rows: GroupRows, context: LogContext) -> Iterator[
     """Yield a finding for each stretch between two stable states that lasted too long."""
     for stretch in _stretches(rows):
         until = context.newest_at if stretch.until is None else stretch.until
-        if until is not None and difference(until, stretch.first.from_timestamp) >= SLOW_MS:
+        if until is not None and (age_at(until, stretch.first.from_timestamp) or 0) >= SLOW_MS:
             yield _slow(rows, stretch, until)
 
 

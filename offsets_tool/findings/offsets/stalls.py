@@ -19,6 +19,7 @@ from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.sentences import at_time, count, from_time, in_partitions, named, span
 from offsets_tool.history.rows import OffsetHistoryRow
+from offsets_tool.log_clock import age_at
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.wire.longs import difference
 
@@ -122,7 +123,7 @@ def _standing(run: _Stall, commits: Sequence[OffsetHistoryRow], context: LogCont
 
 def _still(moved_at: int, context: LogContext) -> int:
     """Return for how long nothing has moved, up to the newest record, milliseconds."""
-    return difference(context.newest_at or 0, moved_at)
+    return age_at(context.newest_at, moved_at) or 0
 
 
 def _if_ahead(furthest: Furthest | None, committed_offset: int) -> Furthest | None:

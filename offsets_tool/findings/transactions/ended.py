@@ -16,6 +16,7 @@ from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.sentences import SAID, at_time, count, named, span, was
 from offsets_tool.history.transactions import TransactionRow
+from offsets_tool.log_clock import age_at
 from offsets_tool.server_log.join import ServerLog
 from offsets_tool.server_log.server_line import LineKind, ServerLine
 from offsets_tool.wire.longs import difference
@@ -59,12 +60,12 @@ class Aborted(NamedTuple):
     @property
     def age(self) -> int:
         """Milliseconds from its first commit to the marker."""
-        return difference(self.row.marker_timestamp or 0, self.row.first_timestamp)
+        return age_at(self.row.marker_timestamp, self.row.first_timestamp) or 0
 
     @property
     def silence(self) -> int:
         """Milliseconds from its last commit to the marker."""
-        return difference(self.row.marker_timestamp or 0, self.row.last_timestamp)
+        return age_at(self.row.marker_timestamp, self.row.last_timestamp) or 0
 
     @property
     def is_taken_over(self) -> bool:

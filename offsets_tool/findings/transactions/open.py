@@ -15,7 +15,7 @@ from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.sentences import at_time, count, from_time, named, span
 from offsets_tool.findings.transactions.ended import TIMEOUT_MS
 from offsets_tool.history.transactions import TransactionRow
-from offsets_tool.wire.longs import difference
+from offsets_tool.log_clock import age_at
 
 HANGING: Final = FindingKind(
     "hanging_transaction",
@@ -43,15 +43,15 @@ def find_open_transactions(rows: GroupRows, context: LogContext) -> Iterator[Fin
         if row.outcome == TransactionOutcome.OPEN:
             yield _open(rows, row, context.newest_at)
         elif row.marker_timestamp is not None:
-            took = difference(row.marker_timestamp, row.first_timestamp)
+            took = age_at(row.marker_timestamp, row.first_timestamp) or 0
             if took > TIMEOUT_MS and row.outcome == TransactionOutcome.COMMITTED:
                 yield _long(rows, row, took)
 
 
 def _open(rows: GroupRows, row: TransactionRow, newest_at: int | None) -> Finding:
-    age = None if newest_at is None else difference(newest_at, row.first_timestamp)
+    age = age_at(newest_at, row.first_timestamp)
     # Where the copy of this partition ends earlier than others do, the marker may just not be in it.
-    is_gone_on = rows.newest_at is None or difference(rows.newest_at, row.first_timestamp) > MAX_TIMEOUT_MS
+    is_gone_on = rows.newest_at is None or (age_at(rows.newest_at, row.first_timestamp) or 0) > MAX_TIMEOUT_MS
     severity, confidence = _judged(age or 0, is_gone_on)
     return found(
         HANGING,

@@ -15,6 +15,7 @@ from offsets_tool.log.copies.copy_facts import CopyFacts
 from offsets_tool.log.copies.lineage import NO_END, Branch
 from offsets_tool.log.copies.recovered import Recovered
 from offsets_tool.log.copies.union import Distinct, OfRecord
+from offsets_tool.log_clock import LogClock
 from offsets_tool.rows import NO_PRODUCER_ID, NO_TIMESTAMP, Absence, LogRecord
 
 T = TypeVar("T", bound=OfRecord)
@@ -210,7 +211,7 @@ class Union(Generic[T]):
         self._keys = Keys()
         self._own: set[bytes | None] = set()
         """Keys of which the deciding copy has a record."""
-        self._newest_timestamp = NO_TIMESTAMP
+        self._clock = LogClock()
 
     def records(self, found: Iterable[list[Distinct[T]]]) -> Iterator[T | Absence]:
         """Yield the records that count and the absences that prove a key's deletion, in the order of their offsets."""
@@ -265,7 +266,7 @@ class Union(Generic[T]):
 
     def _observe(self, found: Distinct[T]) -> None:
         record = found.record
-        self._newest_timestamp = max(self._newest_timestamp, record.timestamp)
+        self._clock.observe(record.log_offset, record.timestamp)
         if record.log_offset >= self._moment.end:
             return
         if self._recovered.has(found.copies, record.log_offset):
@@ -294,7 +295,7 @@ class Union(Generic[T]):
             record.log_offset,
             record.source,
             proof.absent_by,
-            self._newest_timestamp,
+            NO_TIMESTAMP if self._clock.newest is None else self._clock.newest,
             self._copies[proof.number].name,
             producer_id,
         )
