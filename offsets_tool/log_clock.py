@@ -54,6 +54,11 @@ class LogClock:
         elif timestamp >= 0:
             self._weigh(log_offset, timestamp)
 
+    def dated(self, log_offset: int, timestamp: int) -> int:
+        """Observe the next record of the log, and return its time; if that does not count, the time of those before it."""
+        self.observe(log_offset, timestamp)
+        return timestamp if self.newest is None else self.newest
+
     def observe_calm(self, first: int, last: int, *, has_others: bool) -> bool:
         """Observe records that follow one of time `first`, observed just now, up to one of time `last`, each near the one before.
 

@@ -55,6 +55,8 @@ class EndSources:
         self._ends: dict[TopicPartition, Ends] = {}
         self.at = 0
         """The moment in epoch milliseconds; after `find`."""
+        self.commit_times: dict[tuple[int | None, int], int] = {}
+        """When committed offsets were committed, by log partition and log offset; set with `find`."""
         self.bounds: Bounds | LogCommits = Bounds()
         """What commits say."""
 

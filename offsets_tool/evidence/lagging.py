@@ -3,7 +3,8 @@
 Rules of lag are in offsets_tool.lag; which files and directories tell ends is known by `EndSources`.
 """
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
@@ -17,12 +18,15 @@ from offsets_tool.lag.bounds import Bounds
 from offsets_tool.lag.lag import LagMethod
 from offsets_tool.lag.rows import LagRow, lag_row
 from offsets_tool.lag.samples import CommitAt
+from offsets_tool.log_clock import LogClock
 from offsets_tool.replay.changes import OffsetOf, TopicPartition
 from offsets_tool.rows import Row
 
 if TYPE_CHECKING:
     from offsets_tool.columns.replay.snapshot import WatchRows
 
+LogPlace = tuple[int | None, int]
+"""A log partition and an offset in it."""
 _KEPT: Final = (
     "group",
     "topic",
@@ -54,7 +58,8 @@ def replay_for_lag(replay: EvidenceReplay, ends: EndSources, wanted: Wanted) -> 
         return lambda _event, changes: bounds.observe(log_partition, changes)
 
     snapshot = replay.run(None if ends.has_any else watch)
-    if ends.has_any and not _knows_all(snapshot, ends, wanted):
+    bounds.is_whole = not (ends.has_any and _knows_all(snapshot, ends, wanted))
+    if ends.has_any and bounds.is_whole:
         for p, events in replay.once_more():
             for _, changes in events:
                 bounds.observe(p.log_partition, changes)
@@ -78,6 +83,7 @@ def _replay_rows(replay: EvidenceReplay, ends: EndSources, wanted: Wanted) -> Sn
         if p.log_partition in unsaid:
             log_commits.observe_instead(p.log_partition, (changes for _, changes in events))
     ends.bounds = log_commits if is_needed else LogCommits()
+    ends.bounds.is_whole = is_needed
     return snapshot
 
 
@@ -132,17 +138,19 @@ def add_lag(snapshot: Snapshot, ends: EndSources, rows: list[Row]) -> None:
 
 def find_ends(snapshot: Snapshot, ends: EndSources, rows: list[Row]) -> None:
     """Make `ends` read the ends of the partitions in the rows, at the moment of the snapshot."""
-    # Of several log partitions together, in the order of time: apart from what one partition's log says.
     committed = [row for row in described_offsets(snapshot, Wanted()) if row["committed_offset"] is not None]
-    for row in sorted(committed, key=itemgetter("commit_timestamp")):
-        ends.bounds.add(None, _topic_partition(row), _commit(row))
+    times = ends.commit_times = commit_times(snapshot, [*committed, *rows])
+    if not ends.bounds.is_whole:
+        # Of several log partitions together, in the order of time: apart from what one partition's log says.
+        for row in sorted(committed, key=lambda row: times[log_place(row)]):
+            ends.bounds.add(None, _topic_partition(row), commit_at(row, times))
     ends.find(snapshot, {_topic_partition(row) for row in rows})
 
 
 def lag_of(row: Row, ends: EndSources) -> LagRow:
     """Return the lag of a row of offsets, after `find_ends`."""
     partition = _topic_partition(row)
-    commit = None if row["committed_offset"] is None else _commit(row)
+    commit = None if row["committed_offset"] is None else commit_at(row, ends.commit_times)
     of = OffsetOf(row["group"], *partition)
     return lag_row(of, commit, ends.of(partition), ends.at, partial(ends.written, partition))
 
@@ -157,5 +165,30 @@ def _topic_partition(row: Row) -> TopicPartition:
     return TopicPartition(row["topic"], row["partition"])
 
 
-def _commit(row: Row) -> CommitAt:
-    return CommitAt(row["commit_timestamp"], row["committed_offset"], row["topic_id"])
+def commit_times(snapshot: Snapshot, rows: Iterable[Row]) -> dict[LogPlace, int]:
+    """Return when the committed offsets of rows were committed, by place in the log, as their order in the log allows.
+
+    The time in a commit is its client's word: one that the commits around it contradict, or the log's end, does not count.
+    """
+    ends, clocks = (
+        {p.log_partition: p.cut.clock for p in snapshot},
+        defaultdict[int | None, LogClock](LogClock),
+    )
+    times = dict[LogPlace, int]()
+    committed = [row for row in rows if row["committed_offset"] is not None]
+    for row in sorted(committed, key=itemgetter("log_offset")):
+        log_partition, log_offset = place = log_place(row)
+        at, end = clocks[log_partition].dated(log_offset, row["commit_timestamp"]), ends.get(log_partition)
+        is_odd = end is not None and end.newest is not None and end.is_absurd(at)
+        times[place] = end.newest if end is not None and end.newest is not None and is_odd else at
+    return times
+
+
+def log_place(row: Row) -> LogPlace:
+    """Return the place in the log of a row's commit."""
+    return row["log_partition"], row["log_offset"]
+
+
+def commit_at(row: Row, times: Mapping[LogPlace, int]) -> CommitAt:
+    """Return the commit of a row of offsets, given the times of commits by place in the log."""
+    return CommitAt(times[log_place(row)], row["committed_offset"], row["topic_id"])

@@ -6,6 +6,7 @@ Kept is only what goes beyond all before it in the same log partition, so that m
 from collections.abc import Iterable, Iterator
 
 from offsets_tool.lag.samples import CommitAt, EndSample, committed_at, committed_ends
+from offsets_tool.log_clock import LogClock
 from offsets_tool.replay.changes import (
     VISIBILITY,
     Change,
@@ -23,9 +24,15 @@ class Bounds:
 
     def __init__(self) -> None:
         self._commits: dict[TopicPartition, dict[int | None, list[CommitAt]]] = {}
+        self._clocks: dict[tuple[TopicPartition, int | None], LogClock] = {}
+        self.is_whole = False
+        """Whether all commits of the logs are here, with the times of their records."""
 
     def add(self, log_partition: int | None, partition: TopicPartition, commit: CommitAt) -> None:
         """Add a commit; commits of one log partition come in their order. `log_partition` None: of no particular log partition."""
+        # One clock that stood in another year does not date the ends that others committed.
+        clock = self._clocks.setdefault((partition, log_partition), LogClock())
+        commit = commit._replace(at=clock.dated(0, commit.at))
         kept = self._commits.setdefault(partition, {}).setdefault(log_partition, [])
         last = kept[-1] if kept else None
         if (
@@ -42,8 +49,9 @@ class Bounds:
 
     def forget(self, log_partition: int | None) -> None:
         """Forget what a log partition said, which is going to say it again."""
-        for by_log in self._commits.values():
+        for partition, by_log in self._commits.items():
             by_log.pop(log_partition, None)
+            self._clocks.pop((partition, log_partition), None)
 
     def samples(self, partition: TopicPartition) -> Iterator[EndSample]:
         """Return what the commits of a partition say of its end, as samples in the order of time."""

@@ -4,6 +4,7 @@ End offsets are those of `ends`, and bounds of them what all groups of the clust
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import Final
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pyarrow.compute as pc
 from offsets_tool.evidence.answers.planning import plan_between
 from offsets_tool.evidence.ends import EndSources
 from offsets_tool.findings.group_rows import GroupRows
-from offsets_tool.lag.samples import CommitAt, EndMethod, EndSample
+from offsets_tool.lag.samples import CommitAt, EndMethod, EndSample, committed_at
 from offsets_tool.lake.tables import ENDS, OFFSET_HISTORY, Table
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.plans.commands import CommandWords, shell_word
@@ -27,7 +28,7 @@ from spark.review.rows import ClusterTables
 
 _COMMIT: Final = (
     *("log_partition", "topic", "partition", "is_effective", "to_log_offset"),
-    *("commit_timestamp", "committed_offset", "topic_id"),
+    *("from_timestamp", "commit_timestamp", "committed_offset", "topic_id"),
 )
 
 
@@ -74,12 +75,13 @@ def _standing(
     of: ClusterTables, places: Collection[TopicPartition]
 ) -> Iterator[tuple[int | None, TopicPartition, CommitAt]]:
     """Yield the committed offsets of all groups for partitions that stand at the end, with their log partitions, by time."""
-    for row in sorted(
-        _of_topics(of, OFFSET_HISTORY, _COMMIT, places), key=lambda row: row["commit_timestamp"]
-    ):
+    rows = [
+        (committed_at(row["from_timestamp"], row["commit_timestamp"]), row)
+        for row in _of_topics(of, OFFSET_HISTORY, _COMMIT, places)
+    ]
+    for at, row in sorted(rows, key=itemgetter(0)):
         place = TopicPartition(from_shown(row["topic"]), row["partition"])
-        commit = CommitAt(row["commit_timestamp"], row["committed_offset"], row["topic_id"])
-        yield row["log_partition"], place, commit
+        yield row["log_partition"], place, CommitAt(at, row["committed_offset"], row["topic_id"])
 
 
 def _of_topics(

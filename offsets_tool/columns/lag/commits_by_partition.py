@@ -9,10 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.differences import differences
 from offsets_tool.columns.lag.lifetimes import Implied, TopicLifetimes, is_usual
 from offsets_tool.columns.lag.rising import PARTITIONS, are_usual
 from offsets_tool.lag.ends import Ends, TopicLifetime
 from offsets_tool.lag.samples import EndMethod, EndSample
+from offsets_tool.log_clock import LONGEST_PAUSE_MS, SKEW_MS, LogClock
 
 
 class CommitsByPartition(NamedTuple):
@@ -53,7 +55,7 @@ class CommitsByPartition(NamedTuple):
     def _implied(self, by_column: Array, *, none: bool) -> Implied:
         rows = np.flatnonzero(self.are_new & by_column[self.partitions] & (not none))
         runs = np.cumsum(are_begun(self.logs[rows]) | are_begun(self.partitions[rows])) - 1
-        return Implied.of(self.partitions[rows], runs, self.at[rows], self.offsets[rows])
+        return Implied.of(self.partitions[rows], runs, _dated(self.at[rows], runs), self.offsets[rows])
 
     def _bounds(self, partition: int, implied: Implied) -> list[EndSample]:
         """Return the first end that a partition's commits imply, as a sample that dates the partition's topic; none without one."""
@@ -84,6 +86,21 @@ class CommitsByPartition(NamedTuple):
             lifetime.topic_id and (self._topic_id(partition) or lifetime.topic_id) != lifetime.topic_id
         )
         return lifetime if is_usual(lifetime) and not is_another else None
+
+
+def _dated(at: Array, runs: Array) -> Array:
+    """Return the times of commits; of those whose time does not count, that of those before it, as Bounds has them.
+
+    `runs` numbers the pairs of partition and log partition, and rises.
+    """
+    steps, goes_on = differences(at[1:], at[:-1]), ~are_begun(runs)[1:]
+    odd = np.append(at[:1] < 0, (at[1:] < 0) | goes_on & ((steps < -SKEW_MS) | (steps > LONGEST_PAUSE_MS)))
+    dated = at
+    for run in np.unique(runs[odd]).tolist():
+        begin, end = np.searchsorted(runs, (run, run + 1)).tolist()
+        clock, dated = LogClock(), dated.copy() if dated is at else dated
+        dated[begin:end] = [clock.dated(0, each) for each in at[begin:end].tolist()]
+    return dated
 
 
 def are_begun(numbers: Array) -> Array:

@@ -53,6 +53,8 @@ class LogCommits:
         """What logs said, in the order in which they were begun."""
         self._latest = _LONG_AGO
         """The time of the latest commit of the log whose rows are taken."""
+        self.is_whole = False
+        """Whether all commits of the logs are here, with the times of their records."""
         self._added: dict[int | None, list[_Commit]] = {}
         """Commits that came one by one, after all rows."""
         self._sorted: CommitsByPartition | None = None

@@ -135,7 +135,7 @@ class ColumnSnapshot:
 
     def _count_before_cut(self, rows: pa.RecordBatch, times: Array) -> int:
         """Return how many of the first rows lie before the moment, by Cut."""
-        cut, offsets, held = self._snapshot.cut, rows.column("log_offset").to_numpy(), rows.num_rows
+        cut, offsets, held = self._snapshot.cut, rows.column("log_offset").to_numpy(), int(rows.num_rows)
         if cut.end is not None:
             past = np.flatnonzero(offsets >= cut.end)
             held = int(past[0]) if len(past) else held

@@ -14,12 +14,11 @@ from offsets_tool.as_of.views_offsets import empty_offset_row, offset_rows
 from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import partition_rows
-from offsets_tool.evidence.lagging import find_ends
+from offsets_tool.evidence.lagging import commit_at, find_ends
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.rules import Policy
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.lag.rows import LagRow, lag_row
-from offsets_tool.lag.samples import CommitAt
 from offsets_tool.plans.cases import GroupCase, OffsetCase
 from offsets_tool.plans.plan import plan_row
 from offsets_tool.plans.rows import PlanAction, PlanRow
@@ -122,7 +121,7 @@ def _lags(
 
 def _lag(row: Row, ends: EndSources) -> LagRow:
     place = TopicPartition(row["topic"], row["partition"])
-    commit = CommitAt(row["commit_timestamp"], row["committed_offset"], row["topic_id"])
+    commit = commit_at(row, ends.commit_times)
     return lag_row(OffsetOf(row["group"], *place), commit, ends.of(place), ends.at)
 
 

@@ -29,6 +29,7 @@ def moment_notes(snapshot: Snapshot, option: str) -> Iterator[str]:
     yield from _outside(snapshot, option)
     yield from _positions(snapshot, option)
     yield from _late(snapshot, option)
+    yield from _odd_times(snapshot)
     yield from _missing_records(snapshot)
     yield from _begins_late(snapshot)
     yield from _unsure(snapshot)
@@ -77,6 +78,19 @@ def _late(snapshot: Snapshot, option: str) -> Iterator[str]:
                 f"partition {number_text(p.log_partition)}: {late.records} record(s) from {p.cut.end} on have timestamps "
                 f"up to that time, the oldest {late.back_ms} ms older than the record at {p.cut.end}, and are left out; "
                 f"{option} {offset_text(p.log_partition, late.until)} has them too"
+            )
+
+
+def _odd_times(snapshot: Snapshot) -> Iterator[str]:
+    """Note records whose times do not count, because those around them contradict them."""
+    for p in snapshot:
+        odd = p.cut.clock.odd
+        if odd:
+            first, has_more = odd[0], len(odd) > 1
+            yield (
+                f"record {offset_text(p.log_partition, first.log_offset)} says {shown_time(first.timestamp)}, "
+                f"which the records around it contradict{', as do others behind it' if has_more else ''}: such a time does not "
+                "count as the end of the log; compare the clocks of the brokers"
             )
 
 
