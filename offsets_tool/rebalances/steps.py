@@ -39,6 +39,8 @@ class GroupStep(NamedTuple):
     turnover: Turnover
     is_proven: bool
     """Whether no record before it is missing: only then is it known that nobody came or went."""
+    protocol_before: str | None = None
+    """The protocol that its members had agreed on before; of an empty group, the last members that it had."""
 
     @property
     def is_conversion(self) -> bool:
@@ -61,6 +63,7 @@ class GroupStep(NamedTuple):
 
 def steps_of(rows: GroupHistories, members: GroupMembers) -> Iterator[GroupStep]:
     """Yield all changes of a group, in the order of the log."""
+    protocol: str | None = None
     for pairs in _grouped(_row_pairs(rows.groups)):
         first, last = pairs[0], pairs[-1]
         yield GroupStep(
@@ -72,7 +75,9 @@ def steps_of(rows: GroupHistories, members: GroupMembers) -> Iterator[GroupStep]
             last.after,
             members.turnover(first.log_offset, last.log_offset),
             first.log_offset >= rows.proven_from,
+            protocol if first.before is not None else None,
         )
+        protocol = (last.after and last.after.protocol) or (protocol if last.after is not None else None)
 
 
 def _row_pairs(groups: Sequence[GroupHistoryRow]) -> Iterator[_RowPair]:

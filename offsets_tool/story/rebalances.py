@@ -90,11 +90,11 @@ def _who(change: GroupStep, members: GroupMembers) -> Iterator[str]:
 
 
 def _new_protocol(change: GroupStep) -> Iterator[str]:
-    before, after = change.before, change.after
-    if before is None or after is None or not (before.protocol and after.protocol):
+    before, after, protocol = change.before, change.after, change.protocol_before
+    if before is None or after is None or not (protocol and after.protocol):
         return
-    if before.protocol != after.protocol and before.kind == after.kind:
-        yield f"the protocol is {named(after.protocol)} now, it was {named(before.protocol)}"
+    if protocol != after.protocol and before.kind == after.kind:
+        yield f"the protocol is {named(after.protocol)} now, it was {named(protocol)}"
 
 
 def _new_leader(change: GroupStep, members: GroupMembers) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """What each finder finds and what it does not, by a table: rows of one group, and the findings in short."""
 
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -8,6 +9,7 @@ import pytest
 
 from offsets_tool.findings.context import Furthest
 from offsets_tool.findings.group_rows import GroupRow
+from offsets_tool.history.rows import MemberHistoryRow
 from offsets_tool.replay.changes import TopicPartition
 from tests.findings.made import (
     GROUP,
@@ -53,6 +55,15 @@ EMPTY = states(group(0, 0, 1), group(5, 5 * SECOND, 0, generation=2))
 READING = commits(1, 0, 5 * SECOND, *range(0, 100, 10))
 BACK = commits(10, 10 * SECOND, SECOND, 100, 40)
 RETURN = [removed(20, MINUTE, "retention"), commit(30, HOUR, 40)]
+
+
+def _other(log_offset: int, **given: Any) -> MemberHistoryRow:
+    """Return a member of another application, which asks for another topic; it joins as many seconds after the start."""
+    fields = {"member_id": "m-2", "client_id": "other", "subscription": ("b",), "assignment": ("b-0",)}
+    return member(log_offset, log_offset * SECOND, **{**fields, **given})
+
+
+APPLICATION = [LIVING, member(0, 0)]
 
 CASES = (
     Case(
@@ -301,8 +312,97 @@ CASES = (
         (("unowned_partitions", NOTICE, AMBIGUOUS), ("idle_members", NOTICE, CERTAIN)),
     ),
     Case(
+        "nobody owned a partition after the group had been stopped",
+        [
+            *states(LIVING, group(5, MINUTE, 0, generation=2), group(7, 9 * MINUTE, 1, generation=3)),
+            until(
+                member(0, 0, "m-1", session_timeout_ms=HOUR, assignment=("payments-0", "payments-1")),
+                5,
+                MINUTE,
+            ),
+            member(7, 9 * MINUTE, "m-2", session_timeout_ms=HOUR, assignment=("payments-1",)),
+        ],
+        (("unowned_partitions", WARNING, CERTAIN), ("group_without_members", NOTICE, CERTAIN)),
+    ),
+    Case(
+        "another member asked for it only for a minute",
+        [
+            LIVING,
+            until(
+                member(0, 0, "m-1", session_timeout_ms=HOUR, assignment=("payments-0", "payments-1")),
+                5,
+                MINUTE,
+            ),
+            until(
+                member(5, MINUTE, "m-2", session_timeout_ms=HOUR, assignment=("payments-1",)), 7, 2 * MINUTE
+            ),
+            _other(0, member_id="m-3"),
+        ],
+    ),
+    Case(
+        "members that asked for it took turns",
+        [
+            LIVING,
+            until(
+                member(0, 0, "m-1", session_timeout_ms=HOUR, assignment=("payments-0", "payments-1")),
+                5,
+                MINUTE,
+                "changed",
+            ),
+            until(
+                member(5, MINUTE, "m-1", session_timeout_ms=HOUR, assignment=("payments-1",)), 7, 4 * MINUTE
+            ),
+            member(7, 4 * MINUTE, "m-2", session_timeout_ms=HOUR, assignment=("payments-1",)),
+        ],
+        (("unowned_partitions", WARNING, CERTAIN),),
+        {"until_after": 8 * MINUTE},
+    ),
+    Case(
+        "a partition that was committed has no owner",
+        [LIVING, member(0, 0), commit(1, 0, 5), commit(2, 0, 5, partition=1)],
+        (("unowned_partitions", WARNING, CERTAIN),),
+        {"until_after": 8 * MINUTE},
+    ),
+    Case(
+        "what was committed of a topic that nobody ever had",
+        [LIVING, member(0, 0, subscription=(TOPIC, "b")), commit(1, 0, 5), commit(2, 0, 5, topic="b")],
+        given={"until_after": 8 * MINUTE},
+    ),
+    Case(
         "another member got it at once",
         [until(member(0, 0), 5, MINUTE, "changed"), member(5, MINUTE, "m-2")],
+    ),
+    Case(
+        "two applications, one of which comes and goes",
+        [*APPLICATION, until(_other(1), 3, 2 * SECOND), until(_other(4, member_id="m-3"), 5, 5 * SECOND)],
+        (("mixed_subscriptions", NOTICE, CERTAIN),),
+    ),
+    Case(
+        "two applications side by side",
+        [*APPLICATION, _other(1)],
+        (("mixed_subscriptions", NOTICE, CERTAIN),),
+        {"until_after": 6 * MINUTE},
+    ),
+    Case(
+        "an application takes the place of one with another topic",
+        [until(member(0, 0), 3, 2 * SECOND), _other(1)],
+        given={"until_after": HOUR},
+    ),
+    Case(
+        "a member learns a topic of its pattern later than the others",
+        [
+            LIVING,
+            until(member(0, 0), 6, 6 * MINUTE, "changed"),
+            member(6, 6 * MINUTE, subscription=(TOPIC, "b")),
+            _other(1, subscription=(TOPIC, "b")),
+        ],
+        given={"until_after": HOUR},
+    ),
+    Case(
+        "a member asks for one topic more, for long",
+        [LIVING, member(0, 0), _other(1, subscription=(TOPIC, "b"))],
+        (("mixed_subscriptions", NOTICE, CERTAIN),),
+        {"until_after": HOUR},
     ),
     Case(
         "the group was down",
@@ -394,3 +494,67 @@ def check(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.what)
 def test_rows_give_these_findings_and_no_others(case: Case) -> None:
     check(case)
+
+
+def _idle_among(protocol: str | None, *owned: tuple[str, ...], topics: tuple[str, ...]) -> str:
+    """Return the remedy for the idle members of a group, of whose members each has these partitions."""
+    members = [
+        member(0, 0, f"m-{number}", subscription=topics, assignment=names, client_id=f"c-{number}")
+        for number, names in enumerate(owned)
+    ]
+    [idle] = [
+        finding.remedy
+        for finding in found([group(0, 0, len(owned), protocol=protocol), *members])
+        if finding.kind == "idle_members"
+    ]
+    return idle
+
+
+NONE: tuple[str, ...] = ()
+
+
+@pytest.mark.parametrize(
+    ("remedy", "words"),
+    [
+        (_idle_among("range", ("a-0", "a-1"), NONE, topics=("a",)), "Look|Name another assignor than range"),
+        (_idle_among("range", ("a-0",), NONE, topics=("a",)), "Stop the members"),
+        (
+            _idle_among("range", ("a-0", "b-0"), NONE, NONE, topics=("a", "b")),
+            "Name another assignor than range",
+        ),
+        (_idle_among("range", ("a-0",), ("a-1",), NONE, topics=("a",)), "Stop the members"),
+        (_idle_among("roundrobin", ("a-0",), ("b-0",), NONE, topics=("a", "b")), "Stop the members"),
+        (_idle_among("mine", ("a-0", "a-1"), NONE, topics=("a",)), "Look at the group's assignor mine"),
+        (_idle_among(None, ("a-0", "a-1"), NONE, topics=("a",)), "Look at the group's assignor, which"),
+        (_idle_among("stream", ("a-0", "b-0"), NONE, topics=("a", "b")), "Stop the members"),
+        (_idle_among("range", NONE, NONE, topics=("a",)), "Look whether the topics that they ask for exist"),
+    ],
+)
+def test_idle_members_are_told_to_stop_only_where_that_helps(remedy: str, words: str) -> None:
+    assert re.match(words, remedy), remedy
+
+
+def test_a_pause_over_which_the_assignor_changed_says_both() -> None:
+    """Also where the group had been written empty several times in between."""
+    rows = states(
+        group(0, 0, 1, protocol="range"),
+        group(5, MINUTE, 0),
+        group(6, 2 * MINUTE, 0, generation=2),
+        group(7, HOUR, 1, generation=3, protocol="cooperative-sticky"),
+        group(8, 2 * HOUR, 0),
+        group(9, 3 * HOUR, 1, generation=4, protocol="cooperative-sticky"),
+    )
+    first, second = found([*rows])
+    assert first.title.endswith("since then its assignor is cooperative-sticky, before it was range")
+    assert "two rolling restarts" in first.remedy
+    assert "assignor" not in second.title + second.remedy
+
+
+def test_different_topics_are_told_with_who_asks_for_them() -> None:
+    [finding] = [
+        finding
+        for finding in found([*APPLICATION, _other(1), _other(1, member_id="m-3", client_id="another")])
+        if finding.kind == "mixed_subscriptions"
+    ]
+    assert finding.title.endswith(": client for payments; other and another for b")
+    assert finding.evidence == ("7:1",)

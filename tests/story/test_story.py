@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 from offsets_tool.evidence.evidence import open_evidence
+from offsets_tool.findings.group_rows import LogStretch, gather
 from offsets_tool.story.commits import commit_rows
 from offsets_tool.story.sentence import SentenceKind
 from offsets_tool.story.story import GroupStory
 from offsets_tool.story.timeline import in_time
 from tests.corpora import corpora
+from tests.findings.made import GROUP, HOUR, LOG_PARTITION, group, states
 from tests.story.corpora_explained import found_in, story_of
 
 KNOWN = [
@@ -120,3 +122,19 @@ def test_a_timeline_is_in_the_order_of_time(corpus: Path) -> None:
     times = [each.at for each in in_time(stories) if each.at is not None and each.at >= 0]
     assert len(in_time(stories)) == sum(map(len, stories))
     assert times == sorted(times)
+
+
+def test_a_new_protocol_is_told_with_the_last_one_before_the_group_was_empty() -> None:
+    rows = states(
+        group(0, 0, 1, protocol="range"),
+        group(1, HOUR, 0, generation=2),
+        group(2, HOUR + 1, 0, generation=3),
+        group(3, 2 * HOUR, 1, generation=4, protocol="sticky"),
+        group(4, 3 * HOUR, 0, generation=5),
+        group(5, 4 * HOUR, 1, generation=6, protocol="sticky"),
+    )
+    of = gather(rows, LogStretch(LOG_PARTITION))[GROUP]
+    said = [each.log_offset for each in GroupStory(of, []).sentences() if "protocol" in each.text]
+    assert said == [3]
+    [text] = [each.text for each in GroupStory(of, []).sentences() if each.log_offset == 3]
+    assert "the protocol is sticky now, it was range" in text
