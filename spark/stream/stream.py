@@ -8,6 +8,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -20,7 +21,9 @@ from offsets_tool.lake.tables import SOURCES
 from offsets_tool.lake.whole import is_table
 from offsets_tool.log.storage import as_path, is_stored
 from spark.ingest.ingest import Request
-from spark.lake.folder import root_of, uri_of
+from spark.lake.commit import ArrowLake
+from spark.lake.folder import locked, root_of, uri_of
+from spark.lake.lease import LakeInUse
 from spark.replay.topic_ids import Named
 from spark.run import JobDone, run
 from spark.stream.micro_batches import Arrivals, BatchDone, MicroBatches, Stopped
@@ -71,7 +74,7 @@ class StreamRequest(NamedTuple):
         found = as_path(self.checkpoint) if self.checkpoint else as_path(lake) / FOLDER / name
         if is_stored(found):
             raise UsageError(f"--checkpoint {found} is in storage: name a folder on disk")
-        if (found / "commits").exists() and not is_table(root_of(lake), SOURCES):
+        if _has_brought(found) and not is_table(root_of(lake), SOURCES):
             raise UsageError(
                 f"the checkpoint {found} is of a lake that is not there any more: name another --checkpoint, or remove it"
             )
@@ -101,13 +104,37 @@ def stream(
         request = replace(asked.request, paths=paths)
         return run(request, lambda: session, asked.coordinator, topic_ids=asked.topic_ids)
 
-    batches = MicroBatches(source.arrivals, jobs, report, is_patient=asked.every_ms is not None)
+    def arrivals(rows: "DataFrame", batch: int) -> Sequence[str]:
+        arrived = source.arrivals(rows, batch)
+        if not arrived:
+            _make_lake(root_of(asked.request.lake))
+        return arrived
+
+    batches = MicroBatches(arrivals, jobs, report, is_patient=asked.every_ms is not None)
     writer = source.start(session).writeStream.foreachBatch(batches).option("checkpointLocation", checkpoint)
     if asked.every_ms is None:
         writer = writer.trigger(availableNow=True)
     else:
         writer = writer.trigger(processingTime=f"{asked.every_ms} milliseconds")
     _follow(writer.start(), batches, stop)
+
+
+def _has_brought(checkpoint: Path) -> bool:
+    """Return whether a checkpoint has a micro-batch that may have brought something: not one of folders that had nothing yet."""
+    if not (checkpoint / "commits").exists():
+        return False
+    seen = [path for path in (checkpoint / "offsets").glob("*") if path.name.isdigit()]
+    # Spark writes what each source has seen as a line of its own, behind its settings.
+    return not seen or any(path.read_text().splitlines()[-1] != "{}" for path in seen)
+
+
+def _make_lake(root: Path) -> None:
+    """Make the tables of a lake of which a micro-batch brings nothing: a checkpoint without one is of a lake that is gone."""
+    # Who writes to it meanwhile makes them.
+    with suppress(LakeInUse):
+        if not is_table(root, SOURCES):
+            with locked(root):
+                ArrowLake(root).create()
 
 
 def _follow(query: "StreamingQuery", batches: MicroBatches, stop: threading.Event) -> None:

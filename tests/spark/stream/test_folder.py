@@ -133,3 +133,18 @@ def test_once_and_once_more(session: SparkSession, tmp_path: Path) -> None:
     assert (line["batch"], set(line["runs"].values()), line["rows"]) == (0, {None}, {})
     assert CliRunner().invoke(main, [*command, "--format", "text"]).stdout == ""
     assert content(lake) == before
+
+
+def test_a_stream_may_begin_before_there_is_anything(session: SparkSession, tmp_path: Path) -> None:
+    """Each look at an empty folder is a micro-batch of nothing, and no later one is refused for it."""
+    folder, lake = tmp_path / "in", tmp_path / "lake"
+    folder.mkdir()
+    command = ["stream", str(folder), "--lake", str(lake), "--cluster", "c", "--once", "--format", "jsonl"]
+    for _ in range(2):
+        early = CliRunner().invoke(main, command)
+        assert early.exit_code == 0 and "the stream waits for it" in early.stderr
+    assert rows(lake, "log") == []
+    for _ in growth(folder, seed=1, steps=1):
+        pass
+    assert CliRunner().invoke(main, command).exit_code == 0
+    assert content(lake) == at_once(folder, tmp_path / "at once")

@@ -46,6 +46,26 @@ def test_a_checkpoint_of_a_lake_that_is_gone_is_refused(tmp_path: Path) -> None:
     request.checkpoint_of("one")
 
 
+@pytest.mark.parametrize(("seen", "is_refused"), [("{}", False), ('{"/night": {"files": 1}}', True)])
+def test_a_checkpoint_that_has_seen_nothing_is_of_no_lake_that_is_gone(
+    tmp_path: Path, seen: str, is_refused: bool
+) -> None:
+    """It was left by a stream that began before there was anything to bring."""
+    for name, text in (
+        ("commits/0", "v1"),
+        ("offsets/0", f'v1\n{{"conf": {{}}}}\n{seen}'),
+        ("offsets/.0.crc", "crc"),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    request = of(tmp_path / "lake", checkpoint=str(tmp_path))
+    if is_refused:
+        with pytest.raises(UsageError, match="not there any more"):
+            request.checkpoint_of("one")
+    else:
+        assert request.checkpoint_of("one") == tmp_path
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
