@@ -136,7 +136,7 @@ def _explained(
     yield from removed_rows(
         (explain_dropped(each) for each in some if isinstance(each, DroppedCommit)), policy
     )
-    yield from removed_rows(explained_topic(removals, longest, asked.newest, policy, asked.known), policy)
+    yield from removed_rows(explained_topic(removals, longest, asked.newest, asked.known), policy)
 
 
 def _topic_fact(topic: str, found: TopicRemoval | DroppedCommit | LongestLifetime) -> TopicFact:

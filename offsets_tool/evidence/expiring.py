@@ -26,7 +26,7 @@ from offsets_tool.expiry.policy import Basis, ClusterFacts, by_removals
 from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.expiry.rules import MAX_RETENTION_MS
 from offsets_tool.rows import Row
-from offsets_tool.time_texts import duration_text
+from offsets_tool.time_texts import duration_text, shown_time
 from offsets_tool.wire.json import Release
 
 
@@ -145,6 +145,14 @@ def basis_note(basis: Basis) -> str | None:
     if basis.interval_by:
         by = "" if basis.retention_by else f" ({basis.interval_by})"
         supposed.append(f"checks every {duration_text(basis.policy.check_interval_ms)} or sooner{by}")
+    earlier = basis.policy.before
+    while earlier is not None:
+        retention = duration_text(earlier.policy.retention_ms)
+        rules = ".".join(map(str, earlier.policy.release))
+        supposed.append(
+            f"before {shown_time(earlier.until)} by those of {rules} ({earlier.words}), retention {retention}"
+        )
+        earlier = earlier.policy.before
     given = (
         ("--kafka-version", basis.release_by),
         ("--retention", basis.retention_by),

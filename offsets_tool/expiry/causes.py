@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import NamedTuple
 
-from offsets_tool.expiry.rules import Rule
+from offsets_tool.expiry.rules import Policy, Rule
 from offsets_tool.replay.changes import CommittedOffset
 
 
@@ -60,6 +60,8 @@ class Deletion(NamedTuple):
     rule: Rule | None
     expected_at: int | None
     evidence: tuple[str, ...]
+    policy: Policy | None
+    """By which it was judged, that of the brokers at that time; None for what a marker dropped."""
 
 
 class PolicyConfidence(NamedTuple):

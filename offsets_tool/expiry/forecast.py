@@ -159,7 +159,7 @@ def explained(
             longest[lifetime.topic].append(lifetime)
     explained = [explain_dropped(dropped) for each in found for dropped in each.dropped]
     for topic, some in by_topic.items():
-        explained += explained_topic(some, longest.get(topic, ()), newest, policy, known)
+        explained += explained_topic(some, longest.get(topic, ()), newest, known)
     return sorted(
         explained,
         key=lambda removed: (_number(removed.log_partition), removed.log_offset, removed.producer_id or -1),
@@ -221,6 +221,7 @@ def removed_rows(found: Iterable[Deletion], policy: Policy, wanted: Wanted | Non
 
 
 def _removed_row(removed: Deletion, policy: Policy) -> Row:
+    judged_by = removed.policy or policy
     return {
         "group": removed.group,
         "topic": removed.topic,
@@ -237,7 +238,8 @@ def _removed_row(removed: Deletion, policy: Policy) -> Row:
         "producer_id": removed.producer_id,
         "log_partition": removed.log_partition,
         "log_offset": removed.log_offset,
-        **_policy_fields(policy),
+        **_policy_fields(judged_by),
+        "retention_ms": judged_by.retention_of(removed.commit),
     }
 
 

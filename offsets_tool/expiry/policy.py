@@ -2,21 +2,25 @@
 
 A log names no release. Versions of values, record types and the coordinator's own batches give a range, and the newest of the
 range stands for it: they have one rule, unless `inter.broker.protocol.version` was held back. Up to 2.0 the values hold the
-broker's retention; later Kafka's default is supposed, unless removals prove another.
+broker's retention; later Kafka's default is supposed, unless removals prove another. Where brokers were upgraded, what was removed
+before is judged by the earlier release.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import reduce
 from typing import Final, NamedTuple
 
 from offsets_tool.expiry.causes import PolicyConfidence
-from offsets_tool.expiry.log_facts import LogFacts
+from offsets_tool.expiry.log_facts import LogFacts, TypeVersion
 from offsets_tool.expiry.policy_search import Ages, Settings, search
 from offsets_tool.expiry.rules import (
     CHECK_INTERVAL_MS,
     KIP_211,
     MINUTE_MS,
+    EarlierPolicy,
     Policy,
+    WrittenRetention,
     default_retention_ms,
     may_be_retention,
 )
@@ -51,6 +55,24 @@ class _NewestRelease(NamedTuple):
     words: str
 
 
+_Evidence = frozenset[TypeVersion]
+_BEFORE_2_1: Final[_Evidence] = frozenset({(GROUP_METADATA, 0), (GROUP_METADATA, 1)})
+_FROM_2_1: Final[_Evidence] = frozenset(
+    {
+        *((GROUP_METADATA, version) for version in (2, 3, 4)),
+        *((OFFSET_COMMIT, version) for version in (2, 3, 4)),
+    }
+)
+_BEFORE_2_3: Final[_Evidence] = frozenset({(GROUP_METADATA, 2)})
+_FROM_2_3: Final[_Evidence] = frozenset({(GROUP_METADATA, 3), (GROUP_METADATA, 4), (OFFSET_COMMIT, 4)})
+_UPGRADES: Final = ((_BEFORE_2_1, _FROM_2_1), (_BEFORE_2_3, _FROM_2_3))
+"""Upgrades that change when offsets expire, the first ones first: records that only the brokers before write, and only those after.
+
+From 2.3 on group metadata has version 3: brokers of 2.3 are told from those of 2.4 on (KIP-496) by nothing.
+"""
+_OWN_EXPIRY: Final = (OFFSET_COMMIT, 1)
+"""Commits of brokers up to 2.0, which write an expire timestamp into each; later only where the client asked for one (KIP-211)."""
+
 _BY_DEFAULT: Final = "Kafka's default"
 _BY_VALUES: Final = "as most values say"
 _MANY: Final = 10
@@ -71,17 +93,33 @@ _CLASSIC_RELEASES: Final = (
 """Record type, versions of its values, what they prove; the first that applies counts."""
 
 
+class _Times(NamedTuple):
+    """When the first and the last record of a type and version was written, epoch milliseconds; None where none has a time."""
+
+    first: int | None
+    last: int | None
+
+    def joined(self, other: "_Times") -> "_Times":
+        """Return the times that have both."""
+        first = [at for at in (self.first, other.first) if at is not None]
+        last = [at for at in (self.last, other.last) if at is not None]
+        return _Times(min(first, default=None), max(last, default=None))
+
+
 class ClusterFacts:
     """The facts of all log partitions of a cluster, and the release and retention that they prove."""
 
     def __init__(self) -> None:
-        self._seen: set[tuple[int, int | None]] = set()
+        self._seen: dict[TypeVersion, _Times] = {}
         self._new = False
         self._lasting: Counter[int] = Counter()
 
     def add(self, log: LogFacts) -> None:
         """Add the facts of one partition; the order does not matter."""
-        self._seen |= log.seen.keys()
+        for type_version, where in log.seen.items():
+            times = _Times(where.first_at, where.last_at)
+            known = self._seen.get(type_version)
+            self._seen[type_version] = times if known is None else known.joined(times)
         self._new = self._new or log.is_new
         self._lasting.update(log.lasting)
 
@@ -89,12 +127,56 @@ class ClusterFacts:
         self, release: Release | None, retention_ms: int | None, check_interval_ms: int | None
     ) -> Basis:
         """Return the policy with its reasons: each setting as given, else as the log proves it, else Kafka's default."""
-        newest = self._newest_release() if release is None else None
+        newest = self._newest_release(self._seen.keys(), is_new=self._new) if release is None else None
         rules = release or (newest.release if newest else ())
         found, words = self._retention(rules) if retention_ms is None else (retention_ms, None)
         interval = CHECK_INTERVAL_MS if check_interval_ms is None else check_interval_ms
         known = PolicyConfidence(release is not None, words is None or self._is_plain(words, found))
-        return Basis(Policy(rules, found, interval), newest.words if newest else None, words, None, known)
+        before = self._before(retention_ms, interval)
+        policy = Policy(rules, found, interval, None if release else before, _written(before, rules))
+        return Basis(policy, newest.words if newest else None, words, None, known)
+
+    def _before(self, retention_ms: int | None, check_interval_ms: int) -> EarlierPolicy | None:
+        """Return the policy before the last upgrade of the brokers, which has that before an earlier one; None without one."""
+        earlier: EarlierPolicy | None = None
+        for before, after in _UPGRADES:
+            until = self._times(self._after(after)).first
+            evidence = before & self._seen.keys()
+            if not evidence and before is _BEFORE_2_1:
+                evidence = self._only_commits(until)
+            times = self._times(evidence)
+            if until is None or times.first is None or times.last is None or times.first >= until:
+                continue
+            seen = [each for each, at in self._seen.items() if at.first is not None and at.first < until]
+            newest = self._newest_release(seen, is_new=False)
+            found, words = self._retention(newest.release)
+            if words == _BY_DEFAULT and retention_ms is not None:
+                found = retention_ms
+            policy = Policy(
+                newest.release, found, check_interval_ms, earlier, _written(earlier, newest.release)
+            )
+            is_known = retention_ms == found or self._is_plain(words, found)
+            earlier = EarlierPolicy(policy, until, max(until, times.last), is_known, newest.words)
+        return earlier
+
+    def _after(self, after: _Evidence) -> Iterable[TypeVersion]:
+        """Return what was seen that only brokers after an upgrade write: of classic types, and all that came later."""
+        return (each for each in self._seen if each in after or each[0] > GROUP_METADATA)
+
+    def _only_commits(self, until: int | None) -> _Evidence:
+        """Return commits of version 1, where all are of before a time and expire after one retention: brokers up to 2.0 wrote them.
+
+        Of a client that asks for its own retention, brokers from 2.1 on write this version, too.
+        """
+        times = self._seen.get(_OWN_EXPIRY)
+        if until is None or times is None or times.last is None or times.last >= until:
+            return frozenset()
+        found, words = self._retention((2, 0))
+        is_written = words == _BY_VALUES and self._is_plain(words, found)
+        return frozenset({_OWN_EXPIRY}) if is_written else frozenset()
+
+    def _times(self, some: Iterable[TypeVersion]) -> _Times:
+        return reduce(_Times.joined, (self._seen[each] for each in some), _Times(None, None))
 
     def _retention(self, release: Release) -> tuple[int, str]:
         if release < KIP_211 and (possible := list(filter(may_be_retention, self._lasting))):
@@ -106,20 +188,30 @@ class ClusterFacts:
         many, by = self._lasting.total(), self._lasting[retention_ms]
         return words == _BY_DEFAULT or (by >= _MANY and 4 * by > 3 * many)
 
-    def _newest_release(self) -> _NewestRelease:
-        if self._has(OFFSET_COMMIT, {TOPIC_ID_VERSION}) or any(
-            type_id in _LATER_TYPES for type_id, _ in self._seen
-        ):
+    @staticmethod
+    def _newest_release(seen: Collection[TypeVersion], *, is_new: bool) -> _NewestRelease:
+        """Return the newest release that writes what was seen; `is_new`: the new coordinator wrote some of it."""
+        if (OFFSET_COMMIT, TOPIC_ID_VERSION) in seen or any(type_id in _LATER_TYPES for type_id, _ in seen):
             return _NewestRelease(NEWEST, "commits of version 4 or streams groups: 4.1 or later")
-        if self._new:
+        if is_new:
             return _NewestRelease(
                 (4, 0), "the new coordinator's records, no commits of version 4: 4.0, or 3.7 to 3.9"
             )
-        found = (newest for type_id, versions, newest in _CLASSIC_RELEASES if self._has(type_id, versions))
+        found = (
+            newest
+            for type_id, versions, newest in _CLASSIC_RELEASES
+            if any((type_id, version) in seen for version in versions)
+        )
         return next(found, _NewestRelease(NEWEST, "nothing in the log tells"))
 
-    def _has(self, type_id: int, versions: Iterable[int]) -> bool:
-        return any((type_id, version) in self._seen for version in versions)
+
+def _written(before: EarlierPolicy | None, release: Release) -> WrittenRetention | None:
+    """Return the retention that brokers up to 2.0 wrote into commits, for a later release; None without such brokers."""
+    if before is None or release < KIP_211:
+        return None
+    if before.policy.release < KIP_211:
+        return WrittenRetention(before.policy.retention_ms, before.last)
+    return before.policy.written
 
 
 def by_removals(basis: Basis, ages: Ages, live: Callable[[], Ages], *, interval_given: bool) -> Basis:

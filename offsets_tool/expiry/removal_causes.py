@@ -13,10 +13,11 @@ from offsets_tool.expiry.causes import Cause, Confidence, Deletion, PolicyConfid
 from offsets_tool.expiry.delete_requests import Possible, Requests
 from offsets_tool.expiry.plausibility import Plausibility
 from offsets_tool.expiry.removals import DroppedCommit, LongestLifetime, RemovedOffset
-from offsets_tool.expiry.rules import KIP_211, Expiry, Policy, Rule
+from offsets_tool.expiry.rules import KIP_211, Expiry, Rule
 from offsets_tool.expiry.topic_removals import TopicRemoval
 from offsets_tool.expiry.topic_timeline import TopicTimeline
 from offsets_tool.replay.changes import ChangeKind
+from offsets_tool.wire.json import Release
 
 _ALL_KNOWN: Final = PolicyConfidence()
 _OTHERS: Final = 3
@@ -28,15 +29,16 @@ _EXPIRED_BY: Final = {
 
 
 class Explanations:
-    """Explains removals of one topic, by a policy and by what all groups lost of the topic."""
+    """Explains removals of one topic, by the policy of each one's time and by what all groups lost of the topic."""
 
-    def __init__(self, policy: Policy, topic: TopicTimeline, known: PolicyConfidence = _ALL_KNOWN) -> None:
-        self._policy, self._topic, self._known = policy, topic, known
-        self._requests = Requests(policy.release, topic)
+    def __init__(self, topic: TopicTimeline, known: PolicyConfidence = _ALL_KNOWN) -> None:
+        self._topic, self._known = topic, known
+        self._requests: dict[Release, Requests] = {}
 
     def explain(self, removal: TopicRemoval) -> Iterator[Deletion]:
         """Yield the explanation of every offset of a removal."""
-        requests = self._requests.possible(removal)
+        release = removal.policy.release
+        requests = self._requests.setdefault(release, Requests(release, self._topic)).possible(removal)
         for removed, expiry in removal.removed:
             causes, confidence = self._judged(removal, expiry, requests)
             if confidence is Confidence.CERTAIN and not removal.is_proven:
@@ -66,19 +68,20 @@ class Explanations:
             expiry.rule if expiry else None,
             expiry.at if expiry else None,
             self._evidence(removal, removed, causes[0]),
+            removal.policy,
         )
 
     def _judged(
         self, removal: TopicRemoval, expiry: Expiry | None, requests: Possible
     ) -> tuple[list[Cause], Confidence]:
         """Return the possible causes, the most usual first, and the confidence in that one."""
-        expired = self._expired(expiry, removal.plausibility)
+        expired = self._expired(expiry, removal)
         if not expired:
             return self._request(removal, requests)
         if requests.topic_at_once:
             return _first(Cause.TOPIC_DELETED, [*expired, *requests.causes]), Confidence.LIKELY
         if removal.plausibility is Plausibility.TIMELY and not requests.topic_together:
-            return self._timely(expired, requests)
+            return self._timely(expired, requests, removal)
         if not requests.causes:
             return expired, Confidence.LIKELY
         if removal.plausibility is Plausibility.OTHER_RETENTION:
@@ -86,24 +89,28 @@ class Explanations:
             return [*self._request(removal, requests)[0], *expired], Confidence.AMBIGUOUS
         return [*expired, *requests.causes], Confidence.AMBIGUOUS
 
-    def _timely(self, expired: list[Cause], requests: Possible) -> tuple[list[Cause], Confidence]:
+    def _timely(
+        self, expired: list[Cause], requests: Possible, removal: TopicRemoval
+    ) -> tuple[list[Cause], Confidence]:
         """Return causes and confidence for offsets removed just when their rule expected it."""
         causes = [*expired, *requests.causes]
         if len(expired) > 1:
             return causes, Confidence.AMBIGUOUS
-        alone = len(causes) == 1 and all(self._known)
+        alone = len(causes) == 1 and self._known.release and removal.is_retention_known
         return causes, Confidence.CERTAIN if alone else Confidence.LIKELY
 
-    def _expired(self, expiry: Expiry | None, plausibility: Plausibility) -> list[Cause]:
+    def _expired(self, expiry: Expiry | None, removal: TopicRemoval) -> list[Cause]:
         """Return the causes by which the offset can have expired; none if it cannot.
 
         Up to 2.0 every value has an expiry time, whoever asked for it: only the broker's retention tells which.
         """
-        if plausibility is Plausibility.NONE:
+        if removal.plausibility is Plausibility.NONE:
             return []
         cause = _EXPIRED_BY.get(expiry.rule, Cause.RETENTION) if expiry else Cause.RETENTION
         in_doubt = (
-            cause is Cause.EXPIRE_TIMESTAMP and self._policy.release < KIP_211 and not self._known.retention
+            cause is Cause.EXPIRE_TIMESTAMP
+            and removal.policy.release < KIP_211
+            and not removal.is_retention_known
         )
         return [cause, Cause.RETENTION] if in_doubt else [cause]
 
@@ -140,11 +147,10 @@ def explained_topic(
     removals: Sequence[TopicRemoval],
     longest: Iterable[LongestLifetime],
     until: int | None,
-    policy: Policy,
     known: PolicyConfidence,
 ) -> Iterator[Deletion]:
     """Yield a Deletion, with its cause, for each removed offset of a topic, of any group; `until` as in TopicTimeline."""
-    explanations = Explanations(policy, TopicTimeline(removals, longest, until), known)
+    explanations = Explanations(TopicTimeline(removals, longest, until), known)
     return (removed for removal in removals for removed in explanations.explain(removal))
 
 
@@ -169,6 +175,7 @@ def explain_dropped(dropped: DroppedCommit) -> Deletion:
             _offset_text(dropped.log_partition, commit.log_offset),
             _offset_text(dropped.log_partition, dropped.log_offset),
         ),
+        None,
     )
 
 

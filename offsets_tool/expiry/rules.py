@@ -39,12 +39,60 @@ def may_be_retention(milliseconds: int) -> bool:
     return MINUTE_MS <= milliseconds <= MAX_RETENTION_MS and milliseconds % MINUTE_MS == 0
 
 
+class WrittenRetention(NamedTuple):
+    """The retention that brokers up to 2.0 wrote into commits as their expire timestamp, which no client asked for."""
+
+    retention_ms: int
+    until: int
+    """When the last of these brokers was there, epoch milliseconds."""
+
+    def is_of(self, commit: CommittedOffset) -> bool:
+        """Return whether a broker, and not the client, gave a commit its expire timestamp."""
+        is_early = commit.commit_timestamp <= self.until
+        return is_early and commit.expire_timestamp - commit.commit_timestamp == self.retention_ms
+
+
 class Policy(NamedTuple):
     """The settings by which a broker expires offsets: release, `offsets.retention.minutes` and check interval, in milliseconds."""
 
     release: Release
     retention_ms: int
     check_interval_ms: int = CHECK_INTERVAL_MS
+    before: "EarlierPolicy | None" = None
+    """The policy before an upgrade of the brokers; None where the log proves no upgrade."""
+    written: WrittenRetention | None = None
+    """Of a policy from 2.1 on, the retention that earlier brokers wrote into commits; None where the log has no such commits."""
+
+    def earlier_at(self, time: int | None, commits: Iterable[CommittedOffset]) -> "EarlierPolicy | None":
+        """Return the earlier policy by which a broker removed commits at a time, epoch milliseconds; None if this one holds.
+
+        While brokers of both releases were there, the commits tell whose partition it was.
+        """
+        before = self.before
+        if before is None or time is None or time >= before.last:
+            return None
+        if time >= before.until and not (self.written and all(map(self.written.is_of, commits))):
+            return None
+        return before.policy.earlier_at(time, commits) or before
+
+    def retention_of(self, commit: CommittedOffset | None) -> int:
+        """Return the retention that counts for a commit, in milliseconds: its own, where an earlier broker wrote one into it."""
+        is_written = commit is not None and self.written is not None and self.written.is_of(commit)
+        return self.written.retention_ms if is_written and self.written else self.retention_ms
+
+
+class EarlierPolicy(NamedTuple):
+    """The policy of brokers before an upgrade."""
+
+    policy: Policy
+    until: int
+    """When the first record was written that only the later brokers write, epoch milliseconds."""
+    last: int
+    """When the last record was written that only the earlier ones write; not before `until`."""
+    is_retention_known: bool
+    """Whether its retention is the brokers' own, and not only supposed."""
+    words: str
+    """The records that tell the release, in words."""
 
 
 class Rule(StrEnum):
@@ -148,7 +196,9 @@ def _since(commit: CommittedOffset, base: int, rule: Rule, policy: Policy) -> Ex
     A commit with an expire timestamp expires then, whatever the retention is; whether the group lets it expire is not asked here.
     """
     if commit.expire_timestamp != _NONE:
-        return _at_its_own(commit.expire_timestamp)
+        own = _at_its_own(commit.expire_timestamp)
+        is_written = policy.written is not None and policy.written.is_of(commit) and own.at is not None
+        return own._replace(rule=Rule.RETENTION_SINCE_COMMIT) if is_written else own
     return _expiry_after(base, policy.retention_ms, rule)
 
 

@@ -10,7 +10,7 @@ from offsets_tool.expiry.plausibility import Expiries, Plausibility, expiries_of
 from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.expiry.removals import Removal
 from offsets_tool.expiry.rules import Policy
-from offsets_tool.replay.changes import Group
+from offsets_tool.replay.changes import CommittedOffset, Group
 
 
 class TopicRemoval(NamedTuple):
@@ -35,6 +35,10 @@ class TopicRemoval(NamedTuple):
     is_proven: bool
     """Whether the log still has every record from before the removal."""
     removed: Expiries
+    policy: Policy
+    """Of the brokers at that time."""
+    is_retention_known: bool
+    """Whether the retention of that policy is the brokers' own."""
 
 
 class LogEnd(NamedTuple):
@@ -62,7 +66,12 @@ def wrote(removal: Removal, log_end: LogEnd) -> bool:
 
 
 def age(ages: Ages, removal: Removal, log_end: LogEnd, policy: Policy) -> None:
-    """Add how old the removed offsets were to `ages`; only the policy's release matters."""
+    """Add how old the removed offsets were to `ages`; only the policy's release matters.
+
+    What was removed before an upgrade says nothing of the retention after it.
+    """
+    if policy.earlier_at(removal.at, _commits(removal)) is not None:
+        return
     is_new = wrote(removal, log_end)
     ages.observe_removal(removal, expiries_of(removal, policy, is_new=is_new), policy, is_new=is_new)
 
@@ -70,8 +79,13 @@ def age(ages: Ages, removal: Removal, log_end: LogEnd, policy: Policy) -> None:
 def split_by_topic(
     removal: Removal, log_end: LogEnd, policy: Policy, *, retention_known: bool
 ) -> Iterator[TopicRemoval]:
-    """Yield a removal split by topic; `retention_known`: whether the policy's retention is the broker's own."""
-    is_new = wrote(removal, log_end)
+    """Yield a removal split by topic, judged by the policy of its time.
+
+    `retention_known`: whether the retention of `policy`, the last one, is the broker's own.
+    """
+    is_new, earlier = wrote(removal, log_end), policy.earlier_at(removal.at, _commits(removal))
+    if earlier is not None:
+        policy, retention_known = earlier.policy, earlier.is_retention_known
     found = expiries_of(removal, policy, is_new=is_new)
     plausibility = plausibility_of(removal, found, policy, is_new=is_new, retention_known=retention_known)
     by_topic: dict[str, list[int]] = {}
@@ -93,4 +107,10 @@ def split_by_topic(
             plausibility,
             removal.first_offset >= log_end.proven_from,
             tuple(found[number] for number in numbers),
+            policy,
+            retention_known,
         )
+
+
+def _commits(removal: Removal) -> list[CommittedOffset]:
+    return [removed.commit for removed in removal.removed if removed.commit is not None]

@@ -163,6 +163,8 @@ def _kind(partition: PartitionSnapshot, group: str) -> GroupKind | None:
 
 
 def _policy(rows: GroupRows) -> Policy | None:
-    """Return the policy by which the group's offsets were judged; None if it never had any."""
-    row = next(iter(rows.expiry), None)
-    return None if row is None else Policy(release_of(row.release), row.retention_ms, row.check_interval_ms)
+    """Return the last policy by which the group's offsets were judged; None if it never had any."""
+    policies = (
+        Policy(release_of(row.release), row.retention_ms, row.check_interval_ms) for row in rows.expiry
+    )
+    return max(policies, key=lambda policy: (policy.release, policy.retention_ms), default=None)

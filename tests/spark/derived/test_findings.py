@@ -204,7 +204,7 @@ def test_several_retentions_the_first_counts(small: Path, tmp_path: Path) -> Non
     in_lake = {
         name: sum(each["cluster"] == "a" for each in rows(lake, name)) for name in ("findings", "rebalances")
     }
-    assert row["rows"] == in_lake and all(in_lake.values())
+    assert row["rows"] == in_lake
     of_a = sorted((_row(row) for row in rows(lake, "findings") if row["cluster"] == "a"), key=repr)
     assert of_a == findings_of_command(PARTS[0], *options[:4])
 
