@@ -4,7 +4,7 @@ The broker's reason is in no record. What the members of the new generation show
 or timed out; of several causes that come together, the first is not known.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from offsets_tool.expiry.causes import Confidence
@@ -57,15 +57,20 @@ class Causes:
     def stated(self, step: GroupStep, inferred: RebalanceWhy, *, number: int, skipped: int) -> RebalanceWhy:
         """Return the cause that the broker's own log states for a generation or epoch; without a line, the inferred one.
 
-        A line that only says that a member joined again, or was updated, leaves open why: the inferred cause says more then, and
-        also for a conversion, which a member triggers.
+        A line that only says that a member joined again leaves open why: the records say more then, where they prove it, and also
+        for a conversion, which a member triggers.
         """
-        reasons = self._reasons(step, number, skipped)
-        causes = dict.fromkeys(each.cause for each in reasons if each.cause is not RebalanceCause.UNKNOWN)
+        reasons = [
+            each
+            for each in self._reasons(step, number, skipped)
+            if each.cause is not RebalanceCause.UNKNOWN
+        ]
+        causes = dict.fromkeys(each.cause for each in reasons)
         if not causes:
             return inferred
-        is_open = set(causes) <= _OPEN and inferred.cause is not RebalanceCause.UNKNOWN
-        if inferred.cause in causes or is_open or inferred.cause is RebalanceCause.CONVERTED:
+        if inferred.cause in causes or inferred.cause is RebalanceCause.CONVERTED:
+            return RebalanceWhy(inferred.cause)
+        if causes.keys() == {RebalanceCause.REJOINED} and _is_rejoining(inferred, reasons):
             return RebalanceWhy(inferred.cause)
         return RebalanceWhy(next(iter(causes)))
 
@@ -80,7 +85,7 @@ class Causes:
         """Return why a step began a generation or epoch; the log has no records of the `skipped` ones right before it."""
         if step.is_conversion:
             return RebalanceWhy(RebalanceCause.CONVERTED)
-        found = self._of_members(step, comings) or _of_conversion(step) or _of_partitions(step, holdings)
+        found = self._of_members(step, comings) or _of_conversion(step) or _of_partitions(step, holdings, self._rows)
         if skipped and found.cause in _UNSEEN and found.confidence is not Confidence.CERTAIN:
             came = (RebalanceCause.JOINED, RebalanceCause.LEFT)
             found = RebalanceWhy(found.cause, Confidence.AMBIGUOUS, came)
@@ -125,6 +130,13 @@ class Causes:
         return _of_leave(departure)
 
 
+def _is_rejoining(inferred: RebalanceWhy, reasons: Iterable[Reason]) -> bool:
+    """Return whether records tell why a member joined again, as lines say that it did."""
+    if inferred.cause is not RebalanceCause.TOPICS_CHANGED:
+        return inferred.cause in _OF_REJOINING
+    return inferred.confidence is Confidence.CERTAIN or any(each.is_about_topics for each in reasons)
+
+
 def _is_too_slow(member_rows: Sequence[MemberHistoryRow]) -> bool:
     """Return whether a member of KIP-848 had partitions to give up for as long as its rebalance timeout when it went."""
     last = member_rows[-1]
@@ -149,8 +161,8 @@ def _of_leave(departure: Departure) -> RebalanceWhy:
 
 _REMOVAL: Final = 4
 """The rows in which the removal of a member of KIP-848 ends, and the one before them."""
-_OPEN: Final = frozenset({RebalanceCause.REJOINED, RebalanceCause.RESUBSCRIBED})
-"""Causes by whose lines a member joined again for a reason that the records may tell."""
+_OF_REJOINING: Final = (RebalanceCause.GIVEN_UP, RebalanceCause.RESUBSCRIBED, RebalanceCause.REPLACED)
+"""Why a member may have joined again, as far as the records tell."""
 _UNSEEN: Final = (RebalanceCause.REJOINED, RebalanceCause.TOPICS_CHANGED)
 """Causes that stand for all that no row shows."""
 _SOON: Final = 2
@@ -175,19 +187,33 @@ def _of_conversion(step: GroupStep) -> RebalanceWhy | None:
     return RebalanceWhy(RebalanceCause.CONVERTED, Confidence.LIKELY)
 
 
-def _of_partitions(step: GroupStep, holdings: StepHoldings) -> RebalanceWhy:
+def _of_partitions(step: GroupStep, holdings: StepHoldings, rows: GroupHistories) -> RebalanceWhy:
     """Return why a group with the same members rebalanced, by the partitions that there were to hand out."""
     is_classic = step.after is not None and step.after.kind == GroupKind.CLASSIC
     has = frozenset(holdings.has) if is_classic else _targets(holdings) or frozenset(holdings.has)
     if is_classic and any(each in holdings.had and each not in holdings.held for each in has):
         return RebalanceWhy(RebalanceCause.GIVEN_UP, Confidence.LIKELY)
-    if added := _topics(has - holdings.known):
-        is_certain = added <= _topics(holdings.known)
-        confidence = Confidence.CERTAIN if is_certain else Confidence.LIKELY
-        return RebalanceWhy(RebalanceCause.TOPICS_CHANGED, confidence)
-    if is_classic and not _topics(holdings.held) - _topics(has):
+    added, lost = _topics(has - holdings.known), _topics(holdings.held) - _topics(has)
+    if added and added <= _topics(holdings.known):
+        return RebalanceWhy(RebalanceCause.TOPICS_CHANGED)
+    is_same = not lost and (not added or added <= _brought(step, holdings, rows))
+    if is_classic and is_same:
+        # A leader learns the partitions of a topic that a member brought after it has assigned, and joins again for them.
         return RebalanceWhy(RebalanceCause.REJOINED, Confidence.LIKELY, (RebalanceCause.TOPICS_CHANGED,))
     return RebalanceWhy(RebalanceCause.TOPICS_CHANGED, Confidence.LIKELY)
+
+
+def _brought(step: GroupStep, holdings: StepHoldings, rows: GroupHistories) -> frozenset[str]:
+    """Return the topics that members of a group ask for only since the rebalance before."""
+    since = -1 if step.before is None else step.before.from_log_offset
+    older = {
+        topic
+        for member_id in holdings.before
+        for row in rows.by_member[member_id]
+        if row.from_log_offset < since
+        for topic in row.subscription
+    }
+    return frozenset(topic for row in holdings.before.values() for topic in row.subscription) - older
 
 
 def _targets(holdings: StepHoldings) -> frozenset[str]:

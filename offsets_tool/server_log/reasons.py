@@ -23,13 +23,14 @@ class RebalanceCause(StrEnum):
     """A member did not rejoin, sync or give up partitions in time."""
     REPLACED = "static_member_replaced"
     RESUBSCRIBED = "member_resubscribed"
-    """A member asks for other topics, or supports other protocols."""
+    """A member asks for other topics."""
     TOPICS_CHANGED = "topics_changed"
     """Partitions were added, or topics created or deleted, among those that the group reads."""
     GIVEN_UP = "partitions_given_up"
     """Members gave partitions up, so that others can be given them (KIP-429)."""
     REJOINED = "member_rejoined"
-    """A member joined again for no reason that the line says: so begins what the leader of a group asks for."""
+    """A member joined again: a leader that asks for a rebalance, or a member whose metadata is another, be it topics, the partitions
+    that it still owns, or a Connect worker's configuration."""
     CONVERTED = "group_converted"
     CONFIGURED = "group_configured"
     FAILED = "failed"
@@ -51,6 +52,15 @@ class Reason(NamedTuple):
         """The broker's own words; None if the line has none."""
         return self.entry.reason
 
+    @property
+    def is_about_topics(self) -> bool:
+        """Whether a classic group's leader joined again because it knows other topics or partitions than it assigned.
+
+        A topic may have changed, or another member brought or took one (ConsumerCoordinator.rejoinNeededOrPending).
+        """
+        is_rejoining = self.cause is RebalanceCause.REJOINED
+        return is_rejoining and (self.client_reason or "").rstrip(".") in _METADATA_CHANGED
+
 
 _CLIENT: Final = r"(?:; client reason: ?(?P<client>.*))?"
 _C: Final = RebalanceCause
@@ -63,10 +73,10 @@ _WORDS: Final = tuple(
         (_C.EXPIRED, r"removing member (?P<member>.*) on heartbeat expiration\.?"),
         (_C.TOO_SLOW, r"Removing (?P<member>.*) on pending sync request expiration\.?"),
         (_C.REJOINED, r"[Ll]eader (?P<member>.*) re-joining group during \w+"),
-        (_C.RESUBSCRIBED, r"Updating metadata for member (?P<member>.*?)(?: during \w+)?"),
-        (_C.RESUBSCRIBED, r"Updating metadata for static member (?P<member>.*?) with instance id .*?"),
+        (_C.REJOINED, r"Updating metadata for member (?P<member>.*?)(?: during \w+)?"),
+        (_C.REPLACED, r"Updating metadata for static member (?P<member>.*?) with instance id .*?"),
         (
-            _C.RESUBSCRIBED,
+            _C.REPLACED,
             r"Group's selectedProtocol will change because static member (?P<member>.*?) with .*?",
         ),
         (_C.REJOINED, r"Member (?P<member>.*) is joining group during \w+"),
@@ -79,13 +89,12 @@ _WORDS: Final = tuple(
     )
 )
 _OF_CLIENT: Final = {
-    "cached metadata has changed": _C.TOPICS_CHANGED,
-    "topic metadata has changed": _C.TOPICS_CHANGED,
     "subscription has changed": _C.RESUBSCRIBED,
     "need to revoke partitions and re-join": _C.GIVEN_UP,
 }
 """What a client's own words tell where the broker's only say that it joined again (ConsumerCoordinator)."""
-_REPEATED: Final = (_C.REJOINED, _C.RESUBSCRIBED)
+_METADATA_CHANGED: Final = ("cached metadata has changed", "topic metadata has changed")
+"""A leader's words where the topics that it knows are others than those that it assigned."""
 _OF_LINE: Final = {
     LineKind.JOINED: _C.JOINED,
     LineKind.LEFT: _C.LEFT,
@@ -111,6 +120,6 @@ def reason_of(entry: ServerLine) -> Reason | None:
         if match is not None:
             fields = match.groupdict()
             client = fields["client"]
-            said = _OF_CLIENT.get((client or "").rstrip(".")) if cause in _REPEATED else None
+            said = _OF_CLIENT.get((client or "").rstrip(".")) if cause is _C.REJOINED else None
             return Reason(said or cause, entry, fields.get("member"), client)
     return Reason(_C.UNKNOWN, entry)

@@ -10,10 +10,15 @@ from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.runs import runs
-from offsets_tool.findings.sentences import count, from_time, named, span
+from offsets_tool.findings.sentences import count, from_time, listed, named, span
 from offsets_tool.rebalances.members import GroupMembers
 from offsets_tool.rebalances.partition_counts import EAGER
-from offsets_tool.rebalances.rebalance import rebalance_number, rebalance_steps, rebalances_of
+from offsets_tool.rebalances.rebalance import (
+    Rebalance,
+    rebalance_number,
+    rebalance_steps,
+    rebalances_of,
+)
 from offsets_tool.replay.changes import GroupKind
 from offsets_tool.server_log.join import ServerLog, TimeSpan
 from offsets_tool.server_log.reasons import Reason, RebalanceCause
@@ -25,7 +30,11 @@ STORM: Final = FindingKind(
     "The group rebalanced many times in a short time: its members hardly read anything in between.",
     "Look at the members that come and go most: their session timeout, max.poll.interval.ms, restarts and deployments.",
 )
-_NEITHER: Final = "neither"
+REJOINING: Final = (
+    "Nobody came or went before most of them: look at the members' own logs for why they join again, such as topics, a subscription or "
+    "a configuration that keeps changing; the coordinator's log (--server-log) says which member asked."
+)
+"""What to do about a storm in which the members stay: who comes and goes is no cause of it."""
 LEAST: Final = 10
 """The fewest rebalances that are worth a notice: starting a group of a few members makes less."""
 WARNED_FROM: Final = 15
@@ -75,14 +84,16 @@ def _storm(rows: GroupRows, run: list[_Rebalance], context: LogContext) -> Findi
         rows, first.log_offset, last.log_offset
     )
     reasons = _reasons(rows, run, context.server_log)
+    causes = _StormCauses.of(rows, run, context)
     return found(
         STORM,
         rows,
         Places(tuple(each.log_offset for each in run), first.at, last.at),
         f"Group {named(rows.group)} rebalanced {count(len(run), 'time')} within {span(difference(last.at, first.at))}"
-        f"{from_time(first.at)}{_causes(rows, run, context)}{_movers(rows, first.log_offset, last.log_offset)}"
+        f"{from_time(first.at)}{causes.text()}{_movers(rows, first.log_offset, last.log_offset)}"
         f"{_stated_reasons(reasons)}",
         severity=Severity.NOTICE if len(run) < WARNED_FROM or is_restart else Severity.WARNING,
+        remedy=STORM.remedy if causes.is_of_members else REJOINING,
         lines=[each.entry for each in reasons[:LINES]],
     )
 
@@ -117,27 +128,67 @@ def _most_members(rows: GroupRows, first: int, last: int) -> int:
     return max((row.members for row in rows.groups if first <= row.from_log_offset <= last), default=0)
 
 
-def _causes(rows: GroupRows, run: list[_Rebalance], context: LogContext) -> str:
-    """Return a text on how many rebalances had members that joined, that left, or neither, as far as the log shows."""
-    causes: Counter[str] = Counter()
-    changes = [(each.step.first, each.comings) for each in rebalances_of(rows, context.session_timeout_ms)]
-    for before, after in pairwise(run):
-        here = [each for log_offset, each in changes if before.log_offset < log_offset <= after.log_offset]
-        some = [
-            word
-            for word, is_so in (
-                ("left", any(each.left or each.replaced for each in here)),
-                ("joined", any(each.joined or each.replaced for each in here)),
+class _StormCauses(NamedTuple):
+    """How many rebalances of a storm, after its first, came with which change of the members, as far as the log shows."""
+
+    left: int
+    joined: int
+    resubscribed: int
+    handed_out: int
+    """The second halves of cooperative rebalances: members get what others gave up in the one before (KIP-429)."""
+    same: int
+    """Those that nothing of this tells of."""
+
+    @classmethod
+    def of(cls, rows: GroupRows, run: list[_Rebalance], context: LogContext) -> "_StormCauses":
+        """Return the numbers of a storm."""
+        numbers: Counter[str] = Counter()
+        changes = list(rebalances_of(rows, context.session_timeout_ms))
+        for before, after in pairwise(run):
+            numbers.update(
+                _changes(
+                    [each for each in changes if before.log_offset < each.step.first <= after.log_offset]
+                )
             )
-            if is_so
+        return cls(*(numbers[name] for name in cls._fields))
+
+    @property
+    def is_of_members(self) -> bool:
+        """Whether somebody came or went before at least half of the rebalances that are no second halves."""
+        return self.left + self.joined >= self.same + self.resubscribed
+
+    def text(self) -> str:
+        """Return the numbers in words, each behind a semicolon; nothing for a storm without any."""
+        members = [
+            f"{word} before {number}"
+            for word, number in (
+                ("left", self.left),
+                ("joined", self.joined),
+                ("asked for other topics", self.resubscribed),
+            )
+            if number
         ]
-        causes.update(some or [_NEITHER])
-    said = [f"{word} before {causes[word]}" for word in ("left", "joined") if causes[word]]
-    same = causes[_NEITHER]
-    texts = [f"members {' and '.join(said)} of them"] if said else []
-    if same:
-        texts.append(f"{same} had the same members: one asked for it, or a topic changed")
-    return "".join(f"; {text}" for text in texts)
+        texts = [f"members {listed(members)} of them"] if members else []
+        if self.handed_out:
+            texts.append(f"{self.handed_out} handed out what members had given up in the one before")
+        if self.same:
+            texts.append(f"{self.same} had the same members as the one before")
+        return "".join(f"; {text}" for text in texts)
+
+
+def _changes(rebalances: list[Rebalance]) -> list[str]:
+    """Return the fields of _StormCauses in which one rebalance of a storm counts."""
+    comings = [each.comings for each in rebalances]
+    changes = {
+        "left": any(each.left or each.replaced for each in comings),
+        "joined": any(each.joined or each.replaced for each in comings),
+        "resubscribed": any(each.resubscribed for each in comings),
+    }
+    names = [name for name, is_so in changes.items() if is_so]
+    if names:
+        return names
+    is_second = any(each.why.cause is RebalanceCause.GIVEN_UP for each in rebalances)
+    return ["handed_out" if is_second else "same"]
 
 
 def _movers(rows: GroupRows, first: int, last: int) -> str:
