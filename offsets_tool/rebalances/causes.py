@@ -5,6 +5,7 @@ or timed out; of several causes that come together, the first is not known.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 from offsets_tool.expiry.causes import Confidence
@@ -54,7 +55,9 @@ class Causes:
         self._session_timeout_ms = session_timeout_ms
         self._server_log = server_log
 
-    def stated(self, step: GroupStep, inferred: RebalanceWhy, *, number: int, skipped: int) -> RebalanceWhy:
+    def stated(
+        self, step: GroupStep, comings: Comings, inferred: RebalanceWhy, *, number: int, skipped: int
+    ) -> RebalanceWhy:
         """Return the cause that the broker's own log states for a generation or epoch; without a line, the inferred one.
 
         A line that only says that a member joined again leaves open why: the records say more then, where they prove it, and also
@@ -62,7 +65,7 @@ class Causes:
         """
         reasons = [
             each
-            for each in self._reasons(step, number, skipped)
+            for each in self._reasons(step, comings, number, skipped)
             if each.cause is not RebalanceCause.UNKNOWN
         ]
         causes = dict.fromkeys(each.cause for each in reasons)
@@ -74,18 +77,24 @@ class Causes:
             return RebalanceWhy(inferred.cause)
         return RebalanceWhy(next(iter(causes)))
 
-    def _reasons(self, step: GroupStep, number: int, skipped: int) -> list[Reason]:
+    def _reasons(self, step: GroupStep, comings: Comings, number: int, skipped: int) -> list[Reason]:
         since = None if step.before is None else step.before.from_timestamp
         within, group = TimeSpan(since, step.until), self._rows.group
         if step.after is not None and step.after.epoch is None:
             return self._server_log.generations(group, range(number - 1 - skipped, number), within)
-        return self._server_log.epochs(group, range(number - skipped, number + 1), within)
+        numbers = range(number - skipped, number + 1)
+        changed = frozenset(chain(*comings)) if step.is_proven else None
+        return self._server_log.epochs(group, numbers, within, comings.joined, changed)
 
     def of(self, step: GroupStep, comings: Comings, holdings: StepHoldings, *, skipped: int) -> RebalanceWhy:
         """Return why a step began a generation or epoch; the log has no records of the `skipped` ones right before it."""
         if step.is_conversion:
             return RebalanceWhy(RebalanceCause.CONVERTED)
-        found = self._of_members(step, comings) or _of_conversion(step) or _of_partitions(step, holdings, self._rows)
+        found = (
+            self._of_members(step, comings)
+            or _of_conversion(step)
+            or _of_partitions(step, holdings, self._rows)
+        )
         if skipped and found.cause in _UNSEEN and found.confidence is not Confidence.CERTAIN:
             came = (RebalanceCause.JOINED, RebalanceCause.LEFT)
             found = RebalanceWhy(found.cause, Confidence.AMBIGUOUS, came)

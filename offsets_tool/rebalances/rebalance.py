@@ -47,7 +47,7 @@ def rebalances_of(
             judged = own if any(own) else comings._replace(replaced=())
             why = causes.of(step, judged, holdings, skipped=skipped)
         number = rebalance_number(step.after)
-        why = causes.stated(step, why, number=number, skipped=skipped)
+        why = causes.stated(step, comings, why, number=number, skipped=skipped)
         yield Rebalance(step, number, skipped, comings, holdings, why)
         covered_to = step.last
 

@@ -5,7 +5,7 @@ is joined: a member's own id, or a generation that occurs once.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -96,8 +96,19 @@ class ServerLog:
         )
         return [reason for each in some if is_sure and (reason := reason_of(each)) is not None]
 
-    def epochs(self, group: str, numbers: range, within: TimeSpan) -> list[Reason]:
-        """Return why a group of KIP-848 has these epochs: by the lines before each, or by time where no line names an epoch."""
+    def epochs(
+        self,
+        group: str,
+        numbers: range,
+        within: TimeSpan,
+        joined: Collection[str] = (),
+        changed: Collection[str] | None = None,
+    ) -> list[Reason]:
+        """Return why a group of KIP-848 has these epochs: by the lines before each, or by time where no line names an epoch.
+
+        `joined` are the members that came with these epochs. With `changed`, all that came, went or asked for other topics, a line
+        about another member is none of theirs: some releases have no line for an epoch, and so do epochs of leaving share members.
+        """
         known = self._epochs.setdefault(group, dict(self._causes_of_epochs(group)))
         stated = {each.number for each in self.of_group(group, LineKind.EPOCH) if within.has(each.at)}
         is_complete = stated.issuperset(numbers)
@@ -106,8 +117,9 @@ class ServerLog:
             for at, each in enumerate(self._of_group.get(group, ()))
             if (known.get(at) in numbers if is_complete or at in known else each.at is not None)
             and within.has(each.at)
+            and (changed is None or each.member_id is None or each.member_id in changed)
         ]
-        reasons = [reason for each in some if (reason := reason_of(each)) is not None]
+        reasons = list(_of_joining((reason for each in some if (reason := reason_of(each))), joined))
         others = [each for each in reasons if each.entry.kind is not LineKind.TOPICS_CHANGED]
         return others or reasons or list(self._of_topics(group, numbers, within))
 
@@ -211,6 +223,22 @@ class ServerLog:
             return None
         near = [each for each in self.of_kind(kind) if _is_at(each, at) and is_it(each)]
         return min(near, key=lambda each: abs((each.at or 0) - at), default=None)
+
+
+def _of_joining(reasons: Iterable[Reason], joined: Collection[str]) -> Iterator[Reason]:
+    """Yield reasons; what a member that joins subscribes to is part of its joining, which not all releases have a line for."""
+    came: set[str] = set()
+    for reason in reasons:
+        member_id = reason.member_id or ""
+        if reason.cause is RebalanceCause.JOINED:
+            came.add(member_id)
+        elif reason.cause is RebalanceCause.RESUBSCRIBED and member_id in came:
+            continue
+        elif reason.cause is RebalanceCause.RESUBSCRIBED and member_id in joined:
+            came.add(member_id)
+            yield reason._replace(cause=RebalanceCause.JOINED)
+            continue
+        yield reason
 
 
 def _in_records_time(joined: JoinedFile) -> Iterator[ServerLine]:

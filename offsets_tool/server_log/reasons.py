@@ -29,8 +29,10 @@ class RebalanceCause(StrEnum):
     GIVEN_UP = "partitions_given_up"
     """Members gave partitions up, so that others can be given them (KIP-429)."""
     REJOINED = "member_rejoined"
-    """A member joined again: a leader that asks for a rebalance, or a member whose metadata is another, be it topics, the partitions
-    that it still owns, or a Connect worker's configuration."""
+    """A member joined again: a leader that asks for a rebalance, or a member whose metadata is another.
+
+    That may be its topics, the partitions that it still owns, or a Connect worker's configuration.
+    """
     CONVERTED = "group_converted"
     CONFIGURED = "group_configured"
     FAILED = "failed"

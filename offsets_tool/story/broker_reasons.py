@@ -93,7 +93,10 @@ def _of_numbers(change: GroupStep, server_log: ServerLog) -> Iterator[Reason]:
     if after is not None and after.epoch is not None:
         first = after.epoch - 1 if before is None or before.epoch is None else before.epoch
         within = TimeSpan(change.at, change.at)
-        yield from server_log.epochs(row.group, range(first + 1, after.epoch + 1), within)
+        turnover = change.turnover
+        changed = {*turnover.joined, *turnover.left, *turnover.resubscribed} if change.is_proven else None
+        numbers = range(first + 1, after.epoch + 1)
+        yield from server_log.epochs(row.group, numbers, within, turnover.joined, changed)
 
 
 def _generations(before: GroupHistoryRow | None, after: GroupHistoryRow | None) -> range:

@@ -10,6 +10,7 @@ from typing import Final
 from offsets_tool.findings.sentences import count, listed, named, span
 from offsets_tool.history.change_labels import group_label
 from offsets_tool.history.rows import GroupEndCause, GroupHistoryRow
+from offsets_tool.rebalances.holdings import StepHoldings
 from offsets_tool.rebalances.members import GroupMembers
 from offsets_tool.rebalances.steps import SETTLED, GroupStep, number_of
 from offsets_tool.replay.changes import GroupKind
@@ -31,12 +32,12 @@ def kind_text(kind: str) -> str:
     return _KINDS.get(kind, f"a {kind} group")
 
 
-def rebalance_text(change: GroupStep, members: GroupMembers) -> str:
-    """Return a change of a group as a sentence."""
+def rebalance_text(change: GroupStep, members: GroupMembers, holdings: StepHoldings) -> str:
+    """Return a change of a group as a sentence; `holdings` says who owned which partitions before and after it."""
     before, after = change.before, change.after
     if after is None:
         return _deletion(before)
-    details = [*_who(change, members), *_end_state(change)]
+    details = [*_who(change, members, holdings), *_end_state(change)]
     head = _head(change)
     return f"{head}: {'; '.join(details)}." if details else f"{head}."
 
@@ -70,8 +71,8 @@ def _in_number(row: GroupHistoryRow) -> str:
     return f", {_number_text(row)}" if row.kind != GroupKind.SIMPLE and row.members else ""
 
 
-def _who(change: GroupStep, members: GroupMembers) -> Iterator[str]:
-    """Yield texts on who joined, left, leads and took over partitions in a change of a group, or that nobody did."""
+def _who(change: GroupStep, members: GroupMembers, holdings: StepHoldings) -> Iterator[str]:
+    """Yield texts on who joined, left, leads, gave up and took over partitions in a change of a group, or that nobody did."""
     joined, left, moved, resubscribed = change.turnover[:4]
     if joined:
         yield f"{listed(members.names(joined))} joined"
@@ -84,8 +85,9 @@ def _who(change: GroupStep, members: GroupMembers) -> Iterator[str]:
         yield f"{listed(members.names(resubscribed))} subscribed to other topics"
     yield from _new_protocol(change)
     yield from _new_leader(change, members)
-    if moved:
+    if moved := moved | _handed_out(change, holdings):
         yield _moves(moved, members)
+    yield from _gave_up(change, members, holdings)
     yield from _held_back(change, members)
 
 
@@ -110,6 +112,28 @@ def _held_back(change: GroupStep, members: GroupMembers) -> Iterator[str]:
     held = members.longest_revocation(change.first, change.last)
     if held is not None and held.took >= _LONG_MS:
         yield f"{named(members.name(held.member_id))} took {span(held.took)} to give up {count(held.partitions, 'partition')}"
+
+
+def _handed_out(change: GroupStep, holdings: StepHoldings) -> dict[str, tuple[str, str]]:
+    """Return, by partition, who had and who has those that nobody held: given up in the generation before (KIP-429)."""
+    if change.after is None or change.after.kind != GroupKind.CLASSIC:
+        return {}
+    unheld = holdings.had.keys() - holdings.held
+    pairs = {each: (holdings.had[each], holdings.has[each]) for each in unheld & holdings.has.keys()}
+    return {each: pair for each, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def _gave_up(change: GroupStep, members: GroupMembers, holdings: StepHoldings) -> Iterator[str]:
+    """Yield who gave up partitions of a classic group that nobody holds after it."""
+    if change.after is None or change.after.kind != GroupKind.CLASSIC:
+        return
+    givers = [
+        holdings.had[partition]
+        for partition in holdings.held - holdings.has.keys()
+        if holdings.had.get(partition) in holdings.after
+    ]
+    if givers:
+        yield f"{listed(sorted(members.names(givers)))} gave up {count(len(givers), 'partition')}"
 
 
 def _moves(moved: dict[str, tuple[str, str]], members: GroupMembers) -> str:

@@ -11,6 +11,7 @@ from offsets_tool.as_of.selection import Wanted
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.history.rows import LastingRow, OffsetHistoryRow
+from offsets_tool.rebalances.holdings import HoldingSweep
 from offsets_tool.rebalances.members import GroupMembers
 from offsets_tool.rebalances.steps import GroupStep, steps_of
 from offsets_tool.server_log.join import NO_SERVER_LOG, ServerLog
@@ -111,10 +112,12 @@ class GroupStory:
             yield finding_sentence(finding, times)
 
     def _of_group(self) -> Iterator[Sentence]:
+        sweep = HoldingSweep(self._rows)
         for change in steps_of(self._rows, self._members):
+            holdings = sweep.over(change)
             if not self._is_told(change):
                 said = why(change, self._rows, self._members, self._server_log)
-                text = rebalance_text(change, self._members)
+                text = rebalance_text(change, self._members, holdings)
                 yield Sentence(
                     SentenceKind.GROUP,
                     text if said is None else f"{text} {said.text}",

@@ -2,13 +2,15 @@
 
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from offsets_tool.evidence.evidence import open_evidence
 from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import partition_rows
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.findings.group_rows import GroupRows
-from offsets_tool.server_log.clocks import RecordTimes, record_times
+from offsets_tool.server_log.clocks import FileClock, RecordTimes, record_times
+from offsets_tool.server_log.join import JoinedFile, ServerLog
 from offsets_tool.server_log.parse import ServerLogFile, read_server_log
 from tests.corpora import INCIDENTS, every_corpus
 from tests.depth import DEEP
@@ -59,3 +61,17 @@ def records_of(folder: Path, log: ServerLogFile) -> RecordTimes:
     for rows in rows_of(folder):
         records.observe(rows.group, rows.groups, rows.members)
     return records
+
+
+def log_saying(*lines: str, name: str = "server.log") -> ServerLog:
+    """Return the log of a broker of 4.x whose clock is that of the records; each line is an ISO time, a blank and the message."""
+    by = "INFO [GroupCoordinator id=1 topic=__consumer_offsets partition=7]"
+    home = "(org.apache.kafka.coordinator.group.GroupMetadataManager)"
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_text(
+            "".join(f"[{at}] {by} {said} {home}\n" for at, _, said in (line.partition(" ") for line in lines))
+        )
+        file = read_server_log(str(path), name)
+    assert file.understood == len(lines), file.unknown
+    return ServerLog([JoinedFile(file, FileClock(0, 0, 0, True, False, {}))])

@@ -31,8 +31,8 @@ STORM: Final = FindingKind(
     "Look at the members that come and go most: their session timeout, max.poll.interval.ms, restarts and deployments.",
 )
 REJOINING: Final = (
-    "Nobody came or went before most of them: look at the members' own logs for why they join again, such as topics, a subscription or "
-    "a configuration that keeps changing; the coordinator's log (--server-log) says which member asked."
+    "Nobody came or went before most of them: look at the members' own logs for why they join again, such as topics, a subscription "
+    "or a configuration that keeps changing; the coordinator's log (--server-log) says which member asked."
 )
 """What to do about a storm in which the members stay: who comes and goes is no cause of it."""
 LEAST: Final = 10
@@ -100,12 +100,23 @@ def _storm(rows: GroupRows, run: list[_Rebalance], context: LogContext) -> Findi
 
 def _reasons(rows: GroupRows, run: list[_Rebalance], server_log: ServerLog) -> list[Reason]:
     """Return the reasons that the broker's lines give for the rebalances of a storm, but for the first."""
+    if not server_log:
+        return []
     first, last = run[0], run[-1]
     state, within = rows.state_at(first.log_offset), TimeSpan(first.at, last.at)
-    is_classic = state is not None and state.kind == GroupKind.CLASSIC
-    ask = server_log.generations if is_classic else server_log.epochs
-    shift = 0 if is_classic else 1
-    said = ask(rows.group, range(first.number + shift, last.number + shift), within)
+    if state is not None and state.kind == GroupKind.CLASSIC:
+        said = server_log.generations(rows.group, range(first.number, last.number), within)
+    else:
+        turnover = GroupMembers(rows).turnover(first.log_offset + 1, last.log_offset)
+        changed = {*turnover.joined, *turnover.left, *turnover.resubscribed}
+        is_proven = first.log_offset >= rows.proven_from
+        said = server_log.epochs(
+            rows.group,
+            range(first.number + 1, last.number + 1),
+            within,
+            turnover.joined,
+            changed if is_proven else None,
+        )
     return [each for each in said if each.cause is not RebalanceCause.UNKNOWN]
 
 
@@ -192,11 +203,11 @@ def _changes(rebalances: list[Rebalance]) -> list[str]:
 
 
 def _movers(rows: GroupRows, first: int, last: int) -> str:
-    """Return a text on the client that joined or left most often in a stretch of the log."""
+    """Return a text on the client that joined or left most often after the record at `first`, up to that at `last`."""
     moved: Counter[str] = Counter()
     for of_member in rows.by_member.values():
         name = of_member[0].instance_id or of_member[0].client_id or of_member[0].member_id
-        moved[name] += first <= of_member[0].from_log_offset <= last
-        moved[name] += first <= (of_member[-1].to_log_offset or -1) <= last
+        moved[name] += first < of_member[0].from_log_offset <= last
+        moved[name] += first < (of_member[-1].to_log_offset or -1) <= last
     ((name, times),) = moved.most_common(1) or [("", 0)]
     return f"; {named(name)} came and went most, {count(times, 'time')}" if times > 1 else ""
