@@ -136,3 +136,10 @@ def places_and_lines(finding: Finding) -> tuple[list[str], list[str]]:
     own = log_offset_text(finding.log_partition, 0).removesuffix("0")
     places = [each for each in finding.evidence if each.startswith(own)]
     return places, [each for each in finding.evidence if not each.startswith(own)]
+
+
+def told_at(finding: Finding) -> int | None:
+    """Return when a finding happened, epoch milliseconds: at its end where the record that it names first is its last."""
+    places = [int(each.rpartition(":")[2]) for each in places_and_lines(finding)[0]]
+    is_end = len(places) > 1 and places[0] == max(places)
+    return finding.to_at if is_end and finding.to_at is not None else finding.from_at

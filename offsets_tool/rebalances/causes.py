@@ -10,7 +10,13 @@ from typing import Final, NamedTuple
 
 from offsets_tool.expiry.causes import Confidence
 from offsets_tool.history.rows import MemberEndCause, MemberHistoryRow
-from offsets_tool.rebalances.departures import Departure, departure_of, is_timed_out, timeout_confidence
+from offsets_tool.rebalances.departures import (
+    Departure,
+    departure_of,
+    has_been_silent,
+    is_timed_out,
+    timeout_confidence,
+)
 from offsets_tool.rebalances.histories import GroupHistories
 from offsets_tool.rebalances.holdings import StepHoldings
 from offsets_tool.rebalances.steps import GroupStep
@@ -136,6 +142,8 @@ class Causes:
         if is_timed_out(self._rows, departure):
             confidence = timeout_confidence(self._rows, departure)
             return RebalanceWhy(RebalanceCause.EXPIRED, confidence, (RebalanceCause.LEFT,))
+        if has_been_silent(self._rows, departure):
+            return RebalanceWhy(RebalanceCause.LEFT, Confidence.AMBIGUOUS, (RebalanceCause.EXPIRED,))
         return _of_leave(departure)
 
 

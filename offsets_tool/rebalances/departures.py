@@ -24,6 +24,8 @@ DEFAULT_HEARTBEAT_MS: Final = 5_000
 """group.consumer.heartbeat.interval.ms of brokers."""
 AT_ONCE_MS: Final = 100
 """How late a broker removes a member that was never heard again, at most; the longer, the more clean leaves look the same."""
+HARDLY: Final = 2
+"""Within how many session timeouts after its last sign of life a member is removed that was not heard again, at most."""
 STEADY: Final = 5
 """Commits that a member has made, at least, if it committed steadily."""
 
@@ -81,6 +83,19 @@ def _sooner(rows: GroupHistories, row: MemberHistoryRow, sign_offset: int, timeo
 
 
 def is_timed_out(rows: GroupHistories, departure: Departure) -> bool:
+    """Return whether a member seems to have timed out: it was silent for its session timeout, and such a silence says something.
+
+    Only commits are signs of life. Of a member that never commits, as a worker of Connect, or more rarely than its session times
+    out, any silence is usual: the records do not tell whether it left.
+    """
+    if not has_been_silent(rows, departure):
+        return False
+    is_exact = 0 <= departure.silence - departure.timeout <= AT_ONCE_MS
+    is_often = _is_often(rows, departure) or _is_new(rows, departure)
+    return is_exact or departure.is_away or is_often
+
+
+def has_been_silent(rows: GroupHistories, departure: Departure) -> bool:
     """Return whether the member was silent for its session timeout, counted from the last heartbeat that it can have sent."""
     if departure.silence >= departure.timeout:
         return True
@@ -130,13 +145,32 @@ def _latest(rows: GroupHistories, departure: Departure) -> int:
 
 def _is_steady(rows: GroupHistories, departure: Departure) -> bool:
     """Return whether the member had committed so often that a silence as long as its session timeout was none of its pauses."""
+    return _is_often(rows, departure, HEARTBEATS)
+
+
+def _is_often(rows: GroupHistories, departure: Departure, times: int = 1) -> bool:
+    """Return whether the longest of the member's pauses between commits fits so many times into its session timeout."""
     pauses = _pauses(rows, departure)
-    return len(pauses) >= STEADY - 1 and max(pauses) * HEARTBEATS < departure.timeout
+    return len(pauses) >= STEADY - 1 and max(pauses) * times < departure.timeout
+
+
+def _is_new(rows: GroupHistories, departure: Departure) -> bool:
+    """Return whether a member had only begun to commit, within its session timeout, and was then silent for hardly longer."""
+    commits = _commit_times(rows, departure)
+    joined_at = rows.by_member[departure.row.member_id][0].from_timestamp
+    if not 0 < len(commits) < STEADY or departure.silence >= departure.timeout * HARDLY:
+        return False
+    return all(
+        difference(after, before) < departure.timeout for before, after in pairwise((joined_at, *commits))
+    )
 
 
 def _pauses(rows: GroupHistories, departure: Departure) -> list[int]:
     """Return the times between two commits of the member, up to its last sign of life."""
-    commits = [
-        at for place, at in rows.commits_of.get(departure.row.member_id, ()) if place <= departure.sign_offset
-    ]
-    return [difference(after, before) for before, after in pairwise(commits)]
+    return [difference(after, before) for before, after in pairwise(_commit_times(rows, departure))]
+
+
+def _commit_times(rows: GroupHistories, departure: Departure) -> list[int]:
+    """Return the times of the member's commits, up to its last sign of life."""
+    commits = rows.commits_of.get(departure.row.member_id, ())
+    return [at for log_offset, at in commits if log_offset <= departure.sign_offset]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from offsets_tool.history.change_labels import GOES_ON, is_new
+from offsets_tool.history.change_labels import GOES_ON, STATIC_LEFT_EPOCH, is_new
 from offsets_tool.history.rows import MemberEndCause, MemberHistoryRow
 from offsets_tool.rebalances.histories import GroupHistories
 from offsets_tool.wire.longs import difference
@@ -80,11 +80,21 @@ class GroupMembers:
         )
         return max(held, key=lambda each: each.took, default=None)
 
+    def away(self, first: int, last: int) -> list[str]:
+        """Return the static members that said, from the record at offset `first` to that at `last`, that they would be back."""
+        rows = (self._rows[at] for at in _within(self._began, first, last))
+        return [row.member_id for row in rows if _is_away(row) and not _is_away(self._before.get(id(row)))]
+
     def _is_resubscribed(self, row: MemberHistoryRow) -> bool:
         before = self._before.get(id(row))
         if before is None or is_new(before, row):
             return False
         return (before.subscription, before.subscribed_regex) != (row.subscription, row.subscribed_regex)
+
+
+def _is_away(row: MemberHistoryRow | None) -> bool:
+    """Return whether a static member is away in this row, and expected back (KIP-848)."""
+    return row is not None and row.member_epoch == STATIC_LEFT_EPOCH
 
 
 def _within(places: Sequence[tuple[int, int]], first: int, last: int) -> Iterator[int]:

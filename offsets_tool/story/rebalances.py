@@ -37,8 +37,9 @@ def rebalance_text(change: GroupStep, members: GroupMembers, holdings: StepHoldi
     before, after = change.before, change.after
     if after is None:
         return _deletion(before)
-    details = [*_who(change, members, holdings), *_end_state(change)]
-    head = _head(change)
+    away = members.away(change.first, change.last)
+    details = [*_away(away, members), *_who(change, members, holdings), *_end_state(change)]
+    head = _head(change, is_of_members=any(change.turnover) or bool(away))
     return f"{head}: {'; '.join(details)}." if details else f"{head}."
 
 
@@ -48,7 +49,7 @@ def _deletion(before: GroupHistoryRow | None) -> str:
     return "The group was deleted."
 
 
-def _head(change: GroupStep) -> str:
+def _head(change: GroupStep, *, is_of_members: bool) -> str:
     before, after = change.before, change.after
     assert after is not None
     if before is None:
@@ -57,9 +58,7 @@ def _head(change: GroupStep) -> str:
         return f"The group becomes {kind_text(after.kind)}{_in_number(after)}"
     if change.is_renumbered:
         return f"Rebalance to {_number_text(after)}"
-    return (
-        "Without a rebalance" if any(change.turnover) else f"The group changes: {group_label(before, after)}"
-    )
+    return "Without a rebalance" if is_of_members else f"The group changes: {group_label(before, after)}"
 
 
 def _number_text(row: GroupHistoryRow) -> str:
@@ -89,6 +88,12 @@ def _who(change: GroupStep, members: GroupMembers, holdings: StepHoldings) -> It
         yield _moves(moved, members)
     yield from _gave_up(change, members, holdings)
     yield from _held_back(change, members)
+
+
+def _away(away: list[str], members: GroupMembers) -> Iterator[str]:
+    """Yield which static members left for now; nothing for none."""
+    if away:
+        yield f"{listed(members.names(away))} left for now: a static member keeps its partitions until its session ends"
 
 
 def _new_protocol(change: GroupStep) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from offsets_tool.findings.finder import told_at
 from offsets_tool.findings.finders import kinds, worst_first
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, Severity
@@ -56,10 +57,22 @@ class Matter(NamedTuple):
         others = self.findings[1:]
         if not others:
             return ""
-        last = max((each.from_at for each in others if each.from_at is not None), default=None)
         groups = [each.group for each in others if each.group not in (None, self.first.group)]
         said = f"{len(others):,} more like it" + (f", of {_of_groups(groups)}" if groups else "")
-        return f" And {said}{f', the last{at_time(last)}' if last is not None else ''}."
+        return f" And {said}{self._when()}."
+
+    def _when(self) -> str:
+        """Return a text on when the other findings were, beside the first; nothing where the times are not known."""
+        first, times = (
+            told_at(self.first),
+            [at for each in self.findings[1:] if (at := told_at(each)) is not None],
+        )
+        if first is None or not times:
+            return ""
+        texts = at_time(min(times)), at_time(first), at_time(max(times))
+        if texts[0] == texts[1] == texts[2]:
+            return ", at the same time"
+        return f", the last{texts[2]}" if max(times) > first else f", the first{texts[0]}"
 
     def meaning(self) -> str:
         """Return what findings of this kind mean."""

@@ -4,7 +4,7 @@ rebalances.departures decides what is a timeout and what a clean leave.
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
@@ -25,7 +25,8 @@ from offsets_tool.server_log.server_line import LineKind, ServerLine
 TIMED_OUT: Final = FindingKind(
     "member_timed_out",
     Severity.NOTICE,
-    "A member was removed after it had been silent for its session timeout or longer: it seems to have died or hung.",
+    "A member was removed after it had been silent for its session timeout or longer: it seems to have died or hung, or it did not "
+    "come back.",
     "Look at the member's host and log of that time: a crash or a long pause; Kafka Streams closes without leaving, which looks "
     "the same.",
 )
@@ -35,6 +36,11 @@ REPLACED: Final = FindingKind(
     "A member with the same group.instance.id took the place of a static member, which was fenced if it still ran.",
     "A restart does this once; if it repeats, two running instances share a group.instance.id: give each its own.",
 )
+NOT_BACK: Final = (
+    "If it was stopped for good, remove it from the group at once (removeMembersFromConsumerGroup of Kafka's Admin): until its "
+    "session ends nobody reads its partitions. If not, look at why it was not started again in time."
+)
+"""What to do about a static member that had said it would be back: it did not die."""
 CLEAN: Final = "left"
 """The alternative: the member left, and had just been idle before."""
 NOT_IN_TIME: Final = {
@@ -64,15 +70,26 @@ def find_departures(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
 
 
 def _timed_out(rows: GroupRows, departure: Departure) -> Finding:
+    return _removed(
+        rows,
+        departure,
+        _why(departure),
+        confidence=timeout_confidence(rows, departure),
+        alternatives=(CLEAN,),
+    )
+
+
+def _removed(rows: GroupRows, departure: Departure, why: str, **more: Any) -> Finding:
+    """Return the finding of a member that was removed; `why` says for which reason, `more` are further fields of Finding."""
     row = departure.row
     who = named(row.instance_id or row.client_id or row.member_id)
     return found(
         TIMED_OUT,
         rows,
         Places((row.to_log_offset or 0, departure.sign_offset), departure.sign_at, row.to_timestamp),
-        f"Member {who} of group {named(rows.group)} was removed{at_time(row.to_timestamp)}: {_why(departure)}",
-        confidence=timeout_confidence(rows, departure),
-        alternatives=(CLEAN,),
+        f"Member {who} of group {named(rows.group)} was removed{at_time(row.to_timestamp)}: {why}",
+        remedy=NOT_BACK if departure.is_away else TIMED_OUT.remedy,
+        **more,
     )
 
 
@@ -96,19 +113,15 @@ def _by_line(rows: GroupRows, departure: Departure, line: ServerLine) -> Iterato
     """Yield a finding for a member whose removal a broker's line states; nothing if the member asked to leave."""
     if line.kind is LineKind.LEFT:
         return
-    row = departure.row
-    who = named(row.instance_id or row.client_id or row.member_id)
-    yield found(
-        TIMED_OUT,
-        rows,
-        Places((row.to_log_offset or 0, departure.sign_offset), departure.sign_at, row.to_timestamp),
-        f"Member {who} of group {named(rows.group)} was removed{at_time(row.to_timestamp)}: the broker's log says that "
-        f"{_stated_reason(departure, line)}",
-        lines=(line,),
+    stated = f"the broker's log says that {_stated_reason(departure, line)}"
+    yield _removed(
+        rows, departure, f"{_why(departure)}; {stated}" if departure.is_away else stated, lines=(line,)
     )
 
 
 def _stated_reason(departure: Departure, line: ServerLine) -> str:
+    if line.kind is LineKind.EXPIRED and departure.is_away:
+        return "its session timed out then"
     if line.kind is LineKind.EXPIRED:
         timeout = departure.row.session_timeout_ms
         return f"its session timed out{'' if timeout is None else f' after {span(timeout)}'}"

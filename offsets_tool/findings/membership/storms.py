@@ -31,8 +31,8 @@ STORM: Final = FindingKind(
     "Look at the members that come and go most: their session timeout, max.poll.interval.ms, restarts and deployments.",
 )
 REJOINING: Final = (
-    "Nobody came or went before most of them: look at the members' own logs for why they join again, such as topics, a subscription "
-    "or a configuration that keeps changing; the coordinator's log (--server-log) says which member asked."
+    "Nobody came or went before most of them: look at the members' own logs for why they join again, such as topics, a "
+    "subscription or a configuration that keeps changing; the coordinator's log (--server-log) says which member asked."
 )
 """What to do about a storm in which the members stay: who comes and goes is no cause of it."""
 LEAST: Final = 10
