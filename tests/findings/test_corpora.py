@@ -8,6 +8,8 @@ import pytest
 
 from offsets_tool.expiry.causes import Confidence
 from offsets_tool.findings.finders import kinds
+from offsets_tool.findings.membership.departures import NOT_BACK
+from offsets_tool.findings.membership.storms import REJOINING
 from offsets_tool.findings.offsets.handovers import HANDOVER
 from offsets_tool.findings.rows import Finding, Severity
 from tests.corpora import corpora
@@ -47,7 +49,7 @@ def test_a_finding_says_what_it_is_and_where_it_is_seen(corpus: Path) -> None:
     for each in findings_in(corpus):
         kind = kinds()[each.kind]
         # What belongs to a rebalance is not what the kind's own remedy looks for.
-        assert each.title and each.remedy.startswith((kind.remedy, HANDOVER))
+        assert each.title and each.remedy.startswith((kind.remedy, HANDOVER, NOT_BACK, REJOINING))
         assert each.evidence[0] == f"{each.log_partition}:{each.log_offset}"
         assert (each.confidence == Confidence.AMBIGUOUS) <= bool(each.alternatives), each
         assert each.from_at is None or each.to_at is None or each.from_at <= each.to_at, each

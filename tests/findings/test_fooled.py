@@ -174,7 +174,6 @@ CASES = (
     Case(
         "a member left by chance when its session would soon have timed out",
         [until(member(0, 0), 9, 10 * SECOND + 410)],
-        (("member_timed_out", NOTICE, AMBIGUOUS),),
     ),
     Case(
         "an admin removed a static member that was away",

@@ -216,9 +216,36 @@ CASES = (
         [until(member(0, 0), 9, 10 * SECOND + 20)],
         (("member_timed_out", NOTICE, LIKELY),),
     ),
+    Case("a member that never commits left after a while", [until(member(0, 0), 9, 5 * MINUTE)]),
     Case(
-        "a member left after a while",
-        [until(member(0, 0), 9, 5 * MINUTE)],
+        "a worker of Connect left after a while",
+        [
+            group(0, 0, 1, protocol_type="connect", protocol="sessioned"),
+            until(member(0, 0, subscription=(), assignment=()), 9, 5 * MINUTE),
+        ],
+    ),
+    Case(
+        "a member that commits every minute left after a while",
+        [
+            until(member(0, 0), 19, 10 * MINUTE),
+            *commits(1, MINUTE, MINUTE, *range(8), member_id="m-1"),
+        ],
+    ),
+    Case(
+        "a member left long after its only commit",
+        [until(member(0, 0), 19, MINUTE), commit(1, SECOND, 5, member_id="m-1")],
+    ),
+    Case(
+        "a member fell silent after its only commit, for hardly longer than its session",
+        [until(member(0, 0), 19, 15 * SECOND), commit(1, SECOND, 5, member_id="m-1")],
+        (("member_timed_out", NOTICE, AMBIGUOUS),),
+    ),
+    Case(
+        "a member that commits every few seconds fell silent for a while",
+        [
+            until(member(0, 0), 19, 5 * MINUTE),
+            *commits(1, SECOND, 5 * SECOND, *range(8), member_id="m-1"),
+        ],
         (("member_timed_out", NOTICE, AMBIGUOUS),),
     ),
     Case(

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 from tempfile import NamedTemporaryFile
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +19,8 @@ from offsets_tool.expiry.causes import Confidence
 from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import places_and_lines
 from offsets_tool.findings.finders import find_all
+from offsets_tool.findings.group_rows import GroupRow
+from offsets_tool.findings.membership.departures import NOT_BACK
 from offsets_tool.findings.rows import Finding
 from offsets_tool.server_log.join import joined_log
 from offsets_tool.server_log.notes import notes_on
@@ -27,8 +29,9 @@ from offsets_tool.story.finding_sentences import log_offsets_of
 from offsets_tool.story.story import GroupStory
 from tests.corpora import INCIDENTS
 from tests.depth import DEEP
+from tests.findings.made import GROUP, MINUTE, SECOND, found, group, member, states, until
 from tests.rebalances.rebalances_found import rebalances_found
-from tests.server_log.logs import log_of, path_of, records_of, rows_of
+from tests.server_log.logs import log_of, log_saying, path_of, records_of, rows_of
 
 _SLOW: Final = INCIDENTS / "rebalance-storm"
 _STORM: Final = INCIDENTS / "rolling-deployment"
@@ -90,8 +93,8 @@ def test_the_log_of_another_broker_proves_nothing(name: str) -> None:
     assert findings_in(name, "topic-recreated") == findings_in(name, None)
 
 
-def test_a_member_that_a_line_says_left_did_not_time_out() -> None:
-    """It was silent for longer than its session, as far as records tell: its heartbeats are in none."""
+def test_only_the_member_whose_session_timed_out_is_said_to_have() -> None:
+    """The other one had never committed, so that its silence says nothing; the line says that it left."""
     of_enrich = [
         each.title for each in findings_in("hanging-transaction", None) if each.kind == "member_timed_out"
     ]
@@ -100,7 +103,29 @@ def test_a_member_that_a_line_says_left_did_not_time_out() -> None:
         for each in findings_in("hanging-transaction", "hanging-transaction")
         if each.kind == "member_timed_out"
     ]
-    assert [len(of_enrich), len(proven)] == [2, 1] and "its session timed out after 6s" in proven[0]
+    assert [len(of_enrich), len(proven)] == [1, 1] and "its session timed out after 6s" in proven[0]
+
+
+def test_a_static_member_that_did_not_come_back_did_so_with_the_log_as_well() -> None:
+    """More evidence makes it certain, and says no less: it left for now, and its session was over then."""
+    of_kind: dict[str, Any] = {"group_kind": "consumer", "generation": None, "session_timeout_ms": None}
+    rows: list[GroupRow] = [
+        *states(
+            group(0, 0, 1, kind="consumer", generation=None, epoch=1, assignment_epoch=1),
+            group(9, MINUTE, 0, kind="consumer", generation=None, epoch=2, assignment_epoch=2),
+        ),
+        until(member(0, 0, "m", instance_id="i", member_epoch=1, **of_kind), 5, 15 * SECOND, "changed"),
+        until(member(5, 15 * SECOND, "m", instance_id="i", member_epoch=-2, **of_kind), 9, MINUTE),
+    ]
+    of_group = f"[GroupId {GROUP}] Static member m with instance id i"
+    log = log_saying(
+        f"2023-11-14T22:13:35,000 {of_group} temporarily left the consumer group.",
+        f"2023-11-14T22:14:20,000 [GroupId {GROUP}] Member m fenced from the group because its session expired.",
+    )
+    [inferred], [stated] = found(rows), found(rows, server_log=log)
+    assert inferred.confidence == "likely" and stated.confidence == "certain"
+    assert stated.title.startswith(inferred.title) and "had said that it would be back" in inferred.title
+    assert inferred.remedy == stated.remedy == NOT_BACK
 
 
 def test_a_storm_has_the_reasons_of_its_rebalances() -> None:

@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.findings.rows import Finding, Severity
+from offsets_tool.findings.sentences import at_time
 from offsets_tool.review.verdict import Verdict
-from offsets_tool.story.verdict import group_headline, log_headline
+from offsets_tool.story.verdict import Matter, group_headline, log_headline
 
 ONE = Finding("rewind", "notice", "g", "t", 0, 1, 1, "certain", (), "A title", "A remedy", ("3:1",), 3, 1)
 _SEVERITIES = st.lists(st.sampled_from([each.value for each in Severity]), min_size=1, max_size=5)
@@ -30,3 +31,26 @@ def test_without_findings_there_is_nothing() -> None:
     assert group_headline("g", []) == "Nothing stands out in group g."
     assert log_headline([], 2) == "Nothing stands out in this log, of 2 groups."
     assert log_headline([], 0) == "This log has no group."
+
+
+@given(ends=st.lists(st.tuples(st.integers(0, 10**7), st.integers(0, 10**7)), min_size=2, max_size=6))
+def test_the_others_are_beside_the_time_of_the_first(ends: list[tuple[int, int]]) -> None:
+    """Members that were removed at one time had been heard of at several: only when they were removed is told."""
+    gone = [
+        ONE._replace(
+            kind="member_timed_out",
+            from_at=max(at - since, 0),
+            to_at=at,
+            evidence=("3:9", "3:1"),
+            log_offset=9,
+        )
+        for at, since in ends
+    ]
+    said = Matter(tuple(gone)).what()
+    first, times = ends[0][0], [at for at, _ in ends[1:]]
+    if {at // 1000 for at, _ in ends} == {first // 1000}:
+        assert said.endswith("at the same time.")
+    elif max(times) > first:
+        assert said.endswith(f"the last{at_time(max(times))}.")
+    else:
+        assert said.endswith(f"the first{at_time(min(times))}.")

@@ -1,0 +1,51 @@
+"""What a story says of rebalances that have two halves, and of static members that leave for now."""
+
+from typing import Any, Final
+
+from offsets_tool.findings.group_rows import LogStretch, gather
+from offsets_tool.story.story import GroupStory
+from tests.findings.made import GROUP, LOG_PARTITION, SECOND, TOPIC, group, member, states, until
+
+
+def _texts(rows: list[Any]) -> list[str]:
+    gathered = gather(rows, LogStretch(LOG_PARTITION, 0))[GROUP]
+    return [each.text for each in GroupStory(gathered, []).sentences()]
+
+
+def _held(log_offset: int, name: str, *numbers: int, **given: Any) -> Any:
+    held = tuple(f"{TOPIC}-{number}" for number in numbers)
+    return member(log_offset, log_offset * SECOND, name, client_id=name, assignment=held, **given)
+
+
+HALVES: Final = [
+    *states(
+        *(
+            group(n, n * SECOND, 1 + bool(n), generation=n + 1, protocol="cooperative-sticky")
+            for n in range(3)
+        )
+    ),
+    until(_held(0, "a", 0, 1, 2), 1, SECOND, "changed"),
+    _held(1, "a", 0),
+    until(_held(1, "b"), 2, 2 * SECOND, "changed"),
+    _held(2, "b", 1, 2),
+]
+
+
+def test_each_half_of_a_cooperative_rebalance_says_whose_partitions_went_where() -> None:
+    assert _texts(HALVES)[1:] == [
+        "Rebalance to generation 2: b joined; a gave up 2 partitions; 2 members.",
+        "Rebalance to generation 3: nobody joined or left; b took over 2 partitions from a; 2 members.",
+    ]
+
+
+def test_a_static_member_that_leaves_for_now_is_told_where_it_does() -> None:
+    given: dict[str, Any] = {"kind": "consumer", "generation": None, "epoch": 1, "assignment_epoch": 1}
+    of_kind: dict[str, Any] = {"group_kind": "consumer", "generation": None, "member_state": "STABLE"}
+    rows = [
+        *states(group(0, 0, 1, **given), group(5, 5 * SECOND, 1, state="Reconciling", **given)),
+        until(_held(0, "a", 0, instance_id="i", member_epoch=1, **of_kind), 5, 5 * SECOND, "changed"),
+        _held(5, "a", 0, instance_id="i", member_epoch=-2, **of_kind),
+    ]
+    assert _texts(rows)[1] == (
+        "Without a rebalance: i left for now: a static member keeps its partitions until its session ends."
+    )
