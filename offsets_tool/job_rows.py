@@ -87,7 +87,7 @@ class ReplayRow(NamedTuple):
     abandoned: Annotated[Int64, "Records that a later leader epoch left behind; they are in no history."]
     first_abandoned_log_offset: Annotated[Int64 | None, "Offset of the first of them; null without one."]
     contradictions: Annotated[
-        Int64, "Records left out because another of their leader epoch stands at their offset in more copies."
+        Int64, "Records left out because another copy has another of their leader epoch at their offset."
     ]
     first_contradicting_log_offset: Annotated[Int64 | None, "Offset of the first of them; null without one."]
     problem: Annotated[

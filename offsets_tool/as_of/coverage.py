@@ -5,9 +5,27 @@ first record lies behind the moment may have had a value before. Every other key
 the oldest record first. Keys that were deleted and then removed altogether leave nothing: `missing` counts offsets, not keys.
 """
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 from offsets_tool.events import Event
 from offsets_tool.records.kinds import COMMITS
 from offsets_tool.replay.changes import GroupOf, OffsetOf
+
+
+class Contradiction(NamedTuple):
+    """Copies of one log partition that are of several histories, of which one was replayed."""
+
+    log_offset: int
+    """From where on they are."""
+    copy: str
+    """A copy of the history that was replayed."""
+    left_out: int
+    """Records of the others."""
+    left_out_at: int | None
+    """The newest time of these, in epoch milliseconds."""
+    doubted: frozenset[OffsetOf | GroupOf] = frozenset()
+    """What has other records in another history, where nothing says which is in force."""
 
 
 class Coverage:
@@ -33,6 +51,7 @@ class Coverage:
         self.later: dict[OffsetOf | GroupOf, int] = {}
         """Subjects whose key first appears behind the moment, with the offset where it does."""
         self._own: set[str] = set()
+        self.contradiction: Contradiction | None = None
 
     def observe(self, event: Event) -> None:
         """Observe an event that lies before the moment."""
@@ -66,14 +85,9 @@ class Coverage:
             self._reach(min(end, event.record.log_offset))
             self.next_offset = max(self.next_offset, end)
         key = event.record.key
-        if key in self.keys or event.key is None:
+        if key in self.keys or (subject := subject_of(event)) is None:
             return
         self.keys.add(key)
-        data = event.key.data
-        is_offset = event.type_id in COMMITS
-        subject = (
-            OffsetOf(data.group, data.topic, data.partition) if is_offset else GroupOf(event.group or "")
-        )
         self.later.setdefault(subject, event.record.log_offset)
 
     def _reach(self, log_offset: int) -> None:
@@ -85,10 +99,24 @@ class Coverage:
             self.proven_from = log_offset
 
     @property
-    def unknown(self) -> dict[OffsetOf | GroupOf, int]:
-        """Subjects that may have had another value at the moment, or one at all, by the offset of their first remaining record."""
-        return self.later if self.missing else {}
+    def unknown(self) -> Mapping[OffsetOf | GroupOf, int | None]:
+        """Subjects that may have had another value at the moment, or one at all, by the offset of their first remaining record.
+
+        None where no record ends that: copies contradict each other.
+        """
+        doubted = dict.fromkeys(self.contradiction.doubted) if self.contradiction else {}
+        return {**(self.later if self.missing else {}), **doubted}
 
     def proves_kind(self, group: str) -> bool:
         """Return whether a record of the group itself remains from before the moment."""
         return group in self._own
+
+
+def subject_of(event: Event) -> OffsetOf | GroupOf | None:
+    """Return what a record is about; None where its key does not read."""
+    if event.key is None:
+        return None
+    if event.type_id in COMMITS:
+        data = event.key.data
+        return OffsetOf(data.group, data.topic, data.partition)
+    return GroupOf(event.group or "")

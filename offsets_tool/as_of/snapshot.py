@@ -7,7 +7,7 @@ assumed and then proved: `to_replay_again` names the partitions whose events it 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from offsets_tool.as_of.as_of import AsOf, Cut
-from offsets_tool.as_of.coverage import Coverage
+from offsets_tool.as_of.coverage import Contradiction, Coverage
 from offsets_tool.events import Event
 from offsets_tool.log_clock import latest_of
 from offsets_tool.records.kinds import COMMITS
@@ -143,6 +143,10 @@ class Snapshot:
             log_partition, self.as_of, rules, begins, end
         )
         return moment
+
+    def contradicted(self, log_partition: int | None, contradiction: Contradiction | None) -> None:
+        """Note of a partition that was replayed that its copies are of several histories."""
+        self._partitions[log_partition].coverage.contradiction = contradiction
 
     def to_replay_again(self) -> list[int | None]:
         """Return the partitions replayed by rules that were later proved wrong (replay.rules.to_replay_again).

@@ -36,8 +36,8 @@ def _names(p: PartitionSnapshot) -> set[str]:
 
 def _row(p: PartitionSnapshot, name: str) -> Row:
     group = p.state.groups.get(name)
-    unknown_from = p.coverage.unknown.get(GroupOf(name))
-    known = unknown_from is None
+    unknown = p.coverage.unknown
+    known = GroupOf(name) not in unknown
     # A group's own record may be known where a member's is not; without one, even the kind may have been another.
     shown = group if known or p.coverage.proves_kind(name) else None
     return {
@@ -50,7 +50,7 @@ def _row(p: PartitionSnapshot, name: str) -> Row:
         "log_offset": shown.log_offset if shown else None,
         **_details(p, shown),
         "is_proven": known,
-        "proven_again_from": unknown_from,
+        "proven_again_from": unknown.get(GroupOf(name)),
         "proven_from": p.coverage.proven_from,
     }
 
@@ -68,3 +68,13 @@ def _details(p: PartitionSnapshot, group: Group | None) -> Row:
         "topology_epoch": topology.epoch if topology else None,
         "coordinator": p.coordinator.rules,
     }
+
+
+def why_unknown(row: Row, what: str) -> str:
+    """Return words on what the log proves of a group that has an unproven row; `what` is the pronoun of what is asked for."""
+    again = row["proven_again_from"]
+    if again is None:
+        return (
+            "copies of its log contradict each other, and nothing says which is in force: --leader names it"
+        )
+    return f"the log proves {what} from {again} on"

@@ -8,7 +8,7 @@ import click
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.as_of.views_describe import described_offsets, described_states
-from offsets_tool.as_of.views_groups import group_rows
+from offsets_tool.as_of.views_groups import group_rows, why_unknown
 from offsets_tool.as_of.views_members import member_rows
 from offsets_tool.cli.absent_names import AbsentNames, moment_phrase, why_not_at_moment
 from offsets_tool.cli.describe_tables import MEMBERS, OFFSETS, STATE
@@ -111,8 +111,9 @@ def _say_what_is_not_shown(moment: Snapshot, wanted: Wanted, view: str, rows: li
     for row in group_rows(moment, wanted):
         group = f"group {quoted(row['group'])}"
         if not row["is_proven"]:
-            since = f"the log proves it from {row['proven_again_from']} on"
-            found.setdefault("unknown", []).append(f"{group}: its state at this moment is unknown; {since}")
+            found.setdefault("unknown", []).append(
+                f"{group}: its state at this moment is unknown; {why_unknown(row, 'it')}"
+            )
         elif view == "offsets" and row["kind"] == GroupKind.SHARE:
             where = "its offsets are in __share_group_state, not in this log"
             found.setdefault("share groups", []).append(f"{group} is a share group: {where}")

@@ -15,8 +15,7 @@ from offsets_tool.events import Event
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.joined_log import JoinedLog
 from offsets_tool.evidence.partition_logs import PartitionLog, partition_logs
-from offsets_tool.log.copies.copy_facts import CopyFacts
-from offsets_tool.log.copies.recovered import Recovered
+from offsets_tool.log.copies.copy_facts import CopyFacts, Recovered
 from offsets_tool.log.copies.union import Distinct, union
 
 

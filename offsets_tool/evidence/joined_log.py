@@ -3,25 +3,27 @@
 The rules are those of log.copies; this module knows which sources are copies, and how people name the copy that led.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
 
 from offsets_tool.as_of.as_of import AsOf
+from offsets_tool.as_of.coverage import Contradiction, subject_of
 from offsets_tool.errors import UsageError
-from offsets_tool.events import Event, decode_absence
+from offsets_tool.events import Event, decode, decode_absence
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED, CopiesAsked
 from offsets_tool.evidence.moments.moment_notes import listed, number_text
 from offsets_tool.evidence.partition_logs import PartitionLog
 from offsets_tool.evidence.sources import Source
 from offsets_tool.log.copies.copy_facts import CopyFacts, ObservedEpochs, copy_facts
-from offsets_tool.log.copies.lineage import Lineage
+from offsets_tool.log.copies.forks import Forks, InForce, InForceBy
+from offsets_tool.log.copies.lineage import NO_END, Lineage
 from offsets_tool.log.copies.union import epoch_in, union
 from offsets_tool.log.copies.views import BranchEnd, CopiesView, LeftOut, Union, deciding_copy
 from offsets_tool.log.storage import as_path
 from offsets_tool.records.kinds import Role
-from offsets_tool.rows import Absence, BatchRead, LogRecord
+from offsets_tool.rows import NO_TIMESTAMP, Absence, BatchRead, LogRecord
 
 
 class JoinedLog:
@@ -33,8 +35,9 @@ class JoinedLog:
         as_of: AsOf,
         asked: CopiesAsked = COPIES_ASKED,
         facts: list[CopyFacts] | None = None,
+        forks: Forks | None = None,
     ) -> None:
-        """Join the copies of a partition; `facts` are those that an earlier joined log of the same copies has found.
+        """Join the copies of a partition; `facts` and `forks` are those that an earlier joined log of the same copies has found.
 
         UsageError where copies are of two clusters, or none has the name of the leader.
         """
@@ -47,8 +50,16 @@ class JoinedLog:
         self.facts = [_facts(log, as_of.time) for log in self.copies] if facts is None else facts
         if differing := of_two_clusters(self.facts):
             raise UsageError(f"{differing}; give those of one")
+        named = self._named()
+        self.forks = self._forks() if forks is None else forks
+        self.in_force: InForce | None = None
+        """Which of several histories counts, where copies contradict each other."""
+        if self.forks:
+            self.in_force = self.forks.in_force(self.facts, as_of.time, named)
+        self.facts = parted(self.facts, self.forks, self.in_force)
         self.moment = self._moment()
-        self.deciding = self._deciding()
+        self.deciding = self._deciding(named)
+        self._doubted: Set[bytes | None] = set()
 
     @property
     def begins(self) -> int:
@@ -69,7 +80,7 @@ class JoinedLog:
     def events(self) -> Iterator[Event]:
         """Yield the events that count, by offset, each once; absences are events too."""
         joined = Union[Event](self.facts, self.moment, self.deciding, self.log_partition)
-        self.left_out = joined.left_out
+        self.left_out, self._doubted = joined.left_out, joined.doubted
         streams = enumerate(log.events() for log in self.copies)
         yield from with_absences(joined.records(union(streams, self.epoch_of)))
 
@@ -81,7 +92,16 @@ class JoinedLog:
     @cached_property
     def lineage(self) -> Lineage:
         """The first offset of each leader epoch, by all copies."""
-        return Lineage((each.epoch, each.start) for copy in self.facts for each in copy.epochs)
+        return Lineage((each.epoch, each.start) for copy in self.facts for each in copy.shared_epochs)
+
+    def _forks(self) -> Forks:
+        streams = enumerate(log.undecoded() for log in self.copies)
+        return Forks.of(union(streams, self.epoch_of) if len(self.copies) > 1 else ())
+
+    @property
+    def contradiction(self) -> Contradiction | None:
+        """After the last pass: where copies are of several histories, and what was left out of them; None where they are of one."""
+        return contradiction_of(self.facts, self.in_force, self.left_out, self._doubted)
 
     def _moment(self) -> BranchEnd:
         """Return the branch and the end that the moment means in this partition.
@@ -95,7 +115,7 @@ class JoinedLog:
             return BranchEnd(lineage.branch(epoch), end)
         if as_of.time is None or self._asked.view is CopiesView.EVIDENCE or not self._know_epochs:
             return BranchEnd(lineage.branch())
-        begun = [each for copy in self.facts for each in copy.epochs if each.began_at <= as_of.time]
+        begun = [each for copy in self.facts for each in copy.shared_epochs if each.began_at <= as_of.time]
         epoch = max((each.epoch for each in begun), default=-1)
         newest = [each for each in begun if each.epoch == epoch]
         end = max((each.end_by for each in newest), default=0)
@@ -106,12 +126,16 @@ class JoinedLog:
     def _know_epochs(self) -> bool:
         return all(copy.epochs for copy in self.facts)
 
-    def _deciding(self) -> int | None:
+    def _deciding(self, named: int | None) -> int | None:
         if self._asked.view is CopiesView.EVIDENCE:
             return None
+        return deciding_copy(self.facts, self.moment) if named is None else named
+
+    def _named(self) -> int | None:
+        """Return the copy that is named as the leader; None where none is. UsageError where no copy has its name."""
         named = None if self.log_partition is None else self._asked.leaders.get(self.log_partition)
-        if named is None:
-            return deciding_copy(self.facts, self.moment)
+        if named is None or self._asked.view is CopiesView.EVIDENCE:
+            return None
         names = [copy.name for copy in self.facts]
         wanted = as_path(named).as_posix()
         found = [
@@ -149,6 +173,54 @@ class JoinedLog:
                 f"{partition}: at {left.contradictions} offset(s), the first {left.contradiction_at}, copies have different "
                 f"records of one leader epoch; those of {_listed(names, left.contradicting)} are left out"
             )
+        if self.in_force is not None and left.apart:
+            begin = min(copy.apart_from for copy in self.facts)
+            yield (
+                f"{partition}: copies are of two histories from offset {begin} on; {parted_text(self.in_force, names)}, and "
+                f"{left.apart} record(s) of {_listed(names, left.apart_copies)} are left out"
+            )
+
+
+def parted(facts: Sequence[CopyFacts], forks: Forks, in_force: InForce | None) -> list[CopyFacts]:
+    """Return the facts of copies with the offsets from which on they are of another history than the one that counts."""
+    apart = {} if in_force is None else forks.apart_from(in_force.copy, len(facts))
+    return [copy._replace(apart_from=apart.get(number, NO_END)) for number, copy in enumerate(facts)]
+
+
+def parted_text(in_force: InForce, names: Sequence[str]) -> str:
+    """Return words on why the records of one of several histories count; `names` are those of all copies."""
+    name = names[in_force.copy]
+    return {
+        InForceBy.NAMED: f"--leader names {name}",
+        InForceBy.NEWER: f"{name} went on last, as its records are all newer",
+        InForceBy.EARLIER: f"{name} alone had gone on by this moment",
+        None: (
+            f"nothing says whether {name} is in force, so what they do not have in common is unknown (--leader names the copy "
+            "that is)"
+        ),
+    }[in_force.by]
+
+
+def contradiction_of(
+    facts: Sequence[CopyFacts], in_force: InForce | None, left: LeftOut, doubted: Set[bytes | None]
+) -> Contradiction | None:
+    """Return where copies are of several histories, after one pass over them; None where they are of one, as far as that goes."""
+    if in_force is None or not left.apart:
+        return None
+    keys = doubted if in_force.by is None else ()
+    return Contradiction(
+        min(copy.apart_from for copy in facts),
+        facts[in_force.copy].name,
+        left.apart,
+        None if left.apart_newest == NO_TIMESTAMP else left.apart_newest,
+        frozenset(subject for key in keys if (subject := subject_of(_of_key(key))) is not None),
+    )
+
+
+def _of_key(key: bytes | None) -> Event:
+    return decode(
+        LogRecord(source="", log_partition=None, log_offset=0, timestamp=NO_TIMESTAMP, key=key, value=None)
+    )
 
 
 def _listed(names: list[str], copies: int) -> str:

@@ -104,6 +104,13 @@ class _Run(NamedTuple):
         segment = self.source.segment if self.source else None
         return segment is not None and bool(segment.unreadable)
 
+    def undecoded(self) -> Iterator[Event]:
+        """Yield its records as events that are not decoded; those of an archive are."""
+        if self.source is None:
+            return self.events()
+        items = self.source.read(self.source.ledger(), True)
+        return (Event(record=record) for item in items for record in records_of(item))
+
 
 def _segment_run(source: Source, events_of: EventsOf) -> _Run:
     begins = source.segment.base_offset if source.segment else 0
@@ -141,6 +148,12 @@ class PartitionLog(NamedTuple):
             for event in run.events():
                 if event.record.misplaced is None and reached.is_new(run, event.record.log_offset):
                     yield event
+
+    def undecoded(self) -> Iterator[Event]:
+        """Yield the records as `events` does, without decoding them and without counting them anywhere."""
+        return self._replace(
+            runs=[run._replace(events=run.undecoded) for run in self.runs], left_out=BackwardRecords()
+        ).events()
 
     def rows(self, rows_of: "Callable[[Source], Iterator[RowsRead]]") -> "Iterator[RowsRead]":
         """Yield the log as rows of Arrow, each record once; all runs must be segments. UsageError as of `events`."""

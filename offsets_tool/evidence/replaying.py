@@ -21,6 +21,7 @@ from offsets_tool.evidence.moments.moment_notes import moment_notes, number_text
 from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse_bound
 from offsets_tool.evidence.partition_logs import EventsOf, PartitionLog, partition_logs, uncounted
 from offsets_tool.log.copies.copy_facts import CopyFacts
+from offsets_tool.log.copies.forks import Forks
 from offsets_tool.log.names import not_replayed
 from offsets_tool.log.topics import topic_names_below
 from offsets_tool.replay.changes import Change
@@ -112,6 +113,8 @@ class EvidenceReplay:
         self._copies = evidence.copies_asked
         self._facts: dict[int | None, list[CopyFacts]] = {}
         """Of the copies of partitions that were joined."""
+        self._forks: dict[int | None, Forks] = {}
+        """Where these copies contradict each other, which is the same at every moment."""
         self.joined: dict[int | None, JoinedLog] = {}
         """After `run`, the logs of partitions that have several copies, and what joining them left out."""
         self._topic_ids = dict(topic_ids or {})
@@ -126,7 +129,9 @@ class EvidenceReplay:
         beside = Evidence(
             evidence.sources, paths=evidence.paths, has_hashes=False, copies_asked=evidence.copies_asked
         )
-        return EvidenceReplay(beside, as_of, rules=self.snapshot.rules, topic_ids=self._topic_ids)
+        replay = EvidenceReplay(beside, as_of, rules=self.snapshot.rules, topic_ids=self._topic_ids)
+        replay._forks = self._forks
+        return replay
 
     def __enter__(self) -> Self:
         self.evidence.__enter__()
@@ -204,8 +209,8 @@ class EvidenceReplay:
         number = copies[0].log_partition
         if len(copies) == 1 and number not in (as_of.epochs or {}) and number not in self._copies.leaders:
             return copies[0]
-        joined = JoinedLog(copies, as_of, self._copies, self._facts.get(number))
-        self._facts[number] = joined.facts
+        joined = JoinedLog(copies, as_of, self._copies, self._facts.get(number), self._forks.get(number))
+        self._facts[number], self._forks[number] = joined.facts, joined.forks
         return joined
 
     @property
@@ -302,3 +307,6 @@ def replay_log(
     watch = watch_of(log.log_partition) if watch_of else None
     end = log.end if isinstance(log, JoinedLog) else None
     replay_events(snapshots, log.log_partition, log.events(), begins=log.begins, end=end, watch=watch)
+    if isinstance(log, JoinedLog):
+        for snapshot in snapshots:
+            snapshot.contradicted(log.log_partition, log.contradiction)

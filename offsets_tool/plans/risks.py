@@ -31,10 +31,10 @@ def _unproven(case: OffsetCase) -> str | None:
     if case.is_proven:
         return None
     again = case.moment["proven_again_from"]
-    since = "" if again is None else f"; its next record is at {case.of.rows.log_partition}:{again}"
-    return (
-        f"What group {named(case.offset.group)} had committed is unknown: compaction took the record{since}"
-    )
+    of_it = f"What group {named(case.offset.group)} had committed is unknown"
+    if again is None:
+        return f"{of_it}: copies of its log contradict each other"
+    return f"{of_it}: compaction took the record; its next record is at {case.of.rows.log_partition}:{again}"
 
 
 def _created_since(case: OffsetCase) -> str | None:

@@ -26,6 +26,8 @@ class CoveredPartition(NamedTuple):
     """Time of the newest record, epoch milliseconds; None without one."""
     groups: int | None
     """Groups that are there at the end; None unknown."""
+    contradicted_from: int | None = None
+    """From where on copies contradict each other, so that records of some are left out; None where they do not."""
 
 
 def covered(partition: PartitionSnapshot) -> CoveredPartition:
@@ -39,6 +41,7 @@ def covered(partition: PartitionSnapshot) -> CoveredPartition:
         partition.is_damaged,
         partition.cut.newest_timestamp,
         len(partition.state.groups),
+        partition.coverage.contradiction and partition.coverage.contradiction.log_offset,
     )
 
 

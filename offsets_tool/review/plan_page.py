@@ -49,7 +49,7 @@ def plan_page(plan: Plan, lacking: str | None, tools: KafkaTools, write_file: Wr
         [
             *movements(plan.rows),
             *later_commits(plan.rows),
-            f"Now is {now}, the newest record of this evidence: what happened since is not in the plan.",
+            f"Now is {now}, {_newest_record(plan)}: what happened since is not in the plan.",
             *unknown_ends(plan.rows),
         ],
         [] if lacking is None else [lacking],
@@ -63,6 +63,19 @@ def plan_page(plan: Plan, lacking: str | None, tools: KafkaTools, write_file: Wr
                 write_file,
             )
         ),
+    )
+
+
+def _newest_record(plan: Plan) -> str:
+    """Return words on the record that ends the log: the newest of all, unless copies that were left out have a newer one."""
+    newest = plan.end.newest_timestamp
+    found = [p.coverage.contradiction for p in plan.end if p.coverage.contradiction is not None]
+    later = [each for each in found if newest is None or (each.left_out_at or newest) > newest]
+    if not later:
+        return "the newest record of this evidence"
+    at = max(each.left_out_at for each in later if each.left_out_at is not None)
+    return (
+        f"the newest record that counts (copies that contradict it, and are left out, go on until {when(at)})"
     )
 
 

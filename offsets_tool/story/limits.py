@@ -29,26 +29,50 @@ def coverage_sentences(partitions: Iterable[PartitionSnapshot]) -> Iterator[str]
     there = list(partitions)
     missing = [each for each in there if each.coverage.missing]
     gone = sum(each.coverage.missing for each in missing)
+    contradicted = [
+        log_offset_text(each.log_partition, each.coverage.contradiction.log_offset)
+        for each in there
+        if each.coverage.contradiction
+    ]
     yield completeness(
         [each.log_partition for each in there],
         [log_offset_text(each.log_partition, each.coverage.proven_from) for each in missing],
         f"{count(gone, 'record')} {'is' if gone == 1 else 'are'} gone ({_causes_of(missing)})",
+        contradicted,
     )
 
 
-def completeness(log_partitions: Sequence[int | None], proven_from: Sequence[str], gone: str) -> str:
+def completeness(
+    log_partitions: Sequence[int | None],
+    proven_from: Sequence[str],
+    gone: str,
+    contradicted: Sequence[str] = (),
+) -> str:
     """Return a sentence on from where on the evidence is complete.
 
     `proven_from` has the places from which on it is, of the log partitions that lack records before; `gone` says how many.
+    `contradicted` has the places from which on copies contradict each other.
     """
     if not log_partitions:
         return "The evidence has no record: nothing follows from it."
+    if contradicted:
+        lacking = f" {gone}, and what only they told with them." if proven_from else ""
+        return (
+            f"The evidence is not complete: from {_places(contradicted)} on copies contradict each other, "
+            f"and only the records of one history are told.{lacking}"
+        )
     if not proven_from:
         one = _named(log_partitions[0]) if len(log_partitions) == 1 else None
         return f"The evidence is complete: every record of {one or count(len(log_partitions), 'log partition')} is here."
-    more = f" and {len(proven_from) - _NAMED} more" if len(proven_from) > _NAMED else ""
-    where = f"{', '.join(proven_from[:_NAMED])}{more}"
-    return f"{gone}, and what only they told with them; the evidence is complete from {where} on."
+    return (
+        f"{gone}, and what only they told with them; the evidence is complete from {_places(proven_from)} on."
+    )
+
+
+def _places(places: Sequence[str]) -> str:
+    """Return the first of some places in words, and how many more there are."""
+    more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+    return f"{', '.join(places[:_NAMED])}{more}"
 
 
 def _named(log_partition: int | None) -> str:

@@ -4,7 +4,7 @@ Rows of `log` become records that know which copies have them. What counts, whic
 deleted is decided by offsets_tool.log.copies, as on the command line.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import groupby
 from operator import attrgetter
@@ -12,15 +12,17 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
+from offsets_tool.as_of.coverage import Contradiction
 from offsets_tool.columns.decode import KEYS_KEPT
 from offsets_tool.columns.replay.columns_of_rows import plain
 from offsets_tool.columns.replay.row_events import PLACE, RAW, log_record
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event, KeyReader, decode, decode_key
-from offsets_tool.evidence.joined_log import of_two_clusters, with_absences
+from offsets_tool.evidence.joined_log import contradiction_of, of_two_clusters, parted, with_absences
+from offsets_tool.log.copies.forks import Forks
 from offsets_tool.log.copies.lineage import NO_END, Lineage
 from offsets_tool.log.copies.union import Distinct, distinct
-from offsets_tool.log.copies.views import BranchEnd, Union
+from offsets_tool.log.copies.views import BranchEnd, LeftOut, Union
 from offsets_tool.rows import Absence, LogRecord
 from spark.replay.copies import LakeCopy
 
@@ -37,7 +39,7 @@ class LakeRecord(NamedTuple):
 
 
 class JoinedRows:
-    """The copies of one log partition in a lake, joined into one log; `left_out` is complete once `events` is exhausted."""
+    """The copies of one log partition in a lake, joined into one log; `left_out` is whole once `events` is exhausted."""
 
     def __init__(self, copies: Sequence[LakeCopy], log_partition: int | None, end: int = NO_END) -> None:
         """Take the copies of a log partition; records at or behind the offset `end` are ignored, and prove nothing.
@@ -48,16 +50,27 @@ class JoinedRows:
         self._refuse(log_partition)
         self._having = _having(copies)
         self._whole = sum(1 << number for number, facts in enumerate(self._facts) if facts.is_whole)
-        lineage = Lineage((each.epoch, each.start) for copy in self._facts for each in copy.epochs)
-        self._union = Union[LakeRecord](self._facts, BranchEnd(lineage.branch(), end), None, log_partition)
-        self.left_out = self._union.left_out
+        self._log_partition, self._end = log_partition, end
+        self.left_out = LeftOut()
+        self.contradiction: Contradiction | None = None
+        """Where the copies are of several histories; known as `left_out` is."""
         self.names = tuple(dict.fromkeys(facts.name for facts in self._facts))
 
-    def events(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Event]:
-        """Yield the events that count, by offset, given all records (rows.RECORD_SCHEMA) in the order of their offsets."""
-        key_reader = lru_cache(KEYS_KEPT)(decode_key)
-        for_each = partial(_event, key_reader=key_reader)
-        return with_absences(map(for_each, self._union.records(self._distinct(batches))))
+    def events(self, read: Callable[[], Iterable[pa.RecordBatch]]) -> Iterator[Event]:
+        """Yield the events that count, by offset; `read` gives all records (rows.RECORD_SCHEMA) in the order of their offsets.
+
+        They are read twice: what counts of copies that contradict each other is known only when all are read.
+        """
+        forks = Forks.of(self._distinct(read()))
+        in_force = forks.in_force(self._facts) if forks else None
+        self._facts = parted(self._facts, forks, in_force)
+        lineage = Lineage((each.epoch, each.start) for copy in self._facts for each in copy.shared_epochs)
+        moment = BranchEnd(lineage.branch(), self._end)
+        joined = Union[LakeRecord](self._facts, moment, None, self._log_partition)
+        self.left_out = joined.left_out
+        for_each = partial(_event, key_reader=lru_cache(KEYS_KEPT)(decode_key))
+        yield from with_absences(map(for_each, joined.records(self._distinct(read()))))
+        self.contradiction = contradiction_of(self._facts, in_force, joined.left_out, joined.doubted)
 
     def _refuse(self, log_partition: int | None) -> None:
         if differing := of_two_clusters(self._facts):

@@ -39,7 +39,7 @@ def joined_notes(
             (row["abandoned"], "record(s) are left out, as a later leader epoch left them behind"),
             (
                 row["contradictions"],
-                "record(s) are left out, as more copies have another of the same leader epoch",
+                "offset(s) have different records of one leader epoch; one history counts, the newest where times tell",
             ),
         ]
         details = "; ".join(f"{number} {what}" for number, what in found if number)

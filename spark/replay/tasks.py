@@ -143,7 +143,7 @@ def _replay(
 def _replay_joined(job: ReplayJob, work: Work, copies: Sequence[LakeCopy]) -> tuple[list[NewFile], Row]:
     joined, replay = JoinedRows(copies, work.log_partition), EventHistoryReplay(_start(job, work))
     ended, records = _Writers(job, work), 0
-    events = joined.events(job.rows.records(work))
+    events = joined.events(lambda: job.rows.records(work))
     while some := list(islice(events, EVENTS_AT_ONCE)):
         records += sum(event.absence is None for event in some)
         ended.write(replay.replay(some))

@@ -135,7 +135,7 @@ def _events(rows: LakeRows, log_partition: LogPartition) -> Iterator[Event]:
 def _joined_events(
     rows: LakeRows, log_partition: LogPartition, copies: Sequence[LakeCopy]
 ) -> Iterator[Event]:
-    return JoinedRows(copies, log_partition[1]).events(rows.records(_whole(log_partition)))
+    return JoinedRows(copies, log_partition[1]).events(lambda: rows.records(_whole(log_partition)))
 
 
 def _whole(log_partition: LogPartition) -> Work:

@@ -109,5 +109,7 @@ class LakeMoments:
         for moment in moments:
             ends = moment.as_of.ends
             end = NO_END if ends is None or number is None else ends.get(number, 0)
-            events = JoinedRows(copies, number, end).events(self._rows.records(work))
+            joined = JoinedRows(copies, number, end)
+            events = joined.events(lambda: self._rows.records(work))
             replay_events((moment,), number, events, begins=begins)
+            moment.contradicted(number, joined.contradiction)

@@ -183,4 +183,9 @@ def _completeness(partitions: Sequence[CoveredPartition]) -> str:
     """Return a sentence on from where on the evidence is complete; no table has the number of records missing before."""
     numbers = [each.log_partition for each in partitions]
     cut = [log_offset_text(each.log_partition, each.proven_from) for each in partitions if each.proven_from]
-    return completeness(numbers, cut, "Records are gone")
+    contradicted = [
+        log_offset_text(each.log_partition, each.contradicted_from)
+        for each in partitions
+        if each.contradicted_from is not None
+    ]
+    return completeness(numbers, cut, "Records are gone", contradicted)

@@ -188,6 +188,7 @@ def partitions_of(of: ClusterTables) -> list[CoveredPartition]:
             False,
             facts[log_partition].newest,
             None,
+            replays[log_partition]["first_contradicting_log_offset"],
         )
         for log_partition in order
     ]

@@ -23,6 +23,11 @@ def stderr_of(*args: object) -> str:
     return CliRunner().invoke(main, [*map(str, args)], catch_exceptions=False).stderr
 
 
+def stdout_of(*args: object) -> str:
+    """Return what a command prints."""
+    return CliRunner().invoke(main, [*map(str, args)], catch_exceptions=False).stdout
+
+
 def offsets(*args: object) -> dict[tuple[str, str, int], int]:
     """Return the committed offsets that `offsets` shows, by group, topic and partition."""
     rows = asked("offsets", *args)

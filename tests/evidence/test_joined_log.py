@@ -545,3 +545,69 @@ def test_what_one_copy_alone_still_has_is_recovered(tmp_path: Path) -> None:
         in stderr_of("offsets", *paths, "--view", "evidence")
     )
     assert "recovered" not in stderr_of("offsets", *paths)
+
+
+TOOK_OVER = 20
+AWAY = {
+    "an offset and then its group": [tombstone("g", "t", 0), tombstone("g", "t", 1), group_tombstone("g")],
+    "a group, whose offsets' tombstones are gone": [group_tombstone("g")],
+    "one offset": [tombstone("g", "t", 0)],
+}
+
+
+@pytest.mark.parametrize("has_group_record", [False, True])
+@pytest.mark.parametrize("name", AWAY)
+def test_what_a_copy_missed_while_it_was_away_counts_for_nothing_once_it_leads(
+    tmp_path: Path, name: str, has_group_record: bool
+) -> None:
+    """At every moment of its epoch, by place as by time, it answers as if it were alone; the other copy answers otherwise."""
+    own = [group_metadata("g", 1)] if has_group_record else [commit("k", "t", 0, 4)]
+    common = in_order(*own, commit("g", "t", 0, 1), commit("g", "t", 1, 2), commit("h", "t", 0, 3))
+    missed = in_order(*AWAY[name], start=10, timestamp=11_000)
+    led = [
+        each._replace(leader_epoch=1)
+        for each in in_order(*(commit("h", "t", 0, at) for at in range(4)), start=TOOK_OVER, timestamp=21_000)
+    ]
+    is_clean = name.endswith("are gone")
+    kept = [each for each in common if not (is_clean and each.offset in (1, 2))]
+    there = copy(tmp_path / "there", [*kept, *missed, *led])
+    away = copy(tmp_path / "away", [*common, *led])
+    for end in range(TOOK_OVER + 1, TOOK_OVER + 5):
+        for moment in (f"3:{end}@1", f"1970-01-01T00:00:{end:02}.500Z"):
+            given = (there, away, "--leader", f"3={away}", "--as-of", moment)
+            alone = (away, "--as-of", moment.removesuffix("@1"))
+            assert offsets(*given) == offsets(*alone)
+            assert {row["group"] for row in asked("groups", *given)} == {
+                row["group"] for row in asked("groups", *alone)
+            }
+        given = (there, away, "--leader", f"3={there}", "--as-of", f"3:{end}@1")
+        assert is_clean or ("g", "t", 0) not in offsets(*given)
+
+
+@pytest.mark.parametrize("seed", range(40 if DEEP else 8))
+def test_a_copy_that_missed_what_its_leader_cleaned_answers_as_if_it_were_alone(
+    tmp_path: Path, seed: int
+) -> None:
+    """It was away until its leader's cleaner had been there; then it leads, and nobody has cleaned its log since."""
+    random = Random(seed)
+    log = random_log(seed)
+    left = random.randrange(10, len(log) // 2)
+    clean = cleaned(log, random)
+    reached = log[left].base_offset
+    own = [*log[:left], *(each for each in clean if each.base_offset >= reached)]
+    grown = RandomLog(seed, READERS["4.3.1"]).grow(60)
+    start = len(grown.placed)
+    after = grown.grow(8).placed[start:]
+    led = segment(after, leader_epoch=1)
+    away = copy(tmp_path / "away", segment(own) + led)
+    there = copy(tmp_path / "there", segment(clean if seed % 2 else log) + led)
+    for batch in after:
+        end = batch.records[-1][0] + 1
+        moment = ("--as-of", f"3:{end}@1", "--leader", f"3={away}")
+        names = ("is_proven", "proven_from", "proven_again_from")
+        for command in ("offsets", "groups"):
+            mine, theirs = (
+                [{name: row[name] for name in row if name not in names} for row in asked(command, *given)]
+                for given in ((there, away, *moment), (away, "--as-of", f"3:{end}"))
+            )
+            assert mine == theirs, (command, end)

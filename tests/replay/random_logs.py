@@ -4,6 +4,7 @@
 of another kind of group; after one of these Kafka's load may fail, and the oracle says where.
 """
 
+from copy import deepcopy
 from random import Random
 from typing import Any, Final, NamedTuple
 
@@ -76,6 +77,12 @@ class RandomLog:
             else:
                 self._random.choices(acts, (8, 1, 5, 3, 9))[0]()
         return self
+
+    def branch(self, seed: int) -> "RandomLog":
+        """Return a log that begins with what was written until now and grows otherwise from here on."""
+        other = deepcopy(self)
+        other._random.seed(seed)
+        return other
 
     # ---- commits
 
@@ -189,12 +196,12 @@ class RandomLog:
         self.placed.append(Placed(first, producer, attributes, records))
 
 
-def segment(placed: list[Placed]) -> bytes:
-    """Return the log as the bytes of a `.log` file, magic 2, uncompressed."""
-    return b"".join(map(_batch, placed))
+def segment(placed: list[Placed], timestamp: int = 1_000, leader_epoch: int = 0) -> bytes:
+    """Return the log as the bytes of a `.log` file, magic 2, uncompressed; all records are of one time and leader epoch."""
+    return b"".join(_batch(each, timestamp, leader_epoch) for each in placed)
 
 
-def _batch(placed: Placed) -> bytes:
+def _batch(placed: Placed, timestamp: int, leader_epoch: int) -> bytes:
     records = [
         encoded_batches.record(offset - placed.base_offset, key, value)
         for offset, key, value in placed.records
@@ -204,6 +211,9 @@ def _batch(placed: Placed) -> bytes:
         records,
         attributes=placed.attributes,
         producer=placed.producer,
+        base_timestamp=timestamp,
+        max_timestamp=timestamp,
+        leader_epoch=leader_epoch,
         last_offset_delta=max((offset - placed.base_offset for offset, _, _ in placed.records), default=0),
     )
 

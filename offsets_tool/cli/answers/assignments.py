@@ -7,7 +7,7 @@ import click
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Snapshot
-from offsets_tool.as_of.views_groups import group_rows
+from offsets_tool.as_of.views_groups import group_rows, why_unknown
 from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import group_option, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
@@ -187,10 +187,8 @@ def _unknown(moment: Snapshot, wanted: Wanted) -> Iterator[str]:
     """Yield a note for each wanted group whose members at the moment the log does not prove."""
     for row in group_rows(moment, wanted):
         if not row["is_proven"]:
-            again = row["proven_again_from"]
-            yield (
-                f"group {quoted(row['group'])}: its members at this moment are unknown; the log proves them from {again} on"
-            )
+            why = why_unknown(row, "them")
+            yield f"group {quoted(row['group'])}: its members at this moment are unknown; {why}"
 
 
 def _json_row(row: Row) -> Row:

@@ -99,7 +99,11 @@ def _lost(ledgers: Iterable[LedgerEntry]) -> Iterator[str]:
 def reset_gaps(rows: list[Row], snapshot: Snapshot, wanted: Wanted, evidence: Evidence) -> Iterator[str]:
     """Yield a note for each kind of offsets that are not in the reset file though a reader may expect them there."""
     yield from _elsewhere(snapshot, wanted)
-    unknown = sum(not row["is_proven"] for row in rows)
+    unproven = [row for row in rows if not row["is_proven"]]
+    doubted = sum(row["proven_again_from"] is None for row in unproven)
+    if doubted:
+        yield f"{doubted} offset(s) on which copies contradict each other are not in the file; --leader names the copy in force"
+    unknown = len(unproven) - doubted
     if unknown:
         yield f"{unknown} offset(s) that compaction made unknown at this moment are not in the file; try a later --as-of"
     pending = sum(len(row["pending"]) for row in rows)

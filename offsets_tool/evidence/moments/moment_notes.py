@@ -104,7 +104,7 @@ def _missing_records(snapshot: Snapshot) -> Iterator[str]:
         return
     missing = sum(p.coverage.missing for p in lacking)
     places = listed(offset_text(p.log_partition, p.coverage.proven_from) for p in lacking)
-    unknown = sum(len(p.coverage.unknown) for p in lacking)
+    unknown = sum(len(p.coverage.later) for p in lacking)
     yield (
         f"{missing:,} record(s) from before this moment are gone ({_reason_missing(lacking)}); every record is there only from "
         f"{places} on. "

@@ -19,7 +19,8 @@ CONTRADICTED: Final = FindingKind(
     "copies_contradict",
     Severity.WARNING,
     "Copies have different records at the same offset of one leader epoch, which replication never makes.",
-    "Make sure that all files are of one cluster and one topic; `offsets-tool copies --records` shows both.",
+    "If a disk was restored or cloned, name the copy that is in force with --leader; else make sure that all files are of one "
+    "cluster and one topic. `offsets-tool copies --records` shows both.",
 )
 
 

@@ -44,6 +44,11 @@ class EpochFacts(NamedTuple):
     later_from: int = NO_END
     """The offset of its first record that is later than that time; NO_END without one."""
 
+    def below(self, end: int) -> "EpochFacts":
+        """Return the facts of what lies below the offset `end`."""
+        later_from = self.later_from if self.later_from < end else NO_END
+        return self._replace(end_by=min(self.end_by, end), later_from=later_from)
+
 
 class BatchesOfEpoch(NamedTuple):
     """Batches of one leader epoch that follow each other: the offset of the first, and their number."""
@@ -82,6 +87,13 @@ class CopyFacts(NamedTuple):
     topic_id: str | None = None
     missing: tuple[MissingOffsets, ...] = ()
     """What files had that are missing between its own, by rising offset."""
+    apart_from: int = NO_END
+    """The offset from which on it is of another history than those that count (log.copies.forks); NO_END where it never is."""
+
+    @property
+    def shared_epochs(self) -> tuple[EpochFacts, ...]:
+        """Its leader epochs, without what lies where it is of another history."""
+        return tuple(each.below(self.apart_from) for each in self.epochs if each.start < self.apart_from)
 
     def lacks_file_at(self, log_offset: int) -> bool:
         """Return whether an offset is one that a missing file had."""
@@ -98,17 +110,36 @@ class CopyFacts(NamedTuple):
 
     def newest_epoch(self, upto: int) -> int:
         """Return its newest leader epoch that is not above another; -1 without one."""
-        return max((each.epoch for each in self.epochs if each.epoch <= upto), default=-1)
+        return max((each.epoch for each in self.shared_epochs if each.epoch <= upto), default=-1)
 
     def shares_to(self, branch: Branch) -> int:
-        """Return the offset from which on it is not on a branch; NO_END if all of it is."""
+        """Return the offset from which on it is not on a branch, or of another history; NO_END if all of it is on it."""
         following = (*(each.start for each in self.epochs[1:]), self.end)
         left = [
             branch.end_of(each.epoch) if each.epoch <= branch.epoch else each.start
             for each, end in zip(self.epochs, following, strict=False)
             if end > branch.end_of(each.epoch)
         ]
-        return min(left, default=NO_END)
+        return min([self.apart_from, *left])
+
+
+class Recovered:
+    """Which records only one copy still has, though others had them: up to where each copy of a partition had the log of a branch.
+
+    An archive or a damaged copy may never have had the records that it lacks: its lack makes no record recovered.
+    """
+
+    def __init__(self, copies: Sequence[CopyFacts], branch: Branch) -> None:
+        """Hold, for each copy, how far any other one reaches on the branch."""
+        reach = [min(copy.end, copy.shares_to(branch)) if copy.is_whole else 0 for copy in copies]
+        self._others = {
+            1 << number: max((*reach[:number], *reach[number + 1 :]), default=0)
+            for number in range(len(reach))
+        }
+
+    def has(self, copies: int, log_offset: int) -> bool:
+        """Return whether a record of the branch is recovered, given the copies that have it, a bit for each."""
+        return log_offset < self._others.get(copies, 0)
 
 
 def copy_facts(name: str, segments: Sequence[Segment], time: int | None = None) -> CopyFacts:

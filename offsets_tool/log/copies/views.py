@@ -4,21 +4,22 @@ Decides which records count and which keys were deleted without a record that sa
 cleaner does and does not prove is known here alone. Source: LogCleaner, Cleaner.shouldRetainRecord; KIP-101.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.batches.control import decode_control
-from offsets_tool.log.copies.copy_facts import CopyFacts
+from offsets_tool.log.copies.copy_facts import CopyFacts, Recovered
 from offsets_tool.log.copies.lineage import NO_END, Branch
-from offsets_tool.log.copies.recovered import Recovered
 from offsets_tool.log.copies.union import Distinct, OfRecord
 from offsets_tool.log_clock import LogClock
 from offsets_tool.rows import NO_PRODUCER_ID, NO_TIMESTAMP, Absence, LogRecord
 
 T = TypeVar("T", bound=OfRecord)
+_COMMITS: Final = (0, 1)
+"""The types of keys of committed offsets; any other key is about a group or its members (GroupCoordinatorRecordType)."""
 
 
 class CopiesView(StrEnum):
@@ -52,6 +53,12 @@ class LeftOut:
     contradiction_at: int | None = None
     contradicting: int = 0
     """The copies that have a record there which does not count, a bit for each."""
+    apart: int = 0
+    """Distinct records of another history: of copies that have contradicted those that count."""
+    apart_copies: int = 0
+    """The copies that have them, a bit for each."""
+    apart_newest: int = NO_TIMESTAMP
+    """The newest time of them."""
     absences: int = 0
     """Keys that a copy proves to be deleted."""
     recovered: int = 0
@@ -63,6 +70,12 @@ class LeftOut:
         self.abandoned += 1
         self.abandoned_at = found.record.log_offset if self.abandoned_at is None else self.abandoned_at
         self.abandoned_copies |= found.copies
+
+    def part(self, found: Distinct[T]) -> None:
+        """Count a record of another history."""
+        self.apart += 1
+        self.apart_copies |= found.copies
+        self.apart_newest = max(self.apart_newest, found.record.timestamp)
 
     def contradict(self, found: Distinct[T]) -> None:
         """Count a record that another of its leader epoch contradicts."""
@@ -76,12 +89,13 @@ def deciding_copy(copies: Sequence[CopyFacts], moment: BranchEnd) -> int:
     """Return the number of the copy that decides where they differ and no leader is named.
 
     It is the one whose own log reaches furthest in the newest epoch up to the moment; of equals that which ended first, and so was
-    compacted least since, then the first.
+    compacted least since, then the first. One that is of another history than those that count does not decide.
     """
 
-    def reach(number: int) -> tuple[int, int, int, int]:
+    def reach(number: int) -> tuple[bool, int, int, int, int]:
         copy = copies[number]
-        return copy.newest_epoch(moment.branch.epoch), min(copy.end, moment.end), -copy.end, -number
+        newest = copy.newest_epoch(moment.branch.epoch)
+        return copy.apart_from == NO_END, newest, min(copy.end, moment.end), -copy.end, -number
 
     return max(range(len(copies)), key=reach)
 
@@ -180,18 +194,45 @@ def _proofs(copies: Sequence[CopyFacts], moment: BranchEnd) -> list[_Proof]:
 
     A copy that was compacted beyond a fork of its own proves nothing: newer values that took keys away were abandoned themselves.
     Nor does one that is damaged: what it lacks may be in what cannot be read; nor one of which a file is missing, up to its end.
+    Nor does one that went on with another history: what that never had was not deleted.
     """
     proofs = set()
     for number, copy in enumerate(copies):
         limit = min(moment.end, copy.shares_to(moment.branch))
         places = {(copy.end, False), (copy.cleaned_to or 0, True)}
-        if copy.is_whole and (copy.cleaned_to or 0) <= copy.shares_to(moment.branch):
+        is_sound = copy.is_whole and copy.apart_from == NO_END
+        if is_sound and (copy.cleaned_to or 0) <= copy.shares_to(moment.branch):
             proofs |= {
                 _Proof(place, number, copy.whole_from(place), is_cleaned)
                 for place, is_cleaned in places
                 if 0 < place <= limit
             }
     return sorted(proofs)
+
+
+class _OwnKeys:
+    """The keys of which the deciding copy has a record, by their group."""
+
+    def __init__(self) -> None:
+        self._keys: dict[bytes | None, set[bytes | None]] = {}
+
+    def add(self, key: bytes | None) -> None:
+        self._keys.setdefault(_group_of(key), set()).add(key)
+
+    def has(self, key: bytes | None) -> bool:
+        return key in self.of(_group_of(key))
+
+    def of(self, group: bytes | None) -> Set[bytes | None]:
+        return self._keys.get(group, frozenset())
+
+
+def _group_of(key: bytes | None) -> bytes | None:
+    """Return the bytes of a key's group, which every key begins with behind its type; None without a key."""
+    return None if key is None else key[2 : 4 + int.from_bytes(key[2:4])]
+
+
+def _is_commit(key: bytes | None) -> bool:
+    return key is not None and int.from_bytes(key[:2]) in _COMMITS
 
 
 class Union(Generic[T]):
@@ -209,9 +250,13 @@ class Union(Generic[T]):
         self._proofs = _proofs(copies, moment)
         self._recovered = Recovered(copies, moment.branch)
         self._keys = Keys()
-        self._own: set[bytes | None] = set()
-        """Keys of which the deciding copy has a record."""
         self._clock = LogClock()
+        self._own = _OwnKeys()
+        self._missed: set[bytes | None] = set()
+        """Groups of which an offset was deleted while the deciding copy was away, and that have no record since."""
+        self._forked_at = min(copy.apart_from for copy in copies)
+        self.doubted: set[bytes | None] = set()
+        """Keys of which the last record is not common to all histories."""
 
     def records(self, found: Iterable[list[Distinct[T]]]) -> Iterator[T | Absence]:
         """Yield the records that count and the absences that prove a key's deletion, in the order of their offsets."""
@@ -227,32 +272,59 @@ class Union(Generic[T]):
         """Return the record of the branch at one offset: of the newest epoch, and of equals that which most copies have."""
         at = together[0].record.log_offset
         # Behind the moment the evidence goes on, on the newest branch: what it says counts for nothing but coverage.
-        branch = self._moment.branch
-        there = [each for each in together if at >= self._moment.end or branch.has(each.epoch, at)]
-        if not there:
-            for each in together:
-                self._leave(each, at, is_contradicting=False)
-            return None
+        branch, apart = self._moment.branch, self._apart(at)
+        there = [
+            each
+            for each in together
+            if each.copies & ~apart and (at >= self._moment.end or branch.has(each.epoch, at))
+        ]
         same = [each for each in there if each.epoch in (there[0].epoch, None)]
-        chosen = max(same, key=lambda each: (self._is_own(each), each.copies.bit_count()))
-        for each in together:
+        chosen = max(same, key=lambda each: (self._is_own(each), each.copies.bit_count()), default=None)
+        for each in together if at < self._moment.end else ():
             if each is not chosen:
-                self._leave(each, at, is_contradicting=each in same)
+                self._leave(each, chosen, is_apart=not each.copies & ~apart, is_same=each in same)
+        self._doubt(chosen if at < self._moment.end else None, together, apart)
         return chosen
 
-    def _leave(self, found: Distinct[T], at: int, *, is_contradicting: bool) -> None:
-        if at < self._moment.end:
-            (self.left_out.contradict if is_contradicting else self.left_out.leave)(found)
+    def _apart(self, at: int) -> int:
+        """Return the copies that are of another history at an offset, a bit for each."""
+        if at < self._forked_at:
+            return 0
+        return sum(1 << number for number, copy in enumerate(self._copies) if copy.apart_from <= at)
+
+    def _leave(
+        self, found: Distinct[T], chosen: Distinct[T] | None, *, is_apart: bool, is_same: bool
+    ) -> None:
+        if is_apart:
+            self.left_out.part(found)
+        if is_same or (is_apart and chosen is not None and found.epoch == chosen.epoch):
+            self.left_out.contradict(found)
+        elif not is_apart:
+            self.left_out.leave(found)
+
+    def _doubt(self, chosen: Distinct[T] | None, together: list[Distinct[T]], apart: int) -> None:
+        """Keep the keys of records that histories do not have in common; a record that they have ends that."""
+        if not apart:
+            return
+        for each in together:
+            if each.copies & apart and each.copies & ~apart:
+                self.doubted.discard(each.record.key)
+            elif each is chosen or not each.copies & ~apart:
+                self.doubted.add(each.record.key)
 
     def _is_own(self, found: Distinct[T]) -> bool:
-        return self._deciding is not None and bool(found.copies >> self._deciding & 1)
+        return self._owns(found.copies)
+
+    def _owns(self, copies: int) -> bool:
+        return self._deciding is not None and bool(copies >> self._deciding & 1)
 
     def _counts(self, found: Distinct[T]) -> bool:
         """Return whether the coordinator of the moment had a record; for the view of the evidence, all records count.
 
         The deciding copy's own records count. A record of other copies counts if the deciding copy's cleaner may have removed
         it: not below its log start, nor of a key of which it has an older record (it was away when the key was deleted), nor below
-        its end if it ended at or before the moment. The cleaner removes markers whatever their key; a missing file removes none.
+        its end if it ended at or before the moment. Nor the deletion of a group whose offsets were not deleted in it. The cleaner
+        removes markers whatever their key; a missing file removes none.
         """
         if self._deciding is None or found.record.log_offset >= self._moment.end:
             return True
@@ -262,7 +334,29 @@ class Union(Generic[T]):
         is_beyond = record.log_offset >= copy.end or copy.lacks_file_at(record.log_offset)
         if self._is_own(found) or is_beyond or record.is_control:
             return True
-        return copy.end > self._moment.end and record.key not in self._own
+        return copy.end > self._moment.end and not self._was_away(found)
+
+    def _was_away(self, found: Distinct[T]) -> bool:
+        """Return whether the deciding copy never had a record that it lacks: while it was away, its leader's cleaner took it.
+
+        Its own cleaner would have taken its older record of the key too. A group is deleted with all of its offsets.
+        """
+        key, is_tombstone = found.record.key, found.record.value is None
+        group = _group_of(key)
+        if self._own.has(key):
+            self._missed |= {group} if is_tombstone else set()
+            return True
+        if not is_tombstone:
+            self._missed.discard(group)
+            return False
+        return not _is_commit(key) and (group in self._missed or self._has_undeleted(group, found.copies))
+
+    def _has_undeleted(self, group: bytes | None, copies: int) -> bool:
+        """Return whether the deciding copy alone has a value in effect of a group, which copies that are given have deleted."""
+        values = (self._keys.values.get(key) for key in self._own.of(group) if key is not None)
+        return any(
+            value is not None and self._owns(value.copies) and not value.copies & copies for value in values
+        )
 
     def _observe(self, found: Distinct[T]) -> None:
         record = found.record
@@ -274,6 +368,7 @@ class Union(Generic[T]):
             self.left_out.recovering |= found.copies
         if self._is_own(found):
             self._own.add(record.key)
+            self._missed.discard(_group_of(record.key))
         self._keys.observe(record, found.copies)
 
     def _absences(self, upto: int) -> Iterator[Absence]:
@@ -283,7 +378,7 @@ class Union(Generic[T]):
             for value in self._keys.remove_ended(proof):
                 yield self._absence(value.record, proof, value.record.producer_id)
             for value in self._keys.remove_absent(proof):
-                if value.record.key not in self._own:
+                if not self._own.has(value.record.key):
                     self.left_out.absences += 1
                     yield self._absence(value.record, proof, None)
 

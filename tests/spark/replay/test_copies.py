@@ -204,3 +204,17 @@ def test_a_file_that_is_missing_proves_no_deletion(tmp_path: Path) -> None:
         assert done.partitions[0]["absences"] == (0 if lake == "lost" else 4)
         notes = "\n".join(done.notes)
         assert ("lacks the offsets 4 to 7" in notes) is (lake == "lost") and "have two topic ids" in notes
+
+
+@pytest.mark.parametrize("times", [(100_000, 200_000), (200_000, 100_000), (100_000, 100_500)])
+def test_copies_of_two_histories_are_told_apart(tmp_path: Path, times: tuple[int, int]) -> None:
+    """As on the command line: nothing was deleted that one of them never had."""
+    copies = []
+    for name, time, groups in zip("ab", times, ("gh", "hhh"), strict=True):
+        own = in_order(*(commit(each, "t", 0, time) for each in groups), start=len(LOG), timestamp=time)
+        copies.append(copy(tmp_path / name, [*LOG, *own], cleaned_to=len(LOG) + 1))
+    ingest_here(tmp_path / "lake", *copies, cluster="c")
+    done = replay_here(tmp_path / "lake")
+    assert histories(tmp_path / "lake") == by_evidence(copies)
+    assert done.partitions[0]["absences"] == 0 and done.partitions[0]["contradictions"] == 2
+    assert "2 offset(s) have different records of one leader epoch" in "\n".join(done.notes)

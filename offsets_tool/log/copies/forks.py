@@ -1,0 +1,180 @@
+"""Where copies of one log are of two histories: they have different records at one offset of one leader epoch.
+
+A leader writes each offset of its epoch once, so such copies have not been one log since the last record that both have: a snapshot
+was restored under a living broker, say. Which history is in force no record says, but for times: one whose records are all newer
+than the last of the other went on later. Knows offsets, epochs and times, and not what is in a record.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from itertools import combinations
+from typing import NamedTuple, TypeVar
+
+from offsets_tool.log.copies.copy_facts import CopyFacts
+from offsets_tool.log.copies.lineage import NO_END
+from offsets_tool.log.copies.union import Distinct, OfRecord
+from offsets_tool.rows import NO_TIMESTAMP
+
+T = TypeVar("T", bound=OfRecord)
+
+
+class InForceBy(StrEnum):
+    """Why one of several histories counts."""
+
+    NAMED = "named"
+    """Somebody named a copy of it."""
+    NEWER = "newer"
+    """Its records are all newer than the last of the others."""
+    EARLIER = "earlier"
+    """The others begin after the moment that is asked for."""
+
+
+class InForce(NamedTuple):
+    """The history that counts: the number of a copy of it, and why; None where nothing says which is in force."""
+
+    copy: int
+    by: InForceBy | None
+
+
+class _Stretch(NamedTuple):
+    """Records behind the first contradiction: the last offset, the oldest and the newest time.
+
+    Without records these are -1, NO_END and NO_TIMESTAMP.
+    """
+
+    last: int
+    oldest: int
+    newest: int
+
+
+_NOTHING = _Stretch(-1, NO_END, NO_TIMESTAMP)
+
+
+class Forks:
+    """The contradictions of copies, from one pass over the distinct records of all of them; copies have numbers."""
+
+    def __init__(self) -> None:
+        self._last: dict[int, int] = {}
+        """By set of copies, a bit for each, the last offset at which they, and no others, have one record."""
+        self._since: dict[int, _Stretch] = {}
+        """By set of copies, the records that they, and no others, have from the first contradiction on."""
+        self._from: dict[tuple[int, int], int] = {}
+        """By pair of copies that contradict each other, the offset from which on they are of two histories."""
+
+    def __bool__(self) -> bool:
+        return bool(self._from)
+
+    @classmethod
+    def of(cls, found: Iterable[list[Distinct[T]]]) -> "Forks":
+        """Return what the distinct records of copies show, offset by offset (log.copies.union.union)."""
+        forks = cls()
+        for together in found:
+            forks.observe(together)
+        return forks
+
+    def observe(self, together: Sequence[Distinct[T]]) -> None:
+        """Observe the distinct records at the next offset."""
+        for one, other in combinations(together, 2):
+            if _contradict(one, other):
+                self._fork(one.copies, other.copies)
+        for each in together:
+            self._last[each.copies] = each.record.log_offset
+            if self._from:
+                self._since[each.copies] = _joined(self._since.get(each.copies, _NOTHING), each)
+
+    def _fork(self, one: int, other: int) -> None:
+        for pair in ((a, b) for a in _numbers(one) for b in _numbers(other)):
+            both = 1 << pair[0] | 1 << pair[1]
+            last = max((at for copies, at in self._last.items() if copies & both == both), default=-1)
+            self._from.setdefault((min(pair), max(pair)), last + 1)
+
+    def in_force(
+        self, copies: Sequence[CopyFacts], time: int | None = None, named: int | None = None
+    ) -> InForce:
+        """Return the history that counts at a time (epoch milliseconds), by default at the end; `named` is a copy of it.
+
+        Where nothing says which is in force, it is that of the copy whose log reaches furthest in the newest epoch.
+        """
+        if named is not None:
+            return InForce(named, InForceBy.NAMED)
+        rivals = {number for pair in self._from for number in pair}
+        begun = {number for number in rivals if time is None or self._oldest(number, rivals) <= time}
+        newest = {number for number in begun if self._is_newest(number, begun)}
+
+        def reach(number: int) -> tuple[int, int, int, int]:
+            copy = copies[number]
+            return copy.newest_epoch(NO_END), -len(self._rivals_of(number)), copy.end, -number
+
+        found = max(newest or begun or rivals or range(len(copies)), key=reach)
+        if begun and not newest:
+            return InForce(found, None)
+        return InForce(found, InForceBy.NEWER if self._rivals_of(found) & begun else InForceBy.EARLIER)
+
+    def apart_from(self, copy: int, number: int) -> dict[int, int]:
+        """Return the copies, of `number`, that are of another history than one of them, with the offset from which on each is."""
+        apart = {other: self._pair(copy, other) for other in self._rivals_of(copy)}
+        for other in self._followers(copy, number, apart):
+            apart[other] = min(apart.values())
+        return apart
+
+    def _followers(self, copy: int, number: int, apart: dict[int, int]) -> Iterator[int]:
+        """Yield the copies that go on with copies of another history alone, though no record of theirs contradicts `copy`."""
+        if not apart:
+            return
+        rivals = sum(1 << other for other in apart)
+        for other in set(range(number)) - {copy, *apart}:
+            with_rivals = self._last_since(1 << other, rivals, but=1 << copy)
+            if with_rivals > self._last_since(1 << other, 1 << copy):
+                yield other
+
+    def _last_since(self, one: int, others: int, but: int = 0) -> int:
+        found = (
+            at.last
+            for copies, at in self._since.items()
+            if copies & one and copies & others and not copies & but
+        )
+        return max(found, default=-1)
+
+    def _rivals_of(self, number: int) -> set[int]:
+        return {other for pair in self._from if number in pair for other in pair} - {number}
+
+    def _pair(self, one: int, other: int) -> int:
+        return self._from[min(one, other), max(one, other)]
+
+    def _is_newest(self, number: int, begun: set[int]) -> bool:
+        return all(
+            self._alone(number, other).oldest > self._alone(other, number).newest
+            for other in self._rivals_of(number) & begun
+        )
+
+    def _oldest(self, number: int, rivals: set[int]) -> int:
+        """Return the time from which on a copy has records that its rivals do not have; NO_END without one."""
+        return min(
+            (self._alone(number, other).oldest for other in self._rivals_of(number) & rivals), default=NO_END
+        )
+
+    def _alone(self, number: int, other: int) -> _Stretch:
+        """Return the records that one copy has, and another one not, from the first contradiction on."""
+        found = [at for copies, at in self._since.items() if copies >> number & 1 and not copies >> other & 1]
+        return _Stretch(
+            max((each.last for each in found), default=-1),
+            min((each.oldest for each in found), default=NO_END),
+            max((each.newest for each in found), default=NO_TIMESTAMP),
+        )
+
+
+def _numbers(copies: int) -> Iterator[int]:
+    return (number for number in range(copies.bit_length()) if copies >> number & 1)
+
+
+def _contradict(one: Distinct[T], other: Distinct[T]) -> bool:
+    """Return whether records at one offset are not of one log: they have one epoch, or one is of an archive, which keeps none."""
+    same = one.epoch == other.epoch or one.epoch is None or other.epoch is None
+    return same and one.record.misplaced is other.record.misplaced is None
+
+
+def _joined(stretch: _Stretch, found: Distinct[T]) -> _Stretch:
+    at = found.record.timestamp
+    if at == NO_TIMESTAMP:
+        return stretch._replace(last=found.record.log_offset)
+    return _Stretch(found.record.log_offset, min(stretch.oldest, at), max(stretch.newest, at))
