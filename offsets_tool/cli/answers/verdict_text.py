@@ -139,7 +139,7 @@ def _more(text: Paragraphs, page: VerdictPage, group: str, *commands: str) -> No
 def _before(text: Paragraphs, page: VerdictPage, ranked: Ranked) -> None:
     """Write the command that shows the offsets as they were before the worst finding that moved or removed some."""
     worst = next((each for each in ranked.findings if each.kind in MOVES_OFFSETS), None)
-    if worst is None:
+    if worst is None or not ranked.commits:
         return
     of = shlex.quote(visible(shown(ranked.group)))
     text.say(f"The offsets from before {worst.evidence[0]} (add --format csv for a file to reset from):")

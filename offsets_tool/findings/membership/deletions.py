@@ -22,6 +22,12 @@ GROUP_EXPIRED: Final = FindingKind(
 )
 
 
+_SHARE_REMEDY: Final = (
+    "Ask who may delete groups. A share group's offsets are not in this topic: once a member has joined, kafka-share-groups "
+    "--describe --offsets shows where it begins, and --reset-offsets sets it without members."
+)
+
+
 @finder(GROUP_DELETED, GROUP_EXPIRED)
 def find_deleted_groups(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for each tombstone of the group's own record that took no offset with it."""
@@ -56,4 +62,5 @@ def _deletion(rows: GroupRows, row: GroupHistoryRow, server_log: ServerLog) -> F
         confidence=Confidence.CERTAIN if is_certain else Confidence.AMBIGUOUS,
         alternatives=() if is_certain else (Cause.GROUP_DELETED.value,),
         lines=() if line is None else (line,),
+        remedy=_SHARE_REMEDY if row.kind == GroupKind.SHARE else kind.remedy,
     )

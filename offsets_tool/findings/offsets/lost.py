@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from offsets_tool.expiry.causes import Cause, Confidence
 from offsets_tool.expiry.rows import ExpiryRow
+from offsets_tool.expiry.rules import KIP_211, Rule
 from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found, log_offset_text
 from offsets_tool.findings.group_rows import GroupRows
@@ -20,13 +21,15 @@ from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.replay.changes import GroupKind, TopicPartition
 from offsets_tool.server_log.server_line import ServerLine
 from offsets_tool.time_texts import duration_text
+from offsets_tool.wire.json import release_of
 
+_SET_AGAIN: Final = "and set its offsets with kafka-consumer-groups --reset-offsets before it starts again"
 EXPIRED: Final = FindingKind(
     "offsets_expired",
     Severity.NOTICE,
     "Committed offsets expired: the broker removed them when their retention was over.",
-    "Raise offsets.retention.minutes above the longest pause of this group, and set its offsets with "
-    "kafka-consumer-groups --reset-offsets before it starts again.",
+    "Raise offsets.retention.minutes above the longest time that this group is without members, "
+    f"{_SET_AGAIN}.",
 )
 DELETED: Final = FindingKind(
     "offsets_deleted",
@@ -159,8 +162,64 @@ def _finding(rows: GroupRows, lost: list[ExpiryRow], lines: list[ServerLine]) ->
         topic=only(row.topic for row in lost),
         partition=lost[0].partition if len(lost) == 1 else None,
         alternatives=alternatives,
-        remedy=kind.remedy + (_TELL_APART if len(causes) > 1 else ""),
+        remedy=_remedy(rows, kind, first) + (_TELL_APART if len(causes) > 1 else ""),
     )
+
+
+_OWN_EXPIRY: Final = (
+    "No setting of the broker changes that: the client asks for an offset retention with its commits (OffsetCommit up to version "
+    f"4). Let it ask for none, or for a longer one, {_SET_AGAIN}."
+)
+_OWN_TIME: Final = (
+    "The commits say a time at which their retention is over as soon as they are written, and retention counts from it: let the "
+    f"client send its real time, or none, {_SET_AGAIN}."
+)
+_BEFORE_KIP_211: Final = (
+    "Before 2.1 each offset expires by its own last commit, also while the group lives: let clients commit partitions without new "
+    "records now and then, set offsets.retention.minutes above the longest time without a commit of any partition, or upgrade the "
+    f"brokers, {_SET_AGAIN}."
+)
+_SINCE_COMMIT: Final = (
+    "Retention counts from the last commit here: raise offsets.retention.minutes above the longest time without a commit of any "
+    f"partition, {_SET_AGAIN}."
+)
+_UNSUBSCRIBED: Final = (
+    "If the group is not to read that topic any more, nothing is to be done. Else let a member subscribe to it, "
+    f"{_SET_AGAIN}."
+)
+_NO_NAME: Final = (
+    "Give the clients a group.id, and set the offsets of that group: Kafka's tools set none of the empty group id, which brokers "
+    "refuse (INVALID_GROUP_ID)."
+)
+
+
+def _remedy(rows: GroupRows, kind: FindingKind, lost: ExpiryRow) -> str:
+    """Return what helps against such a loss: by what the offset expired, where it did."""
+    if not rows.group and kind is not TOPIC_DELETED:
+        return _NO_NAME
+    if kind is not EXPIRED:
+        return kind.remedy
+    return _OWN_EXPIRY if lost.cause == Cause.EXPIRE_TIMESTAMP else _against_retention(rows, lost)
+
+
+def _against_retention(rows: GroupRows, lost: ExpiryRow) -> str:
+    if lost.rule != Rule.RETENTION_SINCE_EMPTY and _is_over_when_written(rows, lost):
+        return _OWN_TIME
+    if release_of(lost.release) < KIP_211:
+        return _BEFORE_KIP_211
+    if lost.cause == Cause.UNSUBSCRIBED_TOPIC:
+        return _UNSUBSCRIBED
+    return _SINCE_COMMIT if lost.rule == Rule.RETENTION_SINCE_COMMIT else EXPIRED.remedy
+
+
+def _is_over_when_written(rows: GroupRows, lost: ExpiryRow) -> bool:
+    """Return whether retention, which counts from a commit's own time, was over when its record was written."""
+    if lost.commit_timestamp is None or not lost.evidence:
+        return False
+    at = int(lost.evidence[0].rpartition(":")[2])
+    row = rows.next_effective(TopicPartition(lost.topic, lost.partition), at - 1)
+    is_it = row is not None and row.commit_log_offset == at
+    return is_it and row is not None and lost.commit_timestamp + lost.retention_ms <= row.from_timestamp
 
 
 def _hurts(rows: GroupRows, restart: Restart | None, cause: Cause, lost: ExpiryRow) -> bool:
