@@ -13,6 +13,7 @@ from offsets_tool.history.rows import MemberEndCause
 from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.placement import MOST_PARTITIONS, infer_partitions, partition_for
 from offsets_tool.replay.changes import TopicPartition
+from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.server_log.join import NO_SERVER_LOG, ServerLog
 from offsets_tool.wire.longs import difference
 
@@ -22,6 +23,17 @@ class Furthest(NamedTuple):
 
     committed_offset: int
     group: str
+
+
+class KnownEnds(NamedTuple):
+    """The end offsets of data partitions that are known, and not only bounded, and of which time they are (epoch milliseconds)."""
+
+    offsets: Mapping[TopicPartition, int] = {}
+    at: int = NO_TIMESTAMP
+
+
+NO_ENDS: Final = KnownEnds()
+"""No end is known."""
 
 
 class LogContext(NamedTuple):
@@ -41,6 +53,8 @@ class LogContext(NamedTuple):
     """Number of partitions of __consumer_offsets, if most groups lie where that number puts them; else None."""
     server_log: ServerLog = NO_SERVER_LOG
     """What the brokers' own logs say; nothing where none was given."""
+    ends: KnownEnds = NO_ENDS
+    """Where data partitions end, by what was given beside the log."""
 
 
 _TELLING: Final = 8

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -67,8 +68,12 @@ class GroupRows(GroupHistories):
         """The members, who say by which name an operator knows each."""
         return GroupMembers(self)
 
-    def name_of(self, row: MemberHistoryRow | OffsetHistoryRow) -> str | None:
-        """Return the name of a row's member: as `names` has it, or by what the row says; None for a commit without an owner."""
+    def name_of(self, row: MemberHistoryRow) -> str:
+        """Return the name of the member of a row, as `names` has it."""
+        return self.names.name(row.member_id)
+
+    def owner_of(self, row: OffsetHistoryRow) -> str | None:
+        """Return the name of the member that owned the partition of a commit, as `names` has it or the row; None without one."""
         if row.member_id in self.by_member:
             return self.names.name(row.member_id)
         return row.instance_id or row.client_id or row.member_id
@@ -136,6 +141,18 @@ class GroupRows(GroupHistories):
             return {at: commits[-1].end_cause for at, commits in self.effective.items()}
         return {at: sums.end_cause for at, sums in rows.partitions.items()}
 
+    @cached_property
+    def moved_at(self) -> dict[str, dict[int, int]]:
+        """By topic and partition, when its last committed offset was committed first, epoch milliseconds."""
+        rows, found = self.offsets, defaultdict[str, dict[int, int]](dict)
+        if isinstance(rows, SummedOffsets) and rows.partitions is not None:
+            moved = ((at, sums.moved_at) for at, sums in rows.partitions.items())
+        else:
+            moved = ((at, _moved_at(commits)) for at, commits in self.effective.items())
+        for (topic, partition), timestamp in moved:
+            found[topic][partition] = timestamp
+        return found
+
     def busiest(self) -> Sequence[OffsetHistoryRow]:
         """Return the effective commits of the partition that has most, the first of several; none without any."""
         rows = self.offsets
@@ -188,6 +205,12 @@ class GroupRows(GroupHistories):
         """By the member that owned the partition, log offset and record time of each commit."""
         rows = self.offsets
         return rows.commits_of() if isinstance(rows, SummedOffsets) else super().commits_of
+
+
+def _moved_at(commits: Sequence[OffsetHistoryRow]) -> int:
+    last = commits[-1].committed_offset
+    run = takewhile(lambda row: row.committed_offset == last, reversed(commits))
+    return min((row.from_log_offset, row.from_timestamp) for row in run)[1]
 
 
 def is_simple(row: GroupHistoryRow | None) -> bool:

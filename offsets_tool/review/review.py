@@ -174,8 +174,8 @@ def review_replay(replay: EvidenceReplay, asked: ReviewAsked, given: ReviewInput
     """
     if not replay.snapshot.as_of.is_end:
         raise UsageError("a review is of the whole log: choose what is told with --since and --until")
-    found = LogFindings(replay, given.policy, given.server_logs)
-    verdict = verdict_of(found, replay.snapshot, asked, given.ends)
+    found = LogFindings(replay, given.policy, given.server_logs, given.ends)
+    verdict = verdict_of(found, replay.snapshot, asked)
     groups, stories = _groups(replay, found, asked, verdict.ranked[: given.most_groups], given.ends)
     timeline = with_loads(in_time(stories), found.server_log)
     plan = _plan(replay, found, asked, verdict, given)

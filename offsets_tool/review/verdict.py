@@ -5,13 +5,11 @@ from typing import Final, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
-from offsets_tool.as_of.views_describe import described_offsets
-from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.findings.finding import LogFindings
-from offsets_tool.evidence.lagging import add_lag
 from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.review.asked import ReviewAsked
 from offsets_tool.review.coverage import RecordsReach
+from offsets_tool.rows import Row
 from offsets_tool.story.limits import coverage_sentences
 from offsets_tool.story.sentence import when
 from offsets_tool.story.shapes import NO_EVENTS, group_events
@@ -88,9 +86,9 @@ def loud_and_quiet(findings: Iterable[Finding]) -> tuple[list[Matter], list[Find
     return loud, [finding for matter in every if matter not in loud for finding in matter.findings]
 
 
-def verdict_of(found: LogFindings, moment: Snapshot, asked: ReviewAsked, ends: EndSources) -> Verdict:
-    """Return the verdict on wanted groups at the moment of the findings; by `ends` it says how far groups are behind."""
-    lags, words = _lags(moment, ends), moment_words(moment)
+def verdict_of(found: LogFindings, moment: Snapshot, asked: ReviewAsked) -> Verdict:
+    """Return the verdict on wanted groups at the moment of the findings; where these know ends, with how far groups are behind."""
+    lags, words = _lags(found.with_lag), moment_words(moment)
     ranked = ranking(
         ranked_group(
             rows,
@@ -136,10 +134,8 @@ def findings_here(
     return [each for each in of_log if asked.is_within(each) and (is_anywhere or each.log_partition in here)]
 
 
-def _lags(moment: Snapshot, ends: EndSources) -> dict[str, GroupLag]:
-    """Return how far groups are behind, where ends of their partitions come from more than commits."""
-    rows = described_offsets(moment, Wanted()) if ends.has_any else []
-    add_lag(moment, ends, rows)
+def _lags(rows: Iterable[Row]) -> dict[str, GroupLag]:
+    """Return how far groups are behind, by offsets with their lag."""
     lags: dict[str, list[int]] = {}
     for row in rows:
         if row["lag"] is not None:

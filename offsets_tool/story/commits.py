@@ -76,22 +76,27 @@ def _until(run: Sequence[OffsetHistoryRow]) -> str:
 
 
 def _moved(run: Sequence[OffsetHistoryRow], partitions: Collection[tuple[str, int]]) -> str:
-    """Return from where to where the offset of one partition moved, or how far the offsets of several moved together."""
-    if len(run) == 1 and run[0].delta is None:
-        return f": offset {run[0].committed_offset:,}"
+    """Return which offsets were the first, from where to where that of one partition moved, or how far several moved in all."""
+    if all(row.delta is None for row in run):
+        return _first_offsets([row.committed_offset for row in run])
     if len(partitions) == 1:
         first, last = run[0], run[-1]
         start = first.committed_offset - (first.delta or 0)
         if all(row.committed_offset == start for row in run):
             return f": offset {start:,} again"
         return f": offset {start:,} to {last.committed_offset:,}"
-    ahead = sum(row.delta for row in run if row.delta is not None and row.delta > 0)
-    back = -sum(row.delta for row in run if row.delta is not None and row.delta < 0)
-    if ahead or back:
-        return ": " + " and ".join(
-            text for text in (ahead and f"{ahead:,} ahead", back and f"{back:,} back") if text
-        )
-    return "" if all(row.delta is None for row in run) else ": nothing moved"
+    ahead = [row.delta for row in run if row.delta is not None and row.delta > 0]
+    back = [row.delta for row in run if row.delta is not None and row.delta < 0]
+    texts = [f"{abs(sum(some)):,} {word}" for some, word in ((ahead, "ahead"), (back, "back")) if some]
+    return f": {' and '.join(texts)} in all" if texts else ": nothing moved"
+
+
+def _first_offsets(offsets: Sequence[int]) -> str:
+    """Return the offsets of first commits: one, the one that several have, or the lowest and the highest."""
+    lowest, highest = min(offsets), max(offsets)
+    if lowest == highest:
+        return f": offset {lowest:,}{'' if len(offsets) == 1 else ' each'}"
+    return f": offsets {'' if len(offsets) == 2 else 'between '}{lowest:,} and {highest:,}"
 
 
 def _in_transactions(run: Sequence[OffsetHistoryRow]) -> str:

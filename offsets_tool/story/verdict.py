@@ -161,7 +161,8 @@ def lag_sentence(lag: GroupLag | None) -> Iterator[str]:
     """Yield the sentence on how far a group is behind; nothing where that is not known."""
     if lag is not None:
         yield (
-            f"It is {count(lag.records, 'record')} behind in {count(lag.partitions, 'partition')} whose ends are known."
+            f"It is {count(lag.records, 'record')} behind {'in all, ' if lag.partitions > 1 else ''}in "
+            f"{count(lag.partitions, 'partition')} whose ends are known."
         )
 
 

@@ -36,6 +36,7 @@ from tests.findings.made import (
 )
 from tests.findings.test_moves import CASES as MOVES
 from tests.findings.test_rules import CASES
+from tests.findings.test_stalls import CASES as STALLS
 
 SIZES, LARGE = (1, 7, 1000), (200, 1000)
 """Of rows that are packed together; LARGE where there are many."""
@@ -91,7 +92,7 @@ def check(rows: Sequence[GroupRow], stretch: LogStretch, context: LogContext) ->
     return expected
 
 
-@pytest.mark.parametrize("case", (*CASES, *MOVES), ids=lambda case: case.what)
+@pytest.mark.parametrize("case", (*CASES, *MOVES, *STALLS), ids=lambda case: case.what)
 def test_each_case_of_finders(case: Any) -> None:
     given = dict(case.given)
     newest = START + given.pop("until_after", HOUR)

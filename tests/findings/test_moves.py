@@ -261,7 +261,9 @@ CASES: Final = (
         "the new owner went back",
         [*_handed_over(), *_read(1, "a"), _moved(101, 31 * SECOND, 1, -40, "b", generation=2)],
         (("rewind", NOTICE, CERTAIN),),
-        (r"; b owned the partition: its first commit after it took it over from a with generation 2$",),
+        (
+            r"; b owned the partition: its first commit after it took the partition over from a with generation 2$",
+        ),
         is_of_rebalance=True,
     ),
     Said(
@@ -286,7 +288,7 @@ CASES: Final = (
         "the old owner went back just before it gave the partition up",
         [*_handed_over(), *_read(1, "a"), _moved(99, 29 * SECOND, 1, -40, "a", generation=1)],
         (("rewind", NOTICE, CERTAIN),),
-        (r"; a owned the partition: its last commit before b took it over with generation 2$",),
+        (r"; a owned the partition: its last commit before b took the partition over with generation 2$",),
         is_of_rebalance=True,
     ),
     Said(

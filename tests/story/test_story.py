@@ -20,7 +20,7 @@ KNOWN = [
         ("2.4.1-mix", "iris_pricing"),
         (
             "The group appears as a classic group, generation 1: app-yarrow joined; 1 member.",
-            "3 first commits for topic umber.export in partitions 0 to 2.",
+            "3 first commits for topic umber.export in partitions 0 to 2: offsets between 3,714 and 556,552,806.",
             "Rebalance to generation 2: app-cedar joined; app-cedar took over 2 partitions from app-yarrow; 2 members.",
             "NOTICE: 1 offset of group iris_pricing",
             "Rebalance to generation 3: app-yarrow left; app-cedar leads now; app-cedar took over 1 partition from app-yarrow; "
@@ -34,7 +34,7 @@ KNOWN = [
         (
             "The group appears as a classic group: no members yet.",
             "Rebalance to generation 1: del-1 joined; 1 member.",
-            "3 first commits for topic shipping.geo in partitions 0 to 2.",
+            "3 first commits for topic shipping.geo in partitions 0 to 2: offset 15 each.",
             "Rebalance to generation 2: del-1 left; the group is empty.",
             "CRITICAL: Group search-deleted-cd34 was deleted",
             "The group appears as a simple group, whose clients commit without being members.",
@@ -48,9 +48,9 @@ KNOWN = [
             "First commit for topic search.sessions in partition 0: offset 0, in a transaction.",
             "First commit for topic pricing-loyalty.v2 in partition 0: offset 11, in a transaction.",
             "NOTICE: 2 of 8 transactions of group fraud-eos-2 were aborted",
-            "3 commits for topic search.sessions in 2 partitions until 2026-11-21T12:22:37Z: 3 ahead, in 3 transactions.",
-            "6 commits for topic pricing-loyalty.v2 in partitions 0 to 3 until 2026-11-21T12:22:37Z: 397 ahead, "
-            "in 5 transactions.",
+            "3 commits for topic search.sessions in 2 partitions until 2026-11-21T12:22:37Z: 3 ahead in all, in 3 transactions.",
+            "6 commits for topic pricing-loyalty.v2 in partitions 0 to 3 until 2026-11-21T12:22:37Z: 397 ahead "
+            "in all, in 5 transactions.",
         ),
     ),
 ]

@@ -87,8 +87,8 @@ def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **o
     server_logs = parse_server_logs(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         captions = note_range(replay.evidence, asked.range, clock)
-        found = LogFindings(replay, given, server_logs)
-        verdict = verdict_of(found, replay.snapshot, asked, ends)
+        found = LogFindings(replay, given, server_logs, ends)
+        verdict = verdict_of(found, replay.snapshot, asked)
         page = VerdictPage(
             verdict,
             [visible(shlex.quote(log)) for log in options["logs"]],

@@ -8,12 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
+from offsets_tool.as_of.views_describe import described_offsets
 from offsets_tool.events import Event
+from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.expiring import FoundExpiry, PolicyOverrides, expiry_of, find_expiry
+from offsets_tool.evidence.lagging import add_lag
 from offsets_tool.evidence.moments.moment_notes import gaps
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.rows import expiry_row
-from offsets_tool.findings.context import ContextParts, LogContext
+from offsets_tool.findings.context import ContextParts, KnownEnds, LogContext
 from offsets_tool.findings.finders import find_all, find_in_log, worst_first
 from offsets_tool.findings.group_rows import ALL, GroupRow, GroupRows, LogStretch, PartitionRows, gather
 from offsets_tool.findings.partition_facts import PartitionFacts, of_ledgers
@@ -24,8 +27,9 @@ from offsets_tool.history.transactions import TransactionLog, open_transactions
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.rebalances.row_builder import rebalance_rows
 from offsets_tool.rebalances.rows import RebalanceRow
-from offsets_tool.replay.changes import Change
+from offsets_tool.replay.changes import Change, TopicPartition
 from offsets_tool.replay.rules import Rules
+from offsets_tool.rows import Row
 from offsets_tool.server_log.clocks import record_times
 from offsets_tool.server_log.join import ServerLog, joined_log
 from offsets_tool.server_log.notes import notes_on
@@ -50,14 +54,25 @@ class LogFindings:
     """The findings in an evidence: those of each group, and those of its log partitions as a whole."""
 
     def __init__(
-        self, replay: EvidenceReplay, given: PolicyOverrides, server_logs: Sequence[ServerLogFile] = ()
+        self,
+        replay: EvidenceReplay,
+        given: PolicyOverrides,
+        server_logs: Sequence[ServerLogFile] = (),
+        ends: EndSources | None = None,
     ) -> None:
         """Run the replay; `given` is what is known of the brokers' settings, `server_logs` are brokers' own logs.
 
-        Notes what of the settings is supposed, what the log cannot tell, and how far the brokers' logs were understood.
+        `ends` tells where data partitions end. Notes what of the settings is supposed, what the log cannot tell, and how far the
+        brokers' logs were understood.
         """
         self._partitions = partition_rows(replay, given)
         self._context = log_context(replay, self._partitions, server_logs)
+        self.with_lag: list[Row] = []
+        """The committed offsets with their lag, as `describe` has them; empty where no end is known."""
+        if ends is not None and ends.has_any:
+            self.with_lag = described_offsets(replay.snapshot, ALL)
+            add_lag(replay.snapshot, ends, self.with_lag)
+            self._context = self._context._replace(ends=_known_ends(self.with_lag, ends.at))
         for text in notes_on(self.server_log):
             replay.evidence.note(text)
         self.ledgers = replay.evidence.ledgers
@@ -88,6 +103,11 @@ class LogFindings:
     def bytes_of(self, rows: GroupRows) -> int:
         """Return the bytes of the keys and values of a group's records, in the log partition that these rows are of."""
         return self._sums[rows.log_partition].bytes[rows.group]
+
+
+def _known_ends(with_lag: Iterable[Row], at: int) -> KnownEnds:
+    ends = {TopicPartition(row["topic"], row["partition"]): row["log_end_offset"] for row in with_lag}
+    return KnownEnds({of: end for of, end in ends.items() if end is not None}, at)
 
 
 def findings_of(

@@ -82,7 +82,7 @@ def _timed_out(rows: GroupRows, departure: Departure) -> Finding:
 def _removed(rows: GroupRows, departure: Departure, why: str, **more: Any) -> Finding:
     """Return the finding of a member that was removed; `why` says for which reason, `more` are further fields of Finding."""
     row = departure.row
-    who = named(row.instance_id or row.client_id or row.member_id)
+    who = named(rows.name_of(row))
     return found(
         TIMED_OUT,
         rows,
@@ -135,6 +135,6 @@ def _replaced(rows: GroupRows, row: MemberHistoryRow) -> Finding:
         REPLACED,
         rows,
         Places((row.to_log_offset or 0, row.from_log_offset), row.to_timestamp, row.to_timestamp),
-        f"Static member {named(row.instance_id or row.member_id)} of group {named(rows.group)} was replaced"
+        f"Static member {named(rows.name_of(row))} of group {named(rows.group)} was replaced"
         f"{at_time(row.to_timestamp)} by another member with its group.instance.id",
     )

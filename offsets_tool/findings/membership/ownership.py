@@ -228,7 +228,7 @@ def _idle(rows: GroupRows, idle: list[MemberHistoryRow]) -> Finding:
         rows,
         Places(tuple(row.from_log_offset for row in idle), first.from_timestamp),
         f"{len(idle)} of {count(of, 'member')} of group {named(rows.group)} own no partition at the end of the log: "
-        f"{listed(row.instance_id or row.client_id or row.member_id for row in idle)}",
+        f"{listed(rows.name_of(row) for row in idle)}",
         remedy=_what_helps(rows, idle),
     )
 
@@ -347,8 +347,7 @@ def _mixed_finding(
     rows: GroupRows, first: _Stretch, members: Mapping[_Asked, Sequence[MemberHistoryRow]]
 ) -> Finding:
     texts = [
-        f"{listed(row.instance_id or row.client_id or row.member_id for row in some)} for {asked.text()}"
-        for asked, some in members.items()
+        f"{listed(rows.name_of(row) for row in some)} for {asked.text()}" for asked, some in members.items()
     ]
     more = f"; and {len(texts) - _MOST_NAMED} more" if len(texts) > _MOST_NAMED else ""
     return found(

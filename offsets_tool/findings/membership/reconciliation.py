@@ -59,7 +59,7 @@ def _stretches(rows: GroupRows) -> Iterator[_Stretch]:
 
 def _slow(rows: GroupRows, stretch: _Stretch, until: int) -> Finding:
     holding = _holding(rows, stretch, until)
-    by = f"; it waited for {listed(row.client_id or row.member_id for row in holding)}" if holding else ""
+    by = f"; it waited for {listed(rows.name_of(row) for row in holding)}" if holding else ""
     first = stretch.first
     took = difference(until, first.from_timestamp)
     return found(

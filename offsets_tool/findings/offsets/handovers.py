@@ -94,7 +94,13 @@ class Handovers:
             return None
         source = next((each for each in reversed(earlier) if each.identity != holding.identity), None)
         is_back = any(each.identity == holding.identity for each in earlier)
-        what = "got the partition back" if is_back else "took it over" if source else "got the partition"
+        what = (
+            "got the partition back"
+            if is_back
+            else "took the partition over"
+            if source
+            else "got the partition"
+        )
         by_whom = f" from {named(self._rows.names.name(source.member_id))}" if source else ""
         number = self._number_at(holding.from_offset)
         return Handover(
@@ -143,7 +149,7 @@ class Handovers:
         to = named(self._rows.names.name(heir.member_id))
         return Handover(
             holding.to_offset,
-            f"its last commit before {to} took it over{f' with {number}' if number else ''}",
+            f"its last commit before {to} took the partition over{f' with {number}' if number else ''}",
             "the last commits before the partitions changed hands",
         )
 

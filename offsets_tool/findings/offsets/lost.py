@@ -328,4 +328,6 @@ def _began_again(restart: Restart | None, lost: ExpiryRow) -> str:
         if number
     ]
     where = " and ".join(said) or "where it had been"
+    if said and restart.partitions > 1:
+        where += ", in all"
     return f"; it committed {count(restart.partitions, 'partition')} again{later}, {where}"

@@ -499,7 +499,7 @@ def _owners(rows: GroupRows, moves: list[_Move]) -> dict[str | None, list[Offset
     """Return the commits by the name of the member that owned their partitions; None stands for nobody, "" for an unknown one."""
     owners = defaultdict[str | None, list[OffsetHistoryRow]](list)
     for move in moves:
-        name = rows.name_of(move.row)
+        name = rows.owner_of(move.row)
         owners["" if name is None and not move.row.is_owner_known else name].append(move.row)
     return dict(owners)
 

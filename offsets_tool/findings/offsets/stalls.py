@@ -17,8 +17,8 @@ from offsets_tool.findings.context import Furthest, LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
-from offsets_tool.findings.sentences import at_time, count, from_time, in_partitions, named, span
-from offsets_tool.history.rows import OffsetHistoryRow
+from offsets_tool.findings.sentences import at_time, count, from_time, in_partitions, named, span, was
+from offsets_tool.history.rows import GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
 from offsets_tool.log_clock import age_at
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.wire.longs import difference
@@ -26,7 +26,7 @@ from offsets_tool.wire.longs import difference
 STALLED: Final = FindingKind(
     "stalled",
     Severity.NOTICE,
-    "A group that has members stopped committing, or committed again and again without moving, while it used to move.",
+    "A group with members stopped committing, or committed again and again without moving, while it used to move.",
     "Compare with the end of the partition (`offsets-tool lag`); if there is something to read, look for a record that its "
     "consumer cannot get past.",
 )
@@ -54,6 +54,10 @@ LEAST_COMMITS: Final = 5
 """How many commits a partition must have had before its usual pause is known."""
 SAME: Final = 50
 """How many commits of one offset in a row are worth a notice."""
+STUCK_MS: Final = 1_800_000
+"""How long a partition must not have moved, at least, while the others of its topic did, if the group has ended since."""
+LONGER: Final = 3
+"""How many times its longest rest before it must then not have moved: partitions of few keys rest often."""
 NEAR: Final = 10
 """How far apart two groups may be that have both read everything: by transactions' markers, or by committing the last record."""
 NO_RECORDS: Final = "no_new_records"
@@ -67,63 +71,134 @@ class _Stall(NamedTuple):
     first: OffsetHistoryRow
     last: OffsetHistoryRow
     commits: int
-    ahead: Furthest | None
+    ahead: Furthest | None = None
+    unread: int | None = None
+    """How many offsets wait there, by its known end; None unknown."""
+
+
+class _Life(NamedTuple):
+    """The last stretch of the log in which the group had members: to its last state with any, or to the end of the log."""
+
+    last: GroupHistoryRow
+    until: int | None
+    """When it ended, epoch milliseconds; the time of the newest record where the group is alive."""
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the group has members at the end of the log."""
+        return self.last.to_log_offset is None
 
 
 @finder(STALLED, IDLE)
 def find_stalls(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
-    """Yield a finding for each topic whose partitions stand still at the end, and for each with many idle commits."""
-    stalls, idle = defaultdict[str, list[_Stall]](list), defaultdict[str, list[_Stall]](list)
-    is_alive = bool(rows.groups) and rows.groups[-1].to_log_offset is None and rows.groups[-1].members > 0
+    """Yield a finding for each topic whose partitions stand still, at the end or until the group ended, and for idle commits."""
+    stalls = defaultdict[tuple[str, bool], list[_Stall]](list)
+    idle = defaultdict[str, list[_Stall]](list)
+    life = _last_life(rows, context)
 
     def is_looked_at(sums: PartitionSums) -> bool:
-        return sums.longest_run >= SAME or (is_alive and _still(sums.moved_at, context) >= STALL_MS)
+        return sums.longest_run >= SAME or _may_stand(sums.moved_at, life)
 
     for at, commits in rows.effective_where(is_looked_at):
         longest = last = None
         for last in _runs(at, commits):
             longest = last if longest is None or last.commits > longest.commits else longest
-        stall = None if last is None else _standing(last, commits, context)
-        if is_alive and stall is not None and _is_owned(rows, at):
-            stalls[at.topic].append(stall)
+        stall = None if last is None or life is None else _stall(rows, life, last, commits, context)
+        if stall is not None:
+            stalls[at.topic, bool(stall.unread)].append(stall)
         if longest is not None and longest.commits >= SAME:
             idle[at.topic].append(longest)
-    for topic, some in stalls.items():
-        yield _stalled(rows, topic, some, context)
+    for (topic, _), some in stalls.items():
+        assert life is not None
+        yield _stalled(rows, topic, some, context) if life.is_alive else _stuck(rows, topic, some, context)
     for topic, some in idle.items():
         yield _idle(rows, topic, some)
 
 
-def _is_owned(rows: GroupRows, at: TopicPartition) -> bool:
-    """Return whether a member has the partition at the end, as far as the log tells: others no longer ask for its topic."""
-    there = [row for row in rows.members if row.to_log_offset is None]
+def _last_life(rows: GroupRows, context: LogContext) -> _Life | None:
+    last = next((row for row in reversed(rows.groups) if row.members), None)
+    if last is None:
+        return None
+    return _Life(last, context.newest_at if last.to_log_offset is None else last.to_timestamp)
+
+
+def _may_stand(moved_at: int, life: _Life | None) -> bool:
+    """Return whether a partition that moved last at a time may count as one that stands still."""
+    if life is None or life.until is None or moved_at < 0:
+        return False
+    return (age_at(life.until, moved_at) or 0) >= (STALL_MS if life.is_alive else STUCK_MS)
+
+
+def _stall(
+    rows: GroupRows, life: _Life, run: _Stall, commits: Sequence[OffsetHistoryRow], context: LogContext
+) -> _Stall | None:
+    """Return the last run of a partition as its stall; None if it moved lately, measured by its pace, or all was read."""
+    if not _may_stand(run.first.from_timestamp, life) or len(commits) < LEAST_COMMITS:
+        return None
+    is_moving = len(commits) > run.commits and run.last.from_timestamp >= 0
+    if not is_moving or (life.is_alive and run.last.to_log_offset is not None):
+        return None
+    is_standing = (
+        _is_standing(rows, run, commits, life) if life.is_alive else _is_stuck(rows, run, commits, life)
+    )
+    if not is_standing:
+        return None
+    unread = _unread(run, context)
+    ahead = _if_ahead(context.furthest.get(run.at), run.last.committed_offset)
+    return None if unread == 0 else run._replace(ahead=ahead, unread=unread)
+
+
+def _unread(run: _Stall, context: LogContext) -> int | None:
+    """Return how many offsets waited in a partition that stands still; None where no end of that time is known, or some are few."""
+    end, newest_at = context.ends.offsets.get(run.at), context.newest_at
+    if end is None or newest_at is None or difference(context.ends.at, newest_at) > STALL_MS:
+        return None
+    unread = difference(end, run.last.committed_offset)
+    return unread if unread == 0 or unread > NEAR else None
+
+
+def _is_standing(rows: GroupRows, run: _Stall, commits: Sequence[OffsetHistoryRow], life: _Life) -> bool:
+    """Return whether a partition of a group that is alive has stood still for long by its pace, and a member has it."""
+    times = map(attrgetter("from_timestamp"), commits)
+    pauses = array("q", (difference(after, before) for before, after in pairwise(times)))
+    still = age_at(life.until, run.first.from_timestamp) or 0
+    return still >= USUAL * median(pauses) and _is_owned(rows, run.at, None)
+
+
+def _is_stuck(rows: GroupRows, run: _Stall, commits: Sequence[OffsetHistoryRow], life: _Life) -> bool:
+    """Return whether a partition stood still until the group ended, while a member had it and most others of its topic went on."""
+    began = run.first.from_log_offset
+    others = _others_moved_at(rows, run.at)
+    went_on = [at for at in others if difference(at, run.first.from_timestamp) >= STUCK_MS]
+    if 2 * len(went_on) <= len(others) or began < rows.proven_from:
+        return False
+    states = rows.states_within(began, life.last.from_log_offset)
+    has_members = rows.has_members_at(began) and all(row.members for row in states)
+    moves = [each.first.from_timestamp for each in _runs(run.at, commits)]
+    rests = array("q", map(sub, moves[1:], moves))
+    still = difference(max(went_on), run.first.from_timestamp)
+    return has_members and still >= LONGER * max(rests) and _is_owned(rows, run.at, max(went_on))
+
+
+def _others_moved_at(rows: GroupRows, at: TopicPartition) -> list[int]:
+    """Return when each other partition of a topic moved last."""
+    return [moved_at for of, moved_at in rows.moved_at[at.topic].items() if of != at.partition]
+
+
+def _is_owned(rows: GroupRows, at: TopicPartition, moment: int | None) -> bool:
+    """Return whether a member has the partition at a time, None for the end of the log, as far as the log tells.
+
+    Where a member has others and nobody has it, nobody asks for its topic any more.
+    """
+    there = [row for row in rows.members if _is_there(row, moment)]
     owned = {name for row in there for name in (*row.assignment, *row.pending_revocation)}
     return not owned or f"{at.topic}-{at.partition}" in owned
 
 
-def _standing(run: _Stall, commits: Sequence[OffsetHistoryRow], context: LogContext) -> _Stall | None:
-    """Return the last run of a partition as its stall at the end of the log; None if it moved lately, measured by its pace."""
-    is_moving = len(commits) > run.commits and run.last.to_log_offset is None
-    still = _still(run.first.from_timestamp, context)
-    if (
-        not is_moving
-        or still < STALL_MS
-        or context.newest_at is None
-        or len(commits) < LEAST_COMMITS
-        or run.last.from_timestamp < 0
-    ):
-        return None
-    times = map(attrgetter("from_timestamp"), commits)
-    pauses = array("q", (difference(after, before) for before, after in pairwise(times)))
-    if still < USUAL * median(pauses):
-        return None
-    ahead = context.furthest.get(run.at)
-    return run._replace(ahead=_if_ahead(ahead, run.last.committed_offset))
-
-
-def _still(moved_at: int, context: LogContext) -> int:
-    """Return for how long nothing has moved, up to the newest record, milliseconds."""
-    return age_at(context.newest_at, moved_at) or 0
+def _is_there(row: MemberHistoryRow, moment: int | None) -> bool:
+    if moment is None or row.to_timestamp is None:
+        return row.to_log_offset is None
+    return row.from_timestamp <= moment <= row.to_timestamp
 
 
 def _if_ahead(furthest: Furthest | None, committed_offset: int) -> Furthest | None:
@@ -141,32 +216,73 @@ def _run(at: TopicPartition, commits: Iterator[OffsetHistoryRow]) -> _Stall:
     number = 1
     for commit in commits:
         last, number = commit, number + 1
-    return _Stall(at, first, last, number, None)
+    return _Stall(at, first, last, number)
 
 
 def _stalled(rows: GroupRows, topic: str, stalls: list[_Stall], context: LogContext) -> Finding:
+    """Return the finding for partitions of a topic that stand still at the end of the log."""
+    latest = max(stall.first.from_timestamp for stall in stalls)
+    still = span(age_at(context.newest_at, latest))
+    title = (
+        f"Group {named(rows.group)} has not moved in topic {named(topic)} {in_partitions([s.at.partition for s in stalls])}"
+        f"{at_time(latest, 'since')}, for {still} up to the newest record{_earlier(stalls)}"
+    )
+    return _standing_still(rows, stalls, context, title)
+
+
+def _stuck(rows: GroupRows, topic: str, stalls: list[_Stall], context: LogContext) -> Finding:
+    """Return the finding for partitions of a topic that stood still until the group ended."""
+    latest = max(stall.first.from_timestamp for stall in stalls)
+    stuck = {stall.at.partition for stall in stalls}
+    others = [at for of, at in rows.moved_at[topic].items() if of not in stuck and at > latest]
+    title = (
+        f"Group {named(rows.group)} did not move in topic {named(topic)} {in_partitions([s.at.partition for s in stalls])}"
+        f"{from_time(latest)}, for {span(difference(max(others), latest))} in which {count(len(others), 'other partition')} moved "
+        f"on, until the group had no members{_earlier(stalls)}"
+    )
+    return _standing_still(rows, stalls, context, title, max(others))
+
+
+def _earlier(stalls: list[_Stall]) -> str:
+    """Return since when the first of several partitions stands still, if that is earlier than what holds for all."""
+    first = min(stalls, key=lambda stall: stall.first.from_log_offset)
+    latest = max(stall.first.from_timestamp for stall in stalls)
+    if first.first.from_timestamp // 1000 == latest // 1000:
+        return ""
+    return f"; in partition {first.at.partition}{at_time(first.first.from_timestamp, 'since')}"
+
+
+def _standing_still(
+    rows: GroupRows, stalls: list[_Stall], context: LogContext, title: str, until: int | None = None
+) -> Finding:
+    """Return the finding for partitions that stand still, with what tells that there was something to read."""
     first = min(stalls, key=lambda stall: stall.first.from_log_offset).first
+    topic = stalls[0].at.topic
     is_deleted = any(row.topic == topic and row.cause == Cause.TOPIC_DELETED for row in rows.removed)
     # What others committed for a topic of the same name that was deleted says nothing.
     ahead = None if is_deleted else next((stall for stall in stalls if stall.ahead is not None), None)
-    still = _still(first.from_timestamp, context)
-    title = (
-        f"Group {named(rows.group)} has not moved in topic {named(topic)} {in_partitions([s.at.partition for s in stalls])}"
-        f"{at_time(first.from_timestamp, 'since')}, for {span(still)} up to the newest record"
-    )
-    if ahead is not None and ahead.ahead is not None:
+    unread = sum(stall.unread or 0 for stall in stalls)
+    confidence, alternatives = Confidence.AMBIGUOUS, tuple[str, ...]((NO_RECORDS,))
+    if unread:
+        in_all = " in all" if len(stalls) > 1 else ""
+        title += (
+            f"; {count(unread, 'offset')}{in_all} {was(unread)} left to read there{at_time(context.ends.at)}"
+        )
+        confidence, alternatives = Confidence.LIKELY, ()
+    elif ahead is not None and ahead.ahead is not None:
         behind = ahead.ahead.committed_offset - ahead.last.committed_offset
         title += f"; group {named(ahead.ahead.group)} has read {behind:,} further in partition {ahead.at.partition}"
+        confidence, alternatives = Confidence.LIKELY, ("read_from_elsewhere",)
     return found(
         STALLED,
         rows,
-        Places(tuple(stall.last.commit_log_offset for stall in stalls), first.from_timestamp),
+        Places(tuple(stall.last.commit_log_offset for stall in stalls), first.from_timestamp, until),
         title,
         topic=topic,
         partition=stalls[0].at.partition if len(stalls) == 1 else None,
-        confidence=Confidence.AMBIGUOUS if ahead is None else Confidence.LIKELY,
-        severity=Severity.NOTICE if ahead is None else Severity.WARNING,
-        alternatives=(NO_RECORDS,) if ahead is None else ("read_from_elsewhere",),
+        confidence=confidence,
+        severity=Severity.NOTICE if confidence is Confidence.AMBIGUOUS else Severity.WARNING,
+        alternatives=alternatives,
     )
 
 
@@ -259,8 +375,9 @@ def _ended(rows: GroupRows, topic: str, pauses: list[_Pause]) -> Finding:
             longest.after.from_timestamp,
         ),
         f"Group {named(rows.group)} did not move in topic {named(topic)} {in_partitions(partitions)} for "
-        f"{span(longest.lasted)}{from_time(longest.before.from_timestamp)}, though it had members, and then moved "
-        f"{count(longest.step, 'record')} ahead with one commit",
+        f"{'' if len(pauses) == 1 else 'up to '}{span(longest.lasted)}{from_time(longest.before.from_timestamp)}, though it had "
+        f"members, and then moved {count(longest.step, 'record')} ahead with one commit"
+        f"{'' if len(pauses) == 1 else f' of partition {longest.before.partition}'}",
         topic=topic,
         partition=partitions[0] if len(partitions) == 1 else None,
         confidence=Confidence.AMBIGUOUS,
