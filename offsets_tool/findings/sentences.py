@@ -75,6 +75,14 @@ def in_partitions(partitions: Collection[int]) -> str:
     return f"in partitions {distinct[0]} to {distinct[-1]}" if is_range else f"in {len(distinct)} partitions"
 
 
+def offsets_text(offsets: Collection[int]) -> str:
+    """Return "offset 4", "offset 4 each", "offsets 4 and 2,444", "offsets between 4 and 2,444" of more."""
+    lowest, highest = min(offsets), max(offsets)
+    if lowest == highest:
+        return f"offset {lowest:,}{'' if len(offsets) == 1 else ' each'}"
+    return f"offsets {'' if len(offsets) == 2 else 'between '}{lowest:,} and {highest:,}"
+
+
 def sum_text(deltas: Collection[int], direction: str) -> str:
     """Return how far offsets moved: "40 back" of one, "2,450 back in all" or "2,400 back in all (800 each)" of several."""
     distances = [abs(delta) for delta in deltas]

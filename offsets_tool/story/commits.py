@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Final
 
 from offsets_tool.findings.group_rows import GroupRows
-from offsets_tool.findings.sentences import count, in_partitions, named
+from offsets_tool.findings.sentences import count, in_partitions, named, offsets_text
 from offsets_tool.history.rows import OffsetBeginCause, OffsetHistoryRow
 from offsets_tool.story.sentence import Sentence, SentenceKind, when
 
@@ -44,7 +44,8 @@ def commit_sentence(rows: GroupRows, run: Sequence[OffsetHistoryRow]) -> Sentenc
     partitions = {(row.topic, row.partition) for row in run}
     return Sentence(
         SentenceKind.OFFSETS,
-        f"{_how_often(run, rows.proven_from)} {_where(run, topics)}{_until(run)}{_moved(run, partitions)}{_in_transactions(run)}.",
+        f"{_how_often(run, rows.proven_from)} {_where(run, topics)}{_until(run)}{_moved(run, partitions)}"
+        f"{_in_transactions(run)}{_begun(run, partitions, rows.proven_from)}.",
         rows.group,
         rows.log_partition,
         first.from_log_offset,
@@ -78,7 +79,7 @@ def _until(run: Sequence[OffsetHistoryRow]) -> str:
 def _moved(run: Sequence[OffsetHistoryRow], partitions: Collection[tuple[str, int]]) -> str:
     """Return which offsets were the first, from where to where that of one partition moved, or how far several moved in all."""
     if all(row.delta is None for row in run):
-        return _first_offsets([row.committed_offset for row in run])
+        return f": {offsets_text([row.committed_offset for row in run])}"
     if len(partitions) == 1:
         first, last = run[0], run[-1]
         start = first.committed_offset - (first.delta or 0)
@@ -91,12 +92,15 @@ def _moved(run: Sequence[OffsetHistoryRow], partitions: Collection[tuple[str, in
     return f": {' and '.join(texts)} in all" if texts else ": nothing moved"
 
 
-def _first_offsets(offsets: Sequence[int]) -> str:
-    """Return the offsets of first commits: one, the one that several have, or the lowest and the highest."""
-    lowest, highest = min(offsets), max(offsets)
-    if lowest == highest:
-        return f": offset {lowest:,}{'' if len(offsets) == 1 else ' each'}"
-    return f": offsets {'' if len(offsets) == 2 else 'between '}{lowest:,} and {highest:,}"
+def _begun(run: Sequence[OffsetHistoryRow], partitions: Collection[tuple[str, int]], proven_from: int) -> str:
+    """Return at which offsets partitions began, of several that a sentence is about: a sum of steps has no part of that."""
+    firsts = [row for row in run if row.delta is None]
+    if len(partitions) == 1 or len(firsts) in (0, len(run)) or run[0].from_log_offset < proven_from:
+        return ""
+    begun = {(row.topic, row.partition) for row in firsts}
+    is_all = len(begun) == len(partitions) or len({topic for topic, _ in partitions}) > 1
+    where = "" if is_all else f" {in_partitions([partition for _, partition in begun])}"
+    return f"; first commit{'' if len(begun) == 1 else 's'}{where} at {offsets_text([row.committed_offset for row in firsts])}"
 
 
 def _in_transactions(run: Sequence[OffsetHistoryRow]) -> str:

@@ -63,6 +63,18 @@ def _other(log_offset: int, **given: Any) -> MemberHistoryRow:
     return member(log_offset, log_offset * SECOND, **{**fields, **given})
 
 
+def _grown(*offsets: int, after: int = 10 * MINUTE) -> list[GroupRow]:
+    """Return a group whose members got a second partition some time after the first, and what was committed in it then."""
+    whole = (f"{TOPIC}-0", f"{TOPIC}-1")
+    return [
+        LIVING,
+        until(member(0, 0), 20, after, "changed"),
+        member(20, after, assignment=whole),
+        *commits(1, 0, SECOND, 4, 8),
+        *commits(21, after + SECOND, SECOND, *offsets, partition=1),
+    ]
+
+
 APPLICATION = [LIVING, member(0, 0)]
 
 CASES = (
@@ -430,6 +442,24 @@ CASES = (
         [LIVING, member(0, 0), _other(1, subscription=(TOPIC, "b"))],
         (("mixed_subscriptions", NOTICE, CERTAIN),),
         {"until_after": HOUR},
+    ),
+    Case(
+        "partitions were added, and begun at their end",
+        _grown(2_444, 2_448, 2_450, 2_455),
+        (("started_late", NOTICE, AMBIGUOUS),),
+    ),
+    Case("partitions were added, and begun at 0", _grown(4, 8, 12, 16)),
+    Case("partitions were added, and read as fast as before", _grown(150, 300, 420, 500)),
+    Case("partitions were added, and their pace is not known", _grown(2_444, 2_448)),
+    Case(
+        "partitions were added where records are missing",
+        _grown(2_444, 2_448, 2_450, 2_455),
+        given={"proven_from": 3},
+    ),
+    Case("a member got its partitions a moment later", _grown(2_444, 2_448, 2_450, 2_455, after=SECOND)),
+    Case(
+        "it was committed before a member had it",
+        [*_grown(), *commits(15, 9 * MINUTE, MINUTE, 2_444, 2_448, 2_450, 2_455, partition=1)],
     ),
     Case(
         "the group was down",

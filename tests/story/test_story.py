@@ -48,9 +48,10 @@ KNOWN = [
             "First commit for topic search.sessions in partition 0: offset 0, in a transaction.",
             "First commit for topic pricing-loyalty.v2 in partition 0: offset 11, in a transaction.",
             "NOTICE: 2 of 8 transactions of group fraud-eos-2 were aborted",
-            "3 commits for topic search.sessions in 2 partitions until 2026-11-21T12:22:37Z: 3 ahead in all, in 3 transactions.",
+            "3 commits for topic search.sessions in 2 partitions until 2026-11-21T12:22:37Z: 3 ahead in all, in 3 transactions; "
+            "first commit in partition 2 at offset 33.",
             "6 commits for topic pricing-loyalty.v2 in partitions 0 to 3 until 2026-11-21T12:22:37Z: 397 ahead "
-            "in all, in 5 transactions.",
+            "in all, in 5 transactions; first commits in partitions 1 to 3 at offsets between 42 and 203.",
         ),
     ),
 ]

@@ -1,0 +1,166 @@
+"""Was a topic created again under a group, or given more partitions? Commits give another id, members get what nobody had before.
+
+Nothing of the topic itself is in the log: how much a group left out of a partition that is new to it is not known, only where its
+first commit is.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from offsets_tool.expiry.causes import Confidence
+from offsets_tool.findings.context import LogContext
+from offsets_tool.findings.finder import Places, finder, found
+from offsets_tool.findings.group_rows import GroupRows
+from offsets_tool.findings.rows import Finding, FindingKind, Severity
+from offsets_tool.findings.sentences import at_time, from_time, in_partitions, named, offsets_text, span
+from offsets_tool.history.rows import OffsetHistoryRow
+from offsets_tool.replay.changes import TopicPartition
+from offsets_tool.wire.longs import difference
+
+RECREATED: Final = FindingKind(
+    "topic_recreated",
+    Severity.WARNING,
+    "A topic was deleted and created again under the same name, and the group goes on with it.",
+    "Offsets from before do not fit the new topic: make sure that the group began at its earliest record.",
+)
+STARTED_LATE: Final = FindingKind(
+    "started_late",
+    Severity.NOTICE,
+    "The first commit in partitions that a group got later than the others is far above 0: records before it may never have been "
+    "read.",
+    "Look at auto.offset.reset of its clients: with latest, what was written to new partitions before they were noticed is left "
+    "out.",
+)
+LATER_MS: Final = 60_000
+"""How much later than others of its topic members must get a partition if it is new to the group: no joining takes that long."""
+STEPS: Final = 5
+"""How many commits after the first one tell the pace of a partition."""
+LEAST_STEPS: Final = 3
+FAR: Final = 10
+"""How many of its largest steps a first commit must be above 0; one found in time is a step or two above it."""
+LEAST_OFFSET: Final = 100
+"""Below that no first commit is far above 0, however slow a partition is."""
+_READ_BEFORE: Final = "read_before_the_first_commit"
+
+
+class _Commit(NamedTuple):
+    """What is compared of each commit: fields of OffsetHistoryRow."""
+
+    commit_log_offset: int
+    from_timestamp: int
+    topic: str
+    topic_id: str | None
+
+
+class _Change(NamedTuple):
+    """The last commit for one id of a topic, and the first for the next."""
+
+    before: _Commit
+    after: _Commit
+
+
+@finder(RECREATED)
+def find_recreated(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
+    """Yield a finding for each time that commits of a topic changed to another topic id."""
+    if not rows.sums.is_recreated:
+        return
+    commits = map(_Commit._make, rows.offset_fields(*_Commit._fields))
+    latest: dict[str, _Commit] = {}
+    for after in sorted((each for each in commits if each.topic_id is not None), key=_log_offset):
+        before = latest.get(after.topic)
+        if before is not None and before.topic_id != after.topic_id:
+            yield _recreated(rows, _Change(before, after))
+        latest[after.topic] = after
+
+
+def _log_offset(commit: _Commit) -> int:
+    return commit.commit_log_offset
+
+
+def _recreated(rows: GroupRows, change: _Change) -> Finding:
+    before, after = change
+    return found(
+        RECREATED,
+        rows,
+        Places(
+            (after.commit_log_offset, before.commit_log_offset), after.from_timestamp, after.from_timestamp
+        ),
+        f"Topic {named(after.topic)} was created again: group {named(rows.group)} commits for id {after.topic_id}"
+        f"{from_time(after.from_timestamp)}, and did for id {before.topic_id} before",
+        topic=after.topic,
+    )
+
+
+class _Start(NamedTuple):
+    """A partition that was new to the group: the record that gave it to a member, and the first commit."""
+
+    log_offset: int
+    at: int
+    later_ms: int
+    commit: OffsetHistoryRow
+
+
+@finder(STARTED_LATE)
+def find_started_late(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
+    """Yield a finding for the partitions of a topic that were new to the group at once, and began far above 0."""
+    starts = defaultdict[tuple[str, int], list[_Start]](list)
+    for start in _starts(rows):
+        starts[start.commit.topic, start.log_offset].append(start)
+    for at_once in starts.values():
+        yield _started_late(rows, at_once)
+
+
+def _starts(rows: GroupRows) -> Iterator[_Start]:
+    owned: dict[tuple[str, str], tuple[int, int]] = {}
+    for row in rows.members:
+        for name in row.assignment:
+            topic, _, number = name.rpartition("-")
+            place = row.from_log_offset, row.from_timestamp
+            owned[topic, number] = min(owned.get((topic, number), place), place)
+    topics: dict[str, tuple[int, int]] = {}
+    for (topic, _), place in owned.items():
+        topics[topic] = min(topics.get(topic, place), place)
+    for (topic, number), (log_offset, at) in owned.items():
+        first_offset, first_at = topics[topic]
+        later = difference(at, first_at)
+        if first_offset < rows.proven_from or min(at, first_at) < 0 or later < LATER_MS:
+            continue
+        commit = _far_first_commit(rows, TopicPartition(topic, int(number)))
+        if commit is not None and commit.from_log_offset > log_offset:
+            yield _Start(log_offset, at, later, commit)
+
+
+def _far_first_commit(rows: GroupRows, at: TopicPartition) -> OffsetHistoryRow | None:
+    """Return the first commit of a partition, if it is far above 0 by the pace of those after it."""
+    first = rows.next_effective(at, -1)
+    if first is None or first.committed_offset < LEAST_OFFSET:
+        return None
+    steps: list[int] = []
+    last: OffsetHistoryRow | None = first
+    while last is not None and len(steps) < STEPS:
+        last = rows.next_effective(at, last.from_log_offset)
+        steps += [] if last is None else [last.delta or 0]
+    return first if len(steps) >= LEAST_STEPS and first.committed_offset >= FAR * max(steps) else None
+
+
+def _started_late(rows: GroupRows, starts: Sequence[_Start]) -> Finding:
+    first, commits = starts[0], [start.commit for start in starts]
+    topic, partitions = first.commit.topic, sorted(commit.partition for commit in commits)
+    text = offsets_text([commit.committed_offset for commit in commits])
+    return found(
+        STARTED_LATE,
+        rows,
+        Places(
+            (*(commit.from_log_offset for commit in commits), first.log_offset),
+            first.at,
+            max(commit.from_timestamp for commit in commits),
+        ),
+        f"The first commit{'s' if len(commits) > 1 else ''} of group {named(rows.group)} {in_partitions(partitions)} of topic "
+        f"{named(topic)}, which it got {span(first.later_ms)} after the others{at_time(first.at)}, "
+        f"{'are' if len(commits) > 1 else 'is'} at {text}: records before may never have been read",
+        topic=topic,
+        partition=partitions[0] if len(partitions) == 1 else None,
+        confidence=Confidence.AMBIGUOUS,
+        alternatives=(_READ_BEFORE,),
+    )
