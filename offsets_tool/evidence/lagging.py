@@ -124,16 +124,20 @@ def _lags(rows: list[Row], ends: EndSources) -> Iterator[Row]:
         yield lag_of(row, ends)._asdict() if lag is None else lag
 
 
-def add_lag(snapshot: Snapshot, ends: EndSources, rows: list[Row]) -> None:
-    """Fill in `log_end_offset` and `lag` of described offsets whose partition's end is known, not only bounded."""
+def add_lag(snapshot: Snapshot, ends: EndSources, rows: list[Row]) -> list[LagRow]:
+    """Fill in `log_end_offset` and `lag` of described offsets whose partition's end is known, not only bounded.
+
+    Return the lag of each row; nothing where no end is known.
+    """
     if not ends.has_any:
-        return
+        return []
     find_ends(snapshot, ends, rows)
-    for row in rows:
-        found = lag_of(row, ends)
+    lags = [lag_of(row, ends) for row in rows]
+    for row, found in zip(rows, lags, strict=True):
         if found.method in _SEEN:
             row["log_end_offset"] = found.end_offset
             row["lag"] = None if row["committed_offset"] is None else found.lag
+    return lags
 
 
 def find_ends(snapshot: Snapshot, ends: EndSources, rows: list[Row]) -> None:

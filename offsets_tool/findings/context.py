@@ -36,6 +36,18 @@ NO_ENDS: Final = KnownEnds()
 """No end is known."""
 
 
+class Overtaken(NamedTuple):
+    """A committed offset below the start of its partition's log: records that were deleted before the group had committed them."""
+
+    committed_offset: int
+    log_start_offset: int
+
+    @property
+    def records(self) -> int:
+        """How many offsets were deleted that the group has not committed."""
+        return self.log_start_offset - self.committed_offset
+
+
 class LogContext(NamedTuple):
     """What finders must know that holds for all groups of a log."""
 
@@ -55,6 +67,8 @@ class LogContext(NamedTuple):
     """What the brokers' own logs say; nothing where none was given."""
     ends: KnownEnds = NO_ENDS
     """Where data partitions end, by what was given beside the log."""
+    overtaken: Mapping[str, Mapping[TopicPartition, Overtaken]] = {}
+    """By group, the offsets below the start of their partition's log, where that is known."""
 
 
 _TELLING: Final = 8

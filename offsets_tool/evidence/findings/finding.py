@@ -16,7 +16,7 @@ from offsets_tool.evidence.lagging import add_lag
 from offsets_tool.evidence.moments.moment_notes import gaps
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.rows import expiry_row
-from offsets_tool.findings.context import ContextParts, KnownEnds, LogContext
+from offsets_tool.findings.context import ContextParts, KnownEnds, LogContext, Overtaken
 from offsets_tool.findings.finders import find_all, find_in_log, worst_first
 from offsets_tool.findings.group_rows import ALL, GroupRow, GroupRows, LogStretch, PartitionRows, gather
 from offsets_tool.findings.partition_facts import PartitionFacts, of_ledgers
@@ -24,6 +24,7 @@ from offsets_tool.findings.record_sums import RecordSums
 from offsets_tool.findings.rows import Finding
 from offsets_tool.history.replayed_rows import replayed_rows
 from offsets_tool.history.transactions import TransactionLog, open_transactions
+from offsets_tool.lag.rows import LagRow
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.rebalances.row_builder import rebalance_rows
 from offsets_tool.rebalances.rows import RebalanceRow
@@ -71,8 +72,9 @@ class LogFindings:
         """The committed offsets with their lag, as `describe` has them; empty where no end is known."""
         if ends is not None and ends.has_any:
             self.with_lag = described_offsets(replay.snapshot, ALL)
-            add_lag(replay.snapshot, ends, self.with_lag)
-            self._context = self._context._replace(ends=_known_ends(self.with_lag, ends.at))
+            lags = add_lag(replay.snapshot, ends, self.with_lag)
+            known = _known_ends(self.with_lag, ends.at)
+            self._context = self._context._replace(ends=known, overtaken=_overtaken(lags))
         for text in notes_on(self.server_log):
             replay.evidence.note(text)
         self.ledgers = replay.evidence.ledgers
@@ -108,6 +110,17 @@ class LogFindings:
 def _known_ends(with_lag: Iterable[Row], at: int) -> KnownEnds:
     ends = {TopicPartition(row["topic"], row["partition"]): row["log_end_offset"] for row in with_lag}
     return KnownEnds({of: end for of, end in ends.items() if end is not None}, at)
+
+
+def _overtaken(lags: Iterable[LagRow]) -> dict[str, dict[TopicPartition, Overtaken]]:
+    found: dict[str, dict[TopicPartition, Overtaken]] = defaultdict(dict)
+    for lag in lags:
+        is_known = lag.committed_offset is not None and lag.log_start_offset is not None
+        if is_known and lag.data_lost and not lag.is_topic_recreated:
+            assert lag.committed_offset is not None and lag.log_start_offset is not None
+            at = TopicPartition(lag.topic, lag.partition)
+            found[lag.group][at] = Overtaken(lag.committed_offset, lag.log_start_offset)
+    return found
 
 
 def findings_of(

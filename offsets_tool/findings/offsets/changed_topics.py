@@ -1,19 +1,28 @@
-"""Was a topic created again under a group, or given more partitions? Commits give another id, members get what nobody had before.
+"""Was a topic created again under a group, given more partitions, or cut off before the group had read it?
 
-Nothing of the topic itself is in the log: how much a group left out of a partition that is new to it is not known, only where its
-first commit is.
+Commits give another id, members get what nobody had before. Nothing of the topic itself is in the log: its start is known only
+where ends are, and of a partition that is new to a group only its first commit, not how much was left out before.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from offsets_tool.expiry.causes import Confidence
-from offsets_tool.findings.context import LogContext
+from offsets_tool.findings.context import LogContext, Overtaken
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
-from offsets_tool.findings.sentences import at_time, from_time, in_partitions, named, offsets_text, span
+from offsets_tool.findings.sentences import (
+    at_time,
+    count,
+    from_time,
+    in_partitions,
+    named,
+    offsets_text,
+    span,
+    was,
+)
 from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.wire.longs import difference
@@ -31,6 +40,13 @@ STARTED_LATE: Final = FindingKind(
     "read.",
     "Look at auto.offset.reset of its clients: with latest, what was written to new partitions before they were noticed is left "
     "out.",
+)
+OVERTAKEN: Final = FindingKind(
+    "records_deleted_unread",
+    Severity.WARNING,
+    "Records were deleted, by the topic's retention or by somebody, before the group had committed them.",
+    "Get the records from elsewhere if they matter: the group goes on by auto.offset.reset. Let the topic keep records "
+    "(retention.ms, retention.bytes) for longer than the group may be behind.",
 )
 LATER_MS: Final = 60_000
 """How much later than others of its topic members must get a partition if it is new to the group: no joining takes that long."""
@@ -163,4 +179,36 @@ def _started_late(rows: GroupRows, starts: Sequence[_Start]) -> Finding:
         partition=partitions[0] if len(partitions) == 1 else None,
         confidence=Confidence.AMBIGUOUS,
         alternatives=(_READ_BEFORE,),
+    )
+
+
+@finder(OVERTAKEN)
+def find_overtaken(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
+    """Yield a finding for each topic of which records were deleted that the group had not committed; none where nobody says it."""
+    by_topic: dict[str, dict[int, Overtaken]] = defaultdict(dict)
+    for at, overtaken in context.overtaken.get(rows.group, {}).items():
+        if at in rows.effective:
+            by_topic[at.topic][at.partition] = overtaken
+    for topic, partitions in sorted(by_topic.items()):
+        yield _overtaken(rows, topic, partitions)
+
+
+def _overtaken(rows: GroupRows, topic: str, partitions: Mapping[int, Overtaken]) -> Finding:
+    """Return the finding; it is critical where the group has members, who do not read what they are there for."""
+    last = [rows.effective[TopicPartition(topic, number)][-1] for number in sorted(partitions)]
+    has_members = bool(rows.groups) and rows.groups[-1].to_log_offset is None and rows.groups[-1].members > 0
+    records = sum(each.records for each in partitions.values())
+    one = next(iter(partitions.values()))
+    where = f"it stands at {one.committed_offset:,}, and the log begins at {one.log_start_offset:,}"
+    if len(partitions) > 1:
+        where = "their logs begin after the committed offsets"
+    return found(
+        OVERTAKEN,
+        rows,
+        Places(tuple(row.commit_log_offset for row in last), max(row.from_timestamp for row in last)),
+        f"{count(records, 'record')} of topic {named(topic)} {in_partitions(sorted(partitions))} {was(records)} deleted before "
+        f"group {named(rows.group)} had committed them: {where}",
+        severity=Severity.CRITICAL if has_members else OVERTAKEN.severity,
+        topic=topic,
+        partition=next(iter(partitions)) if len(partitions) == 1 else None,
     )
