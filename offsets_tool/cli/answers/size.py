@@ -23,8 +23,17 @@ def _why(row: Row) -> str | None:
     if row["commit_bytes"] * 2 < row["bytes"]:
         each = row["group_record_bytes"] // row["group_records"]
         return f"{row['group_records']:,} record(s) of the group, {each:,} bytes each"
-    each = row["commits"] / row["commit_keys"]
-    text = f"{row['commits']:,} commit(s), {each:,.0f} a partition"
+    removals = row["commit_tombstones"]
+    commits = row["commits"] - removals
+    each = commits / row["commit_keys"]
+    text = f"{commits:,} commit(s), {each:,.0f} a partition"
+    if removals:
+        # Of the times of commits and tombstones together no interval of commits can be told.
+        return (
+            f"{text}, and {removals:,} tombstone(s) of them"
+            if commits
+            else f"{removals:,} tombstone(s) of commits"
+        )
     first, last = row["first_timestamp"], row["last_timestamp"]
     if first is None or each < 2:
         return text

@@ -13,6 +13,8 @@ from offsets_tool.sizes.rows import SizedPart
 
 _FEW: Final = 5
 """How many groups are few."""
+_MANY: Final = 100
+"""How many groups that committed once are worth a note."""
 _MOST: Final = 0.8
 """The share of all bytes that the few groups make together, or they are not worth naming."""
 
@@ -22,6 +24,7 @@ def size_notes(rows: Sequence[Row], partitions: Sequence[Row], *, is_whole: bool
     if is_whole and rows:
         yield _total(rows)
         yield from _few(rows)
+        yield from _once(rows, partitions)
         yield from _uncleanable(partitions)
     yield from _compacted(rows, partitions)
 
@@ -52,6 +55,34 @@ def _few(rows: Sequence[Row]) -> Iterator[str]:
             break
     if together >= _MOST and len(named) * 2 < len(groups):
         yield f"{len(named)} of {len(groups):,} groups make {together:.0%} of the bytes; talk to: {', '.join(named)}"
+
+
+def _once(rows: Sequence[Row], partitions: Sequence[Row]) -> Iterator[str]:
+    """Yield a note on groups that committed once, where they are many; compaction leaves one commit of busy groups, too."""
+    whole = {(row["log_partition"], row["copy"]) for row in partitions if not row["gone_offsets"]}
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["part"] == SizedPart.GROUP:
+            groups.setdefault(row["group"], []).append(row)
+    once = [
+        some
+        for some in groups.values()
+        if all((row["log_partition"], row["copy"]) in whole and _is_once(row) for row in some)
+    ]
+    if len(once) < _MANY or 2 * len(once) < len(groups):
+        return
+    removed = sum(any(row["commit_tombstones"] for row in some) for some in once)
+    gone = f", and {removed:,} of them lost it again" if removed else ""
+    yield (
+        f"{len(once):,} of {len(groups):,} groups committed only once{gone}: each keeps its keys until its offsets expire, and "
+        "tools list all of them; give such jobs one group.id, or let them delete their group at the end"
+    )
+
+
+def _is_once(row: Row) -> bool:
+    commits: int = row["commits"] - row["commit_tombstones"]
+    keys: int = row["commit_keys"]
+    return 0 < commits <= keys
 
 
 def _uncleanable(partitions: Sequence[Row]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
 from tests.corpora import FIXTURES
-from tests.replay.story import commit, group_metadata, member
+from tests.replay.story import commit, group_metadata, member, tombstone
 from tests.replay.story_segments import Placed, archive_lines, in_order, write_log
 
 COMPACTED = FIXTURES / "corpora/3.9.2-compaction/segments"
@@ -95,3 +95,34 @@ def test_archives_have_rows_and_no_segments(tmp_path: Path) -> None:
         3,
     )
     assert "one run" not in invoke(path).stderr
+
+
+def test_a_tombstone_is_no_commit(tmp_path: Path) -> None:
+    told = [
+        commit("once", "t", 0, 1),
+        tombstone("once", "t", 0),
+        *(commit("twice", "t", 0, at) for at in (1, 2)),
+    ]
+    write_log(tmp_path, in_order(*told, tombstone("never", "t", 0)))
+    said = {line.split()[0]: line for line in invoke(tmp_path, "--format", "table").stdout.splitlines()}
+    assert "1 commit(s), 1 a partition, and 1 tombstone(s)" in said["once"] and "every" not in said["once"]
+    assert "2 commit(s), 2 a partition, every" in said["twice"]
+    assert "1 tombstone(s) of commits" in said["never"] and "commit(s)" not in said["never"]
+    counted = {row["group"]: (row["commits"], row["commit_tombstones"]) for row in rows(tmp_path)}
+    assert counted == {"once": (2, 1), "twice": (2, 0), "never": (1, 1)}
+
+
+def test_many_groups_that_committed_once_are_told(tmp_path: Path) -> None:
+    once = [commit(f"ci-{number}", "t", 0, 5) for number in range(100)]
+    removed = [tombstone(f"ci-{number}", "t", 0) for number in range(30)]
+    busy = [commit("service", "t", 0, at) for at in range(9)]
+    write_log(tmp_path / "whole", in_order(*once, *busy, *removed))
+    assert (
+        "100 of 101 groups committed only once, and 30 of them lost it again: "
+        in invoke(tmp_path / "whole").stderr
+    )
+    write_log(tmp_path / "few", in_order(*once[1:], *busy))
+    # Of a busy group compaction leaves one commit, too.
+    write_log(tmp_path / "compacted", [Placed(9 * at, 1_000, each) for at, each in enumerate(once)])
+    for name in ("few", "compacted"):
+        assert "only once" not in invoke(tmp_path / name).stderr
