@@ -63,6 +63,11 @@ def _other(log_offset: int, **given: Any) -> MemberHistoryRow:
     return member(log_offset, log_offset * SECOND, **{**fields, **given})
 
 
+def _matching(log_offset: int, after: int, *assignment: str) -> MemberHistoryRow:
+    """Return a member that asks for topics by a regular expression."""
+    return member(log_offset, after, subscription=(), subscribed_regex="p.*", assignment=assignment)
+
+
 def _grown(*offsets: int, after: int = 10 * MINUTE) -> list[GroupRow]:
     """Return a group whose members got a second partition some time after the first, and what was committed in it then."""
     whole = (f"{TOPIC}-0", f"{TOPIC}-1")
@@ -423,6 +428,28 @@ CASES = (
         {"until_after": 6 * MINUTE},
     ),
     Case(
+        "another application joins for a moment",
+        [*APPLICATION, until(_other(1), 3, 2 * SECOND)],
+        (("mixed_subscriptions", NOTICE, CERTAIN),),
+    ),
+    Case(
+        "nobody owned a partition of what an expression matches",
+        [
+            LIVING,
+            until(_matching(0, 0, f"{TOPIC}-0", f"{TOPIC}-1"), 5, MINUTE, "changed"),
+            _matching(5, MINUTE, f"{TOPIC}-1"),
+        ],
+        (("unowned_partitions", WARNING, CERTAIN),),
+    ),
+    Case(
+        "an expression matches the topic no more",
+        [
+            LIVING,
+            until(_matching(0, 0, f"{TOPIC}-0", "b-0"), 5, MINUTE, "changed"),
+            _matching(5, MINUTE, "b-0"),
+        ],
+    ),
+    Case(
         "an application takes the place of one with another topic",
         [until(member(0, 0), 3, 2 * SECOND), _other(1)],
         given={"until_after": HOUR},
@@ -589,6 +616,20 @@ NONE: tuple[str, ...] = ()
 )
 def test_idle_members_are_told_to_stop_only_where_that_helps(remedy: str, words: str) -> None:
     assert re.match(words, remedy), remedy
+
+
+@pytest.mark.parametrize(
+    ("owned", "words"),
+    [
+        ((f"{TOPIC}-0", f"{TOPIC}-1"), "Look at the group's assignor, which"),
+        ((f"{TOPIC}-0",), "Stop the members"),
+    ],
+)
+def test_idle_members_that_ask_by_an_expression_are_told_the_same(owned: tuple[str, ...], words: str) -> None:
+    idle = _matching(0, 0)._replace(member_id="m-2")
+    rows = [group(0, 0, 2, kind="consumer"), _matching(0, 0, *owned), idle]
+    [remedy] = [finding.remedy for finding in found(rows) if finding.kind == "idle_members"]
+    assert remedy.startswith(words)
 
 
 def test_a_pause_over_which_the_assignor_changed_says_both() -> None:

@@ -139,8 +139,17 @@ def _never_owned(rows: GroupRows, owned: Iterable[str]) -> Iterator[tuple[str, _
 
 
 def _asked(rows: GroupRows, topic: str) -> list[_Stretch]:
-    """Return the stretches in which a member asked for a topic."""
-    return _merged(_stretch_of(row) for row in rows.members if topic in row.subscription)
+    """Return the stretches in which a member asked for a topic, by name or by an expression that gave it a partition."""
+    return _merged(
+        _stretch_of(row)
+        for row in rows.members
+        if topic in row.subscription or (row.subscribed_regex and topic in _topics_of(row))
+    )
+
+
+def _topics_of(row: MemberHistoryRow) -> set[str]:
+    """Return the topics of which a member owns a partition."""
+    return {name.rpartition("-")[0] for name in (*row.assignment, *row.pending_revocation)}
 
 
 def _merged(stretches: Iterable[_Stretch]) -> list[_Stretch]:
@@ -240,15 +249,19 @@ def _what_helps(rows: GroupRows, idle: Iterable[MemberHistoryRow]) -> str:
     are of several partitions, nothing like that is known.
     """
     there = [row for row in rows.members if row.to_log_offset is None]
-    topics = {topic for row in idle for topic in row.subscription}
-    asking = [row for row in there if topics.intersection(row.subscription)]
+    expressions = {row.subscribed_regex for row in idle if row.subscribed_regex}
+    by_expression = [row for row in there if row.subscribed_regex in expressions]
+    topics = {topic for row in idle for topic in row.subscription}.union(*map(_topics_of, by_expression))
+    asking = [
+        row for row in there if row.subscribed_regex in expressions or topics.intersection(row.subscription)
+    ]
     partitions = [
         {name for name in (*row.assignment, *row.pending_revocation) if name.rpartition("-")[0] in topics}
         for row in asking
     ]
     known, owners = len(set().union(*partitions)), sum(map(bool, partitions))
     protocol = rows.groups[-1].protocol if rows.groups else None
-    if topics and not known:
+    if not known and (topics or expressions):
         return "Look whether the topics that they ask for exist, and at the group's assignor: nobody owns a partition of them."
     if not topics or protocol == _STREAMS or owners >= min(known, len(asking)):
         return IDLE.remedy
@@ -321,26 +334,45 @@ def _mixed(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
         if _is_mixed(*asked, together := _together(*(stretches[each] for each in asked)), context)
     ]
     if mixed:
-        first = min((together[0] for _, together in mixed), key=lambda stretch: stretch.from_offset)
+        first = min((together[0].stretch for _, together in mixed), key=lambda stretch: stretch.from_offset)
         groups = dict.fromkeys(asked for pair, _ in mixed for asked in pair)
         yield _mixed_finding(rows, first, {asked: members[asked] for asked in groups})
 
 
-def _together(some: Sequence[_Stretch], others: Iterable[_Stretch]) -> list[_Stretch]:
-    parts = (_within(one, other) for one in some for other in others)
-    return [part for part in parts if part is not None]
+class _Together(NamedTuple):
+    """A stretch in which two subscriptions were there; `has_withdrawn` if the one that came later went first."""
+
+    stretch: _Stretch
+    has_withdrawn: bool
 
 
-def _is_mixed(one: _Asked, other: _Asked, together: Sequence[_Stretch], context: LogContext) -> bool:
+def _together(some: Sequence[_Stretch], others: Sequence[_Stretch]) -> list[_Together]:
+    """Return what two lists of merged stretches have in common."""
+    found: list[_Together] = []
+    number, other_number = 0, 0
+    while number < len(some) and other_number < len(others):
+        one, other = some[number], others[other_number]
+        part = _within(one, other)
+        if part is not None:
+            earlier, later = sorted((one, other), key=lambda each: each.from_offset)
+            is_later = later.from_offset > earlier.from_offset
+            found.append(_Together(part, is_later and _ends_later(earlier, later)))
+        is_other_last = _ends_later(other, one)
+        number, other_number = number + is_other_last, other_number + (not is_other_last)
+    return found
+
+
+def _is_mixed(one: _Asked, other: _Asked, together: Sequence[_Together], context: LogContext) -> bool:
     """Return whether two subscriptions belong to two applications, or to two settings that live side by side.
 
-    An application that is replaced by one with other topics is there beside it once, for minutes. Where they share topics, one
-    member may only not have learnt yet of a topic that matches its pattern: that takes up to metadata.max.age.ms, and a rebalance.
+    An application that is replaced by one with other topics is there beside it once, for minutes, and does not come back. Where
+    they share topics, one member may only not have learnt yet of a topic that matches its pattern: that takes up to
+    metadata.max.age.ms, and a rebalance.
     """
-    lasts = sum(stretch.lasts(context.newest_at) for stretch in together)
+    lasts = sum(each.stretch.lasts(context.newest_at) for each in together)
     if one.topics & other.topics or one.regex or other.regex:
         return lasts >= 2 * LASTS_MS
-    return len(together) > 1 or lasts >= LASTS_MS
+    return len(together) > 1 or lasts >= LASTS_MS or any(each.has_withdrawn for each in together)
 
 
 def _mixed_finding(
