@@ -155,14 +155,17 @@ def _is_often(rows: GroupHistories, departure: Departure, times: int = 1) -> boo
 
 
 def _is_new(rows: GroupHistories, departure: Departure) -> bool:
-    """Return whether a member had only begun to commit, within its session timeout, and was then silent for hardly longer."""
+    """Return whether a member of a group that commits was new: silent for hardly longer than its session since it joined or began.
+
+    One that was heard of again after its joining, and had not committed, may never do so.
+    """
     commits = _commit_times(rows, departure)
-    joined_at = rows.by_member[departure.row.member_id][0].from_timestamp
-    if not 0 < len(commits) < STEADY or departure.silence >= departure.timeout * HARDLY:
+    first = rows.by_member[departure.row.member_id][0]
+    is_begun = bool(commits) or (bool(rows.commits_of) and departure.sign_offset == first.from_log_offset)
+    if not is_begun or len(commits) >= STEADY or departure.silence >= departure.timeout * HARDLY:
         return False
-    return all(
-        difference(after, before) < departure.timeout for before, after in pairwise((joined_at, *commits))
-    )
+    signs = pairwise((first.from_timestamp, *commits))
+    return all(difference(after, before) < departure.timeout for before, after in signs)
 
 
 def _pauses(rows: GroupHistories, departure: Departure) -> list[int]:

@@ -235,6 +235,19 @@ CASES = (
     ),
     Case("a member that never commits left after a while", [until(member(0, 0), 9, 5 * MINUTE)]),
     Case(
+        "a new member fell silent before its first commit, while another commits",
+        [until(member(0, 0), 19, 15 * SECOND), commit(1, SECOND, 5, member_id="m-2")],
+        (("member_timed_out", NOTICE, AMBIGUOUS),),
+    ),
+    Case(
+        "a member that never commits left soon after a rebalance, while another commits",
+        [
+            until(member(0, 0), 9, HOUR, "changed"),
+            until(member(9, HOUR, generation=2), 19, HOUR + 15 * SECOND),
+            commit(1, SECOND, 5, member_id="m-2"),
+        ],
+    ),
+    Case(
         "a worker of Connect left after a while",
         [
             group(0, 0, 1, protocol_type="connect", protocol="sessioned"),
