@@ -153,6 +153,13 @@ class GroupRows(GroupHistories):
             found[topic][partition] = timestamp
         return found
 
+    def may_have_rested(self, least: int) -> bool:
+        """Return whether some partition may not have moved for so many milliseconds before it did; true if there are no sums."""
+        rows = self.offsets
+        if not isinstance(rows, SummedOffsets) or rows.partitions is None:
+            return True
+        return any(sums.longest_rest >= least for sums in rows.partitions.values())
+
     def busiest(self) -> Sequence[OffsetHistoryRow]:
         """Return the effective commits of the partition that has most, the first of several; none without any."""
         rows = self.offsets

@@ -50,6 +50,27 @@ def _generations(number: int, apart: int, members: int = 2) -> list[GroupRow]:
     return [*states(*(group(n, n * apart, members, generation=n + 1) for n in range(number)))]
 
 
+def _waiting(
+    after: int = 5 * SECOND,
+    offsets: Sequence[int] = (100, 110, 120),
+    apart: int = 5 * SECOND,
+    empty: bool = False,
+) -> list[GroupRow]:
+    """A group that commits, then is silent for ten minutes until its second generation, and goes on `after` it."""
+    still = 10 * apart
+    until_generation = still + 10 * MINUTE
+    between = [group(12, still + SECOND, 0)] if empty else []
+    return [
+        *states(group(0, 0, 1), *between, group(20, until_generation, 1, generation=2)),
+        *commits(1, 0, apart, *range(0, 100, 10), member_id="m-1"),
+        *(
+            commit(21 + n, until_generation + after + n * SECOND, offset, delta=offset - 90, member_id="m-1")
+            for n, offset in enumerate(offsets)
+        ),
+    ]
+
+
+_SOON = {"until_after": 15 * MINUTE}
 LIVING = group(0, 0, 1)
 EMPTY = states(group(0, 0, 1), group(5, 5 * SECOND, 0, generation=2))
 READING = commits(1, 0, 5 * SECOND, *range(0, 100, 10))
@@ -330,6 +351,75 @@ CASES = (
         "a client comes and goes",
         [until(member(2 * n, n * MINUTE, f"m-{n}"), 2 * n + 1, n * MINUTE + SECOND) for n in range(5)],
         (("flapping_member", NOTICE, CERTAIN),),
+    ),
+    Case(
+        "a client whose session times out each time, with a longer pause before each round",
+        [
+            row
+            for n in range(5)
+            for row in [
+                until(member(3 * n, 3 * n * MINUTE, f"m-{n}"), 3 * n + 1, 3 * n * MINUTE + 10 * SECOND)
+            ]
+        ],
+        (("flapping_member", WARNING, CERTAIN), *(("member_timed_out", NOTICE, LIKELY),) * 5),
+    ),
+    Case(
+        "static members that come back under other instance ids",
+        [
+            *states(group(0, 0, 2), group(5, 6 * MINUTE, 2, generation=2)),
+            *(until(member(0, 0, f"m-{n}", instance_id=f"old-{n}"), 5, 6 * MINUTE) for n in range(2)),
+            *(member(5, 6 * MINUTE, f"n-{n}", instance_id=f"new-{n}", generation=2) for n in range(2)),
+        ],
+        (("static_members_renamed", NOTICE, CERTAIN),),
+    ),
+    Case(
+        "static members that come back under other instance ids one after the other",
+        [
+            member(0, 0, "own"),
+            *(
+                row
+                for n in range(3)
+                for row in (
+                    until(member(0, 0, f"m-{n}", instance_id=f"old-{n}"), 2 * n + 2, (5 * n + 5) * MINUTE),
+                    member(2 * n + 1, (5 * n + 1) * MINUTE, f"n-{n}", instance_id=f"new-{n}"),
+                )
+            ),
+        ],
+        (("static_members_renamed", NOTICE, CERTAIN),),
+    ),
+    Case(
+        "static members that come back as themselves",
+        [
+            *(until(member(0, 0, f"m-{n}", instance_id=f"i-{n}"), 5, 6 * MINUTE) for n in range(2)),
+            *(member(6, 7 * MINUTE, f"n-{n}", instance_id=f"i-{n}", generation=2) for n in range(2)),
+        ],
+    ),
+    Case(
+        "some static members go and some come, while others stay",
+        [
+            member(0, 0, "m", instance_id="stays"),
+            *(until(member(0, 0, f"m-{n}", instance_id=f"old-{n}"), 5, 6 * MINUTE) for n in range(2)),
+            *(member(5, 6 * MINUTE, f"n-{n}", instance_id=f"new-{n}", generation=2) for n in range(2)),
+        ],
+    ),
+    Case("a rebalance that all wait for", _waiting(), (("slow_rebalance", NOTICE, AMBIGUOUS),), _SOON),
+    Case("nothing to read before a rebalance, and nothing after it", _waiting(after=4 * MINUTE), given=_SOON),
+    Case(
+        "nothing that moves after it",
+        _waiting(offsets=(90, 90, 90)),
+        (("stalled", NOTICE, AMBIGUOUS),),
+        _SOON,
+    ),
+    Case(
+        "a rebalance after a pause that is usual",
+        _waiting(apart=5 * MINUTE),
+        given={"until_after": 61 * MINUTE},
+    ),
+    Case(
+        "a pause in which the group had no members",
+        _waiting(empty=True),
+        (("group_without_members", NOTICE, CERTAIN),),
+        _SOON,
     ),
     Case(
         "many consumers of one name leave at once",

@@ -4,13 +4,14 @@ rebalances.departures decides what is a timeout and what a clean leave.
 """
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
-from offsets_tool.findings.sentences import at_time, named, span
+from offsets_tool.findings.runs import runs
+from offsets_tool.findings.sentences import at_time, from_time, listed, named, span
 from offsets_tool.history.rows import MemberEndCause, MemberHistoryRow
 from offsets_tool.rebalances.departures import (
     Departure,
@@ -21,6 +22,7 @@ from offsets_tool.rebalances.departures import (
 )
 from offsets_tool.server_log.join import TimeSpan
 from offsets_tool.server_log.server_line import LineKind, ServerLine
+from offsets_tool.wire.longs import difference
 
 TIMED_OUT: Final = FindingKind(
     "member_timed_out",
@@ -41,6 +43,17 @@ NOT_BACK: Final = (
     "session ends nobody reads its partitions. If not, look at why it was not started again in time."
 )
 """What to do about a static member that had said it would be back: it did not die."""
+RENAMED: Final = FindingKind(
+    "static_members_renamed",
+    Severity.NOTICE,
+    "All static members of a group went, and others with other instance ids came: a deployment seems to give them new ones.",
+    "Give each instance the same group.instance.id at every start, as a StatefulSet's ordinal is: one that is new waits until the "
+    "session of the old one is over.",
+)
+RENAMED_LEAST: Final = 2
+"""The fewest static members that go, and come, for others to have taken their places: one may be taken out and another put in."""
+RENAMED_APART_MS: Final = 600_000
+"""How far apart they go and come at most in one deployment: a session timeout of a static member and some time to start."""
 CLEAN: Final = "left"
 """The alternative: the member left, and had just been idle before."""
 NOT_IN_TIME: Final = {
@@ -137,4 +150,75 @@ def _replaced(rows: GroupRows, row: MemberHistoryRow) -> Finding:
         Places((row.to_log_offset or 0, row.from_log_offset), row.to_timestamp, row.to_timestamp),
         f"Static member {named(rows.name_of(row))} of group {named(rows.group)} was replaced"
         f"{at_time(row.to_timestamp)} by another member with its group.instance.id",
+    )
+
+
+class _Event(NamedTuple):
+    """A static member's coming or going, by its instance id."""
+
+    at: int
+    log_offset: int
+    instance_id: str
+    is_coming: bool
+
+
+@finder(RENAMED)
+def find_renamed(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
+    """Yield a finding for each time at which all static members went and others with instance ids of their own came."""
+    for run in runs(_comings_and_goings(rows), _is_next):
+        came = {event.instance_id for event in run if event.is_coming}
+        went = {event.instance_id for event in run if not event.is_coming}
+        old, new = went - came, came - went
+        there = _static_before(rows, run[0])
+        if min(len(old), len(new)) >= RENAMED_LEAST and there == old:
+            yield _renamed(rows, run, sorted(old), sorted(new))
+
+
+def _comings_and_goings(rows: GroupRows) -> list[_Event]:
+    """Return the first coming and the last going of each instance id; a static member that was replaced did not go."""
+    first: dict[str, MemberHistoryRow] = {}
+    last: dict[str, MemberHistoryRow] = {}
+    for row in rows.members:
+        if row.instance_id is not None:
+            first.setdefault(row.instance_id, row)
+            last[row.instance_id] = row
+    # Those with which the group began took nobody's place.
+    begin = max(min((row.from_log_offset for row in first.values()), default=0) + 1, rows.proven_from)
+    came = [
+        _Event(row.from_timestamp, row.from_log_offset, name, True)
+        for name, row in first.items()
+        if row.from_log_offset >= begin
+    ]
+    went = [
+        _Event(row.to_timestamp, row.to_log_offset, name, False)
+        for name, row in last.items()
+        if row.to_log_offset is not None
+        and row.to_timestamp is not None
+        and row.end_cause == MemberEndCause.LEFT
+    ]
+    return sorted(event for event in (*came, *went) if event.at >= 0)
+
+
+def _is_next(before: _Event, after: _Event) -> bool:
+    return difference(after.at, before.at) <= RENAMED_APART_MS
+
+
+def _static_before(rows: GroupRows, event: _Event) -> set[str]:
+    """Return the instance ids that were in the group before the record of an event."""
+    return {
+        row.instance_id
+        for row in rows.members
+        if row.instance_id is not None
+        and row.from_log_offset < event.log_offset
+        and (row.to_log_offset is None or row.to_log_offset >= event.log_offset)
+    }
+
+
+def _renamed(rows: GroupRows, run: list[_Event], old: list[str], new: list[str]) -> Finding:
+    return found(
+        RENAMED,
+        rows,
+        Places(tuple(event.log_offset for event in run), run[0].at, run[-1].at),
+        f"All {len(old)} static members of group {named(rows.group)} ({listed(old)}) went, and {len(new)} with other instance ids "
+        f"({listed(new)}) came{from_time(run[0].at)}",
     )

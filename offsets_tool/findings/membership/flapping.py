@@ -13,8 +13,9 @@ from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.runs import runs
 from offsets_tool.findings.sentences import SAID, count, from_time, listed, named, span
 from offsets_tool.history.rows import MemberEndCause, MemberHistoryRow
+from offsets_tool.rebalances.departures import departure_of, is_timed_out, timeout_confidence
 from offsets_tool.server_log.join import ServerLog, TimeSpan
-from offsets_tool.server_log.server_line import ServerLine
+from offsets_tool.server_log.server_line import LineKind, ServerLine
 from offsets_tool.wire.longs import difference
 
 FLAPPING: Final = FindingKind(
@@ -29,6 +30,8 @@ CONFLICT: Final = FindingKind(
     "Members with one group.instance.id replaced each other again and again: each fences the one before.",
     "Give every running instance a group.instance.id of its own.",
 )
+LINES: Final = 5
+"""How many lines of a broker's log are evidence of a client that crashes again and again."""
 RESTARTS: Final = "restarts"
 """The alternative: one instance that crashed and was started again."""
 TIMES: Final = 4
@@ -57,7 +60,7 @@ def find_flapping(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
             replaced[row.instance_id].append(_departure(rows, row))
     flapping = [run for some in left.values() for run in _runs(some)]
     if flapping:
-        yield _flapping(rows, sorted(flapping, key=len, reverse=True))
+        yield _flapping(rows, sorted(flapping, key=len, reverse=True), context)
     for some in replaced.values():
         yield from (_conflict(rows, run, context.server_log) for run in _runs(some))
 
@@ -95,9 +98,16 @@ def _is_next(before: _Departure, after: _Departure) -> bool:
     return abs(difference(after.row.to_timestamp or 0, before.row.to_timestamp or 0)) <= APART_MS
 
 
-def _flapping(rows: GroupRows, flapping: list[list[_Departure]]) -> Finding:
-    """Return one finding for all clients of the group that flap, which names the worst."""
-    worst = flapping[0]
+def _flapping(rows: GroupRows, flapping: list[list[_Departure]], context: LogContext) -> Finding:
+    """Return one finding for all clients of the group that flap, which names the worst: one that crashes again and again."""
+    lost = [[each for each in run if _is_lost(rows, each.row, context)] for run in flapping]
+    most = max(range(len(flapping)), key=lambda number: len(lost[number]))
+    is_loop = len(lost[most]) >= TIMES
+    worst, crashes = flapping[most if is_loop else 0], lost[most]
+    lines = [line for each in crashes if is_loop and (line := _line(each.row, context)) is not None]
+    stated = (
+        f"; {count(len(crashes), 'time')} its session had timed out{SAID if lines else ''}" if is_loop else ""
+    )
     others = f"; so did {count(len(flapping) - 1, 'other client')}" if len(flapping) > 1 else ""
     first = worst[0].row
     return found(
@@ -105,8 +115,31 @@ def _flapping(rows: GroupRows, flapping: list[list[_Departure]]) -> Finding:
         rows,
         _places(worst),
         f"Client {named(first.client_id or first.member_id)} of group {named(rows.group)} left {count(len(worst), 'time')} "
-        f"{_when(worst)}{others}",
+        f"{_when(worst)}{stated}{others}",
+        severity=Severity.WARNING if is_loop else Severity.NOTICE,
+        lines=lines[:LINES],
     )
+
+
+def _line(row: MemberHistoryRow, context: LogContext) -> ServerLine | None:
+    """Return the broker's line that says how a member left; None if there is none."""
+    return context.server_log.departure(
+        row.group, row.member_id, TimeSpan(row.from_timestamp, row.to_timestamp)
+    )
+
+
+def _is_lost(rows: GroupRows, row: MemberHistoryRow, context: LogContext) -> bool:
+    """Return whether a member that left was lost to its session timeout, as a line says, or as is likely by its silence."""
+    line = _line(row, context)
+    if line is not None:
+        return line.kind is LineKind.EXPIRED
+    member_rows = [
+        each for each in rows.by_member[row.member_id] if each.from_log_offset <= row.from_log_offset
+    ]
+    departure = departure_of(rows, member_rows, context.session_timeout_ms)
+    if departure.is_away or not is_timed_out(rows, departure):
+        return False
+    return timeout_confidence(rows, departure) is Confidence.LIKELY
 
 
 def _conflict(rows: GroupRows, run: list[_Departure], server_log: ServerLog) -> Finding:
