@@ -11,7 +11,7 @@ from offsets_tool.as_of.coverage import Contradiction, Coverage
 from offsets_tool.events import Event
 from offsets_tool.log_clock import latest_of
 from offsets_tool.records.kinds import COMMITS
-from offsets_tool.replay.changes import Change
+from offsets_tool.replay.changes import Change, CommittedOffset, Group, GroupOf, MemberOf, OffsetOf
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules, proves_classic, proves_new, to_replay_again
 from offsets_tool.replay.state import State
@@ -19,6 +19,10 @@ from offsets_tool.replay.topic_names import TopicNames
 
 Watch = Callable[[Event, tuple[Change, ...]], None]
 """What is called with every event that counts, and its changes."""
+
+
+Unproven = dict[OffsetOf | GroupOf | MemberOf, int | None]
+"""Subjects whose value is not proven, with the offset from which on the log proves it again; None where it does not."""
 
 
 class PartitionSnapshot:
@@ -43,7 +47,11 @@ class PartitionSnapshot:
         self.ambiguous_commits = 0
         """Number of commits, from archives, that do not say whether they are in a transaction; they are effective at once."""
         self.first_anomaly: Change | None = None
-        """The first change that Kafka's code rules out."""
+        """The first change that Kafka's code rules out; a record that was not understood is none."""
+        self.unread_records = 0
+        """Number of records up to the moment that were not understood."""
+        self.first_unread: Change | None = None
+        """The first of them."""
 
     @property
     def state(self) -> State:
@@ -54,6 +62,33 @@ class PartitionSnapshot:
     def end(self) -> int:
         """The first offset that does not count, as far as the log goes."""
         return self.coverage.next_offset
+
+    @property
+    def unknown(self) -> Unproven:
+        """Subjects that may have another value than the state has, or one at all: a record is missing, or was not understood.
+
+        With each the offset from which on the log proves it again; None where no such record is there.
+        """
+        unread = self.state.unread
+        found: Unproven = {}
+        if unread.log is not None:
+            found |= dict.fromkeys(self._older(unread.log))
+        for group, offsets in unread.offsets.items():
+            found |= dict.fromkeys(OffsetOf(group, *at) for at in offsets)
+        for group, parts in unread.groups.items():
+            found[GroupOf(group)] = None
+            found |= dict.fromkeys(
+                MemberOf(group, member_id) for member_id, _ in parts if member_id is not None
+            )
+        return {**found, **self.coverage.unknown}
+
+    def _older(self, log_offset: int) -> Iterator[OffsetOf | GroupOf]:
+        """Yield what the state has from records before this offset."""
+        for subject, value in self.state.subjects():
+            if isinstance(value, CommittedOffset | Group) and isinstance(subject, OffsetOf | GroupOf):
+                of_group = self.state.offsets.get(subject.group, {}) if isinstance(value, Group) else {}
+                if max([value.log_offset, *(commit.log_offset for commit in of_group.values())]) < log_offset:
+                    yield subject
 
     def replay(self, event: Event) -> tuple[Change, ...] | None:
         """Replay an event and return its changes; return None if it lies behind the moment."""
@@ -71,11 +106,17 @@ class PartitionSnapshot:
         return changes
 
     def observe_changes(self, changes: Iterable[Change]) -> None:
-        """Keep the first anomaly among the changes, which may come in any order."""
+        """Keep the first anomaly among the changes, which may come in any order, and count what was not understood."""
         for change in changes:
-            first = self.first_anomaly
-            if change.is_anomaly and (first is None or change.log_offset < first.log_offset):
-                self.first_anomaly = change
+            if change.is_unread:
+                self.unread_records += 1
+                self.first_unread = _earlier(self.first_unread, change)
+            elif change.is_anomaly:
+                self.first_anomaly = _earlier(self.first_anomaly, change)
+
+
+def _earlier(first: Change | None, change: Change) -> Change:
+    return change if first is None or change.log_offset < first.log_offset else first
 
 
 def _is_ambiguous_commit(event: Event) -> bool:

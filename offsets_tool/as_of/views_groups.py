@@ -1,12 +1,12 @@
 """Groups at a moment, a row each.
 
-A group that the log no longer proves has a row with `is_proven` False, without state and members.
+A group that the log does not prove has a row with `is_proven` False, without state and members.
 """
 
 from typing import Final
 
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot, Unproven
 from offsets_tool.replay.changes import Group, GroupOf
 from offsets_tool.rows import Row
 
@@ -24,22 +24,26 @@ def group_rows(snapshot: Snapshot, wanted: Wanted | None = None) -> list[Row]:
     ['consumer Stable 2']
     """
     asked = wanted or Wanted()
-    rows = [_row(p, name) for p in snapshot for name in _names(p) if asked.has_group(name)]
+    rows = [
+        _row(p, name, unknown)
+        for p in snapshot
+        for unknown in [p.unknown]
+        for name in _names(p)
+        if asked.has_group(name)
+    ]
     return sorted(rows, key=lambda row: row["group"])
 
 
 def _names(p: PartitionSnapshot) -> set[str]:
-    return p.state.groups.keys() | {
-        subject.group for subject in p.coverage.unknown if isinstance(subject, GroupOf)
-    }
+    return p.state.groups.keys() | {subject.group for subject in p.unknown if isinstance(subject, GroupOf)}
 
 
-def _row(p: PartitionSnapshot, name: str) -> Row:
+def _row(p: PartitionSnapshot, name: str, unknown: Unproven) -> Row:
     group = p.state.groups.get(name)
-    unknown = p.coverage.unknown
-    known = GroupOf(name) not in unknown
+    subject = GroupOf(name)
+    known = subject not in unknown
     # A group's own record may be known where a member's is not; without one, even the kind may have been another.
-    shown = group if known or p.coverage.proves_kind(name) else None
+    shown = group if subject not in p.coverage.unknown or p.coverage.proves_kind(name) else None
     return {
         "group": name,
         "kind": shown.kind if shown else None,
@@ -50,7 +54,7 @@ def _row(p: PartitionSnapshot, name: str) -> Row:
         "log_offset": shown.log_offset if shown else None,
         **_details(p, shown),
         "is_proven": known,
-        "proven_again_from": unknown.get(GroupOf(name)),
+        "proven_again_from": unknown.get(subject),
         "proven_from": p.coverage.proven_from,
     }
 
@@ -74,7 +78,5 @@ def why_unknown(row: Row, what: str) -> str:
     """Return words on what the log proves of a group that has an unproven row; `what` is the pronoun of what is asked for."""
     again = row["proven_again_from"]
     if again is None:
-        return (
-            "copies of its log contradict each other, and nothing says which is in force: --leader names it"
-        )
+        return "a record of it was not understood, or copies of its log contradict each other: the notes say which"
     return f"the log proves {what} from {again} on"

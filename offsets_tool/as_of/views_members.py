@@ -8,11 +8,19 @@ from collections.abc import Iterable
 from typing import Final
 
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot, Unproven
 from offsets_tool.blobs import blobs_of, consumer_subscription
 from offsets_tool.events import Value
 from offsets_tool.records.classic import MemberMetadata
-from offsets_tool.replay.changes import Group, GroupKind, GroupOf, Member, classic_value
+from offsets_tool.replay.changes import (
+    Group,
+    GroupKind,
+    GroupOf,
+    GroupState,
+    Member,
+    MemberOf,
+    classic_value,
+)
 from offsets_tool.replay.member_records import (
     CONSUMER_PROTOCOL,
     Owned,
@@ -42,7 +50,9 @@ def member_rows(snapshot: Snapshot, wanted: Wanted | None = None) -> list[Row]:
     asked = wanted or Wanted()
     rows = [
         _row(snapshot.names, p, group, member_id, member)
+        | {"is_proven": _is_proven(unknown, group, member_id)}
         for p in snapshot
+        for unknown in [p.unknown]
         for name, members in p.state.members.items()
         if asked.has_group(name) and (group := p.state.groups.get(name)) is not None
         for member_id, member in members.items()
@@ -68,9 +78,16 @@ def _row(names: TopicNames, p: PartitionSnapshot, group: Group, member_id: str, 
         **(_classic_details(group, member) if is_classic else _details(member)),
         **_tasks(group, member),
         "log_partition": p.log_partition,
-        "is_proven": GroupOf(group.group) not in p.coverage.unknown,
     }
     return row
+
+
+def _is_proven(unknown: Unproven, group: Group, member_id: str) -> bool:
+    """Return whether the log proves a member: a part of a newer group that was not understood is of one member, or of none."""
+    if MemberOf(group.group, member_id) in unknown:
+        return False
+    is_whole = group.kind is GroupKind.CLASSIC or group.state is not GroupState.UNKNOWN
+    return not (is_whole and GroupOf(group.group) in unknown)
 
 
 def _partitions(names: TopicNames, group: Group, member: Member) -> Row:

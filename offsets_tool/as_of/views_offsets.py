@@ -1,7 +1,9 @@
 """Committed offsets at a moment, a row each: what the coordinator would answer, and what is pending in open transactions.
 
-Offsets of groups that the coordinator no longer has are left out, because it answers nothing for them. An offset that the log no
-longer proves has a row with `is_proven` False and nothing committed; `proven_again_from` is where its next record is.
+Offsets of groups that the coordinator no longer has are left out, because it answers nothing for them. An offset that the log does
+not prove has a row with `is_proven` False; `proven_again_from` is where its next record is, if compaction took the one before.
+Nothing is committed in it, unless a record that was not understood may have been about anything: then it has what was committed
+before that.
 """
 
 from collections.abc import Iterator
@@ -34,7 +36,8 @@ def offset_rows(snapshot: Snapshot, wanted: Wanted | None = None) -> list[Row]:
 
 def _rows(p: PartitionSnapshot, wanted: Wanted) -> Iterator[Row]:
     pending = _pending(p)
-    unknown = {subject: at for subject, at in p.coverage.unknown.items() if isinstance(subject, OffsetOf)}
+    unknown = {subject: at for subject, at in p.unknown.items() if isinstance(subject, OffsetOf)}
+    missing = p.coverage.unknown
     for offset in sorted(_committed(p) | pending.keys() | unknown.keys()):
         if not (wanted.has_group(offset.group) and wanted.has_offset(offset.topic, offset.partition)):
             continue
@@ -42,7 +45,7 @@ def _rows(p: PartitionSnapshot, wanted: Wanted) -> Iterator[Row]:
         commit = p.state.get(offset)
         if offset in unknown:
             row |= {"is_proven": False, "proven_again_from": unknown[offset]}
-        elif isinstance(commit, CommittedOffset):
+        if isinstance(commit, CommittedOffset) and offset not in missing:
             row |= {**commit_fields(commit), "log_offset": commit.log_offset}
         yield row | {"pending": pending.get(offset, [])}
 

@@ -48,4 +48,5 @@ def nothing_at_moment(moment: Snapshot, what: str, where: str) -> Iterator[str]:
     begins_later = moment.as_of.time is not None and moment.newest_timestamp is None
     # Where the log has no record, or none yet, the notes on the moment say so already.
     if has_records and not begins_later:
-        yield f"nothing is shown: there is no {what}{where}"
+        is_unread = any(p.unread_records for p in moment)
+        yield f"nothing is shown: there is no {what}{' that is known' if is_unread else ''}{where}"

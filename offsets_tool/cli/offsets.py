@@ -58,8 +58,9 @@ def offsets_command(
     """Show every committed offset of LOG... as the coordinator had it at the end, or --as-of a moment.
 
     `pending` are commits in open transactions. `is_proven` is false where compaction has removed the records that would
-    prove the offset. CSV is what kafka-consumer-groups --reset-offsets --from-file reads: group,topic,partition,offset; it
-    is refused where it would lack whole partitions of the log, unless --partial is given.
+    prove the offset, or where a later record was not understood. CSV is what kafka-consumer-groups --reset-offsets
+    --from-file reads: group,topic,partition,offset; it is refused where it would lack whole partitions of the log, unless
+    --partial is given.
     """
     chosen = format_ or default_format(output_path)
     if chosen == "csv" and options["show"]:
@@ -96,7 +97,7 @@ def _readable_by_kafka(rows: list[Row]) -> list[ResetLine]:
 
     The tool refuses a file for a single unreadable line, and takes a name that is not UTF-8 for another group's.
     """
-    lines = [_reset_line(row) for row in rows if row["committed_offset"] is not None]
+    lines = [_reset_line(row) for row in rows if row["is_proven"] and row["committed_offset"] is not None]
     refused = [line for line in lines if line.unsayable is Unsayable.REFUSED]
     unspeakable = [line for line in lines if line.unsayable is Unsayable.NOT_TEXT]
     if refused:

@@ -20,7 +20,7 @@ from offsets_tool.expiry.removal_tracker import RemovalTracker
 from offsets_tool.expiry.removals import DroppedCommit, LongestLifetime, Removal
 from offsets_tool.expiry.rules import Expiry, Policy, expiry_of, is_subscribed
 from offsets_tool.expiry.topic_removals import LogEnd, TopicRemoval, age, log_end_of, split_by_topic
-from offsets_tool.replay.changes import Change, CommittedOffset, OffsetOf
+from offsets_tool.replay.changes import Change, CommittedOffset, GroupOf, OffsetOf
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import Row
 from offsets_tool.wire.longs import difference
@@ -186,9 +186,13 @@ def forecast_rows(
     p: PartitionSnapshot, policy: Policy, now: int | None, asked: Wanted = _ALL
 ) -> Iterator[Row]:
     """Yield a row for each live offset of one partition that is `asked` for."""
+    unknown = p.unknown
     for offset, commit, expiry in forecast(p, policy):
         if asked.has_group(offset.group) and asked.has_offset(offset.topic, offset.partition):
-            yield _live_row(p, offset, commit, expiry) | _until(expiry, now) | _policy_fields(policy)
+            # What is left of a group decides when its offsets expire.
+            is_proven = unknown.keys().isdisjoint((offset, GroupOf(offset.group)))
+            row = _live_row(p, offset, commit, expiry) | {"is_proven": is_proven}
+            yield row | _until(expiry, now) | _policy_fields(policy)
 
 
 def _live_row(p: PartitionSnapshot, offset: OffsetOf, commit: CommittedOffset, expiry: Expiry) -> Row:
@@ -202,7 +206,6 @@ def _live_row(p: PartitionSnapshot, offset: OffsetOf, commit: CommittedOffset, e
         **commit_fields(commit),
         "log_partition": p.log_partition,
         "log_offset": commit.log_offset,
-        "is_proven": offset not in p.coverage.unknown,
     }
 
 

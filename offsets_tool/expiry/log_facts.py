@@ -37,6 +37,45 @@ TypeVersion = tuple[int, int | None]
 """A record type and the version of a value; None for a tombstone or a value that does not decode."""
 
 
+KEPT: Final = 20
+"""How many records whose keys were not understood are named."""
+
+
+@dataclass(slots=True)
+class UnreadKeys:
+    """Records whose key was not understood, so that nobody knows what they are about; what a group's records lack, its rows say."""
+
+    reasons: Counter[str] = field(default_factory=Counter)
+    """Why, counted."""
+    texts: int = 0
+    """How many of the keys are text, which no key of this topic is."""
+    log_offsets: list[int] = field(default_factory=list)
+    """The first of them, KEPT at most."""
+    from_at: int | None = None
+    to_at: int | None = None
+
+    @property
+    def records(self) -> int:
+        """How many there are."""
+        return self.reasons.total()
+
+    def observe(self, event: Event, at: int | None) -> None:
+        """Add the record of an event at a time in epoch milliseconds."""
+        self.reasons[event.kept_raw or ""] += 1
+        self.texts += _is_text(event.record.key)
+        if len(self.log_offsets) < KEPT:
+            self.log_offsets.append(event.record.log_offset)
+        times = [each for each in (self.from_at, self.to_at, at) if each is not None]
+        self.from_at, self.to_at = min(times, default=None), max(times, default=None)
+
+
+def _is_text(key: bytes | None) -> bool:
+    try:
+        return bool(key) and (key or b"").decode().isprintable()
+    except UnicodeDecodeError:
+        return False
+
+
 @dataclass(slots=True)
 class LogFacts:
     """Facts of one log partition.
@@ -53,6 +92,7 @@ class LogFacts:
     proven_from: int = 0
     """Every record from this offset on is present."""
     _next_offset: int = 0
+    unread: UnreadKeys = field(default_factory=UnreadKeys)
 
     def observe(self, event: Event) -> None:
         """Observe one event: its record type, its versions, its retention and its time."""
@@ -69,6 +109,8 @@ class LogFacts:
     def observe_type(self, event: Event) -> None:
         """Observe one event but for its time, which the clock has observed in its place."""
         at = timestamp_of(event)
+        if event.key is None and not event.record.is_control:
+            self.unread.observe(event, at)
         if event.type_id is None or event.key is None:
             return
         self.is_new = self.is_new or proves_new(event)
@@ -116,14 +158,20 @@ class LogFacts:
         """Return the facts as JSON."""
         seen = sorted(([*each, *where] for each, where in self.seen.items()), key=repr)
         lasting = sorted(self.lasting.items())
-        return [seen, lasting, self.clock.pack(), self.is_new, self.proven_from, self._next_offset]
+        keys = self.unread
+        unread = [keys.reasons, keys.texts, keys.log_offsets, keys.from_at, keys.to_at]
+        return [seen, lasting, self.clock.pack(), self.is_new, self.proven_from, self._next_offset, unread]
 
     @classmethod
     def unpack(cls, packed: Any) -> "LogFacts":
         """Return the facts from which `pack` made this JSON."""
-        seen, lasting, clock, *others = packed
+        seen, lasting, clock, is_new, proven_from, next_offset, *unread = packed
         known = {(type_id, version): VersionRange(*where) for type_id, version, *where in seen}
-        return cls(known, Counter(dict(lasting)), LogClock.unpack(clock), *others)
+        # A checkpoint of an earlier release has none.
+        reasons, *others = unread[0] if unread else [{}]
+        keys = UnreadKeys(Counter(reasons), *others)
+        facts = known, Counter(dict(lasting)), LogClock.unpack(clock), is_new, proven_from, next_offset
+        return cls(*facts, keys)
 
 
 def _as_long(number: int) -> int:

@@ -203,8 +203,8 @@ class RemovalTracker:
             lifetime = self.lifetimes.end(offset)
             times = (lifetime.began_at, lifetime.committed_at) if lifetime else (None, None)
             self._removed((change.timestamp, change.log_offset), offset, before, times, None)
-        elif change.kind is ChangeKind.ABSENT:
-            # When, and by which write, is not in the log: no removal can be told.
+        elif change.kind in (ChangeKind.ABSENT, ChangeKind.UNREAD):
+            # When, and by which write, is not in the log: no removal can be told. What was not understood removed nothing.
             self.lifetimes.end(offset)
 
     def _removed(
@@ -235,7 +235,7 @@ class RemovalTracker:
             return None
         self.mark_group(pending.group, change.timestamp)
         # Of a transaction whose marker is in no copy any more, nothing says how it ended.
-        if change.kind in (ChangeKind.COMMITTED, ChangeKind.ABSENT):
+        if change.kind in (ChangeKind.COMMITTED, ChangeKind.ABSENT, ChangeKind.UNREAD):
             return None
         at = _time(change.timestamp)
         return DroppedCommit(self._log_partition, change.log_offset, at, change.kind, pending, before.commit)

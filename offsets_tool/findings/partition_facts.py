@@ -4,11 +4,10 @@ Sums of the ledgers of its files, as these are read (`of_ledgers`) or as a lake 
 left out. Looks at no records.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from offsets_tool.expiry.log_facts import TypeVersion, VersionRange
+from offsets_tool.expiry.log_facts import TypeVersion, UnreadKeys, VersionRange
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.rows import UnreadableKind
 
@@ -25,9 +24,8 @@ class PartitionFacts(NamedTuple):
     misplaced_records: int = 0
     misplaced_at: int | None = None
     """Offset that the first misplaced batch says it has; None without one."""
-    raw_records: int = 0
-    reasons: Mapping[str, int] = {}
-    """Why records were not decoded, counted."""
+    unread: UnreadKeys | None = None
+    """Records that may be about anything, as their keys were not understood; None if nobody counted them."""
     copies: int = 1
     abandoned: int = 0
     """Records that a later leader epoch left behind, and that count no more."""
@@ -58,8 +56,6 @@ class FileSums(NamedTuple):
     unreadable: Sequence[UnreadableBytes]
     misplaced_records: int
     misplaced_at: int | None
-    raw_records: int
-    reasons: Mapping[str, int]
 
 
 def of_ledgers(log_partition: int | None, entries: Iterable[LedgerEntry]) -> PartitionFacts:
@@ -73,8 +69,6 @@ def _of_ledger(entry: LedgerEntry) -> FileSums:
         [UnreadableBytes(found.kind, found.size) for found in entry.unreadable],
         entry.misplaced.records if entry.misplaced else 0,
         entry.misplaced and entry.misplaced.first_offset,
-        entry.raw_records,
-        entry.reasons,
     )
 
 
@@ -82,9 +76,6 @@ def of_files(log_partition: int | None, files: Iterable[FileSums]) -> PartitionF
     """Return the facts of one partition from the sums of its files."""
     some = list(files)
     lost = [found.size for file in some for found in file.unreadable if not found.kind.is_tail]
-    reasons: Counter[str] = Counter()
-    for file in some:
-        reasons.update(file.reasons)
     return PartitionFacts(
         log_partition,
         first_offset=min((file.first_offset for file in some if file.first_offset is not None), default=0),
@@ -92,6 +83,4 @@ def of_files(log_partition: int | None, files: Iterable[FileSums]) -> PartitionF
         unreadable_bytes=sum(lost),
         misplaced_records=sum(file.misplaced_records for file in some),
         misplaced_at=min((file.misplaced_at for file in some if file.misplaced_at is not None), default=None),
-        raw_records=sum(file.raw_records for file in some),
-        reasons=dict(reasons),
     )

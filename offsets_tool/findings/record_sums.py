@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from offsets_tool.events import Event
-from offsets_tool.expiry.log_facts import TypeVersion, VersionRange
+from offsets_tool.expiry.log_facts import TypeVersion, UnreadKeys, VersionRange
 
 
 class RecordSums:
@@ -20,6 +20,9 @@ class RecordSums:
         """By group, the bytes of keys and values of its records."""
         self.versions: Mapping[TypeVersion, VersionRange] = {}
         """Where records of which type and version are, as LogFacts counted them; empty if nobody did."""
+
+        self.unread = UnreadKeys()
+        """Records whose keys were not understood, as LogFacts counted them."""
 
     def observe(self, event: Event) -> None:
         """Add the record of an event; an absence, which has no record, is ignored."""

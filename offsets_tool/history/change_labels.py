@@ -66,6 +66,7 @@ _OFFSET_ENDS: dict[str, str | None] = {
     OffsetEndCause.ABSENT: _ABSENT,
     OffsetEndCause.ABORTED: "transaction aborted",
     OffsetEndCause.SUPERSEDED: "transaction superseded",
+    OffsetEndCause.UNREAD: "replaced by a commit that was not understood",
     # The commit that counts from here on tells it.
     OffsetEndCause.COMMITTED: None,
 }

@@ -5,6 +5,7 @@ member of the same instance id a replacement. Source: the batches that GroupMeta
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from offsets_tool.history.rows import (
     GroupEndCause,
@@ -41,6 +42,12 @@ def is_one_write(last: Change, batch_offset: int, timestamp: int) -> bool:
         return True
     tells = last.after is None or last.kind in VISIBILITY or isinstance(last.subject, GroupOf | MemberOf)
     return tells and last.timestamp == timestamp != NO_TIMESTAMP
+
+
+_SAID_BY_KIND: Final = frozenset(
+    {ChangeKind.ABORTED, ChangeKind.HIDDEN, ChangeKind.REVEALED, ChangeKind.ABSENT, ChangeKind.UNREAD}
+)
+"""Kinds of changes of an offset that say by themselves how its row ended."""
 
 
 class BatchOutcome:
@@ -145,7 +152,7 @@ def _offset_end(change: Change, group_deleted: Change | None) -> OffsetEndCause:
             # To the classic coordinator a simple group goes with its last offset: that is no deletion of the group.
             by_record = group_deleted is not None and group_deleted.log_offset != change.log_offset
             return OffsetEndCause.GROUP_DELETED if by_record else OffsetEndCause.DELETED
-        case (ChangeKind.ABORTED | ChangeKind.HIDDEN | ChangeKind.REVEALED | ChangeKind.ABSENT) as kind, _, _:
+        case kind, _, _ if kind in _SAID_BY_KIND:
             return OffsetEndCause(kind.value)
         case ChangeKind.COMMITTED, PendingCommit(), _:
             return OffsetEndCause.COMMITTED

@@ -35,7 +35,7 @@ from offsets_tool.replay.changes import (
     classic_value,
 )
 from offsets_tool.replay.classic import members_of
-from offsets_tool.replay.state import State
+from offsets_tool.replay.state import State, Unread
 
 Packed = Any
 """A value of JSON."""
@@ -66,7 +66,41 @@ def pack_state(state: State) -> Packed:
             for offset, waiting in commits.items()
         ],
         "transactions": list(state.transactions.values()),
+        "unread": _packed_unread(state.unread),
     }
+
+
+def _packed_unread(unread: Unread) -> Packed:
+    return [
+        [
+            [group, *at, log_offset]
+            for group, some in unread.offsets.items()
+            for at, log_offset in some.items()
+        ],
+        [
+            [producer, *of, log_offset]
+            for producer, some in unread.pending.items()
+            for of, log_offset in some.items()
+        ],
+        [
+            [group, *part, log_offset]
+            for group, some in unread.groups.items()
+            for part, log_offset in some.items()
+        ],
+        unread.log,
+    ]
+
+
+def _restored_unread(packed: Packed) -> Unread:
+    offsets, pending, groups, log = packed
+    unread = Unread(log=log)
+    for *subject, log_offset in offsets:
+        unread.add(OffsetOf(*subject), log_offset)
+    for *subject, log_offset in pending:
+        unread.add(PendingOf(*subject), log_offset)
+    for group, *part, log_offset in groups:
+        unread.groups.setdefault(group, {})[part[0], part[1]] = log_offset
+    return unread
 
 
 def unpack_state(body: Packed) -> State:
@@ -86,6 +120,8 @@ def unpack_state(body: Packed) -> State:
         state.pending.setdefault(producer, {})[OffsetOf(group, topic, partition)] = waiting
     for row in body["transactions"]:
         state.transactions[row[0]] = _restored_transaction(row)
+    if "unread" in body:
+        state.unread = _restored_unread(body["unread"])
     return state
 
 

@@ -14,6 +14,7 @@ from offsets_tool.replay.changes import (
     Group,
     GroupKind,
     GroupOf,
+    GroupState,
     MemberOf,
     TopicPartition,
 )
@@ -74,6 +75,8 @@ class Owners:
     def of(self, group: str, at: TopicPartition, topic_id: UUID | None) -> Owner:
         """Return the owner of a partition now; `topic_id` is that of the commit, if it has one."""
         known, holders = self.state.groups.get(group), self._holders_in(group)
+        if known is not None and known.state is GroupState.UNKNOWN:
+            return self.nobody(group)._replace(is_known=False)
         if known is None or not holders:
             return self.nobody(group)
         # Where both say the id, the name does not count: a topic that was made anew has its old one.
@@ -86,7 +89,8 @@ class Owners:
 
     def has_any(self, group: str) -> bool:
         """Return whether any partition of a group may have an owner; all others belong to `nobody`."""
-        return bool(self._holders_in(group))
+        known = self.state.groups.get(group)
+        return bool(self._holders_in(group)) or (known is not None and known.state is GroupState.UNKNOWN)
 
     def nobody(self, group: str) -> Owner:
         """Return the owner of a group's partition that surely is assigned to no member."""

@@ -54,6 +54,8 @@ class OffsetEndCause(StrEnum):
     """It is pending, and a tombstone came that only a running classic coordinator acts on; another row follows."""
     ABSENT = "absent"
     """Another copy of the log, compacted later, no longer has its key: it was removed before."""
+    UNREAD = "unread"
+    """A later commit was not understood: the partition has another offset, or the same again, and nobody knows which."""
 
 
 class OffsetHistoryRow(NamedTuple):
@@ -93,7 +95,8 @@ class OffsetHistoryRow(NamedTuple):
     ]
     end_cause: Annotated[
         String | None,
-        "superseded, deleted, group deleted, committed, aborted, hidden, revealed, no-op tombstone or absent; null while it holds.",
+        "superseded, deleted, group deleted, committed, aborted, hidden, revealed, no-op tombstone, absent or unread (a later "
+        "commit was not understood); null while it holds.",
     ]
     producer_id: Annotated[Int64 | None, "Producer id of the transaction; null for a plain commit."]
     noop_tombstone_log_offset: Annotated[
@@ -141,7 +144,9 @@ class GroupHistoryRow(NamedTuple):
     group: Group
     kind: Annotated[String, "classic, simple, consumer, share or streams."]
     state: Annotated[
-        String, "Empty, Stable, Assigning, Reconciling or NotReady, as far as the log can prove it."
+        String,
+        "Empty, Stable, Assigning, Reconciling or NotReady, as far as the log can prove it; Unknown once a record of it was not "
+        "understood: all else in the row is from before that.",
     ]
     generation: Annotated[Int32 | None, "Generation of a classic or simple group; null for other kinds."]
     epoch: Annotated[Int32 | None, "Group epoch; null for classic and simple groups."]

@@ -100,7 +100,7 @@ class OffsetCase:
     @property
     def new_offset(self) -> int | None:
         """The offset that was committed at the moment; None where none was, or where the log does not prove it."""
-        return _number(self.moment)
+        return _number(self.moment) if self.is_proven else None
 
     @property
     def current_offset(self) -> int | None:

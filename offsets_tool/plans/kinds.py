@@ -10,7 +10,7 @@ UNPROVEN: Final = RiskKind(
     Severity.CRITICAL,
     True,
     "The log does not prove what was committed at the moment.",
-    "Choose a later --as-of, or add copies of the log that were compacted less: other replicas, backups.",
+    "Choose another --as-of, or add copies of the log that were compacted less: other replicas, backups.",
 )
 TOPIC_DELETED: Final = RiskKind(
     "topic_deleted",

@@ -33,7 +33,7 @@ def _unproven(case: OffsetCase) -> str | None:
     again = case.moment["proven_again_from"]
     of_it = f"What group {named(case.offset.group)} had committed is unknown"
     if again is None:
-        return f"{of_it}: copies of its log contradict each other"
+        return f"{of_it}: a newer record of it was not understood, or copies of its log contradict each other"
     return f"{of_it}: compaction took the record; its next record is at {case.of.rows.log_partition}:{again}"
 
 

@@ -11,7 +11,7 @@ from offsets_tool.history.change_labels import GOES_ON, group_label
 from offsets_tool.history.rows import GroupHistoryRow
 from offsets_tool.rebalances.histories import GroupHistories
 from offsets_tool.rebalances.members import GroupMembers, Turnover
-from offsets_tool.replay.changes import GroupKind
+from offsets_tool.replay.changes import GroupKind, GroupState
 from offsets_tool.rows import NO_TIMESTAMP
 
 SETTLED: Final = ("Stable", "Empty")
@@ -38,7 +38,7 @@ class GroupStep(NamedTuple):
     after: GroupHistoryRow | None
     turnover: Turnover
     is_proven: bool
-    """Whether no record before it is missing: only then is it known that nobody came or went."""
+    """Whether no record before it is missing or was not understood: only then is it known that nobody came or went."""
     protocol_before: str | None = None
     """The protocol that its members had agreed on before; of an empty group, the last members that it had."""
 
@@ -74,10 +74,15 @@ def steps_of(rows: GroupHistories, members: GroupMembers) -> Iterator[GroupStep]
             first.before,
             last.after,
             members.turnover(first.log_offset, last.log_offset),
-            first.log_offset >= rows.proven_from,
+            first.log_offset >= rows.proven_from and not _is_unknown(first.before),
             protocol if first.before is not None else None,
         )
         protocol = (last.after and last.after.protocol) or (protocol if last.after is not None else None)
+
+
+def _is_unknown(row: GroupHistoryRow | None) -> bool:
+    """Return whether a record that was not understood may have changed the group since."""
+    return row is not None and row.state == GroupState.UNKNOWN
 
 
 def _row_pairs(groups: Sequence[GroupHistoryRow]) -> Iterator[_RowPair]:

@@ -66,6 +66,8 @@ class GroupState(StrEnum):
     ASSIGNING = "Assigning"
     RECONCILING = "Reconciling"
     NOT_READY = "NotReady"
+    UNKNOWN = "Unknown"
+    """A later record of the group was not understood: all else that is said of the group is from before it."""
 
 
 class Group(NamedTuple):
@@ -207,6 +209,8 @@ class ChangeKind(StrEnum):
 
     `before` and `after` are equal.
     """
+    UNREAD = "unread"
+    """The subject's own record gave it a value that was not understood: there is one, and nobody knows which."""
     ANOMALY = "anomaly"
     """Something that Kafka's code rules out; `note` says what. This Change itself changes nothing."""
 
@@ -238,6 +242,20 @@ class Change(NamedTuple):
     def is_anomaly(self) -> bool:
         """Whether the change records something that Kafka's code rules out; such a change leaves the state as it is."""
         return self.kind is _ANOMALY
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether the change is the anomaly of a record that was not understood."""
+        return self.kind is _ANOMALY and is_unread_note(self.note)
+
+
+UNREAD: Final = "a record that was not understood, so that what it set is unknown: "
+"""How the note of an anomaly begins that is of such a record; behind it stands what was wrong with the record."""
+
+
+def is_unread_note(note: str | None) -> bool:
+    """Return whether the note of an anomaly says that its record was not understood."""
+    return note is not None and note.startswith(UNREAD)
 
 
 def classic_value(group: Group) -> GroupMetadataValue | None:

@@ -19,6 +19,8 @@ from offsets_tool.wire.schema import Message
 
 
 def _replay_group(step: Step, key: Message, event: Event) -> None:
+    # It is the whole group.
+    step.state.unread.take(GroupOf(key.group))
     if event.value is None:
         _replay_tombstone(step, key.group)
         return

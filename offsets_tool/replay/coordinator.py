@@ -8,13 +8,14 @@ Source: GroupMetadataManager (to 3.9), GroupCoordinatorShard (4.x).
 from collections.abc import Mapping
 from typing import Final
 
-from offsets_tool.events import Event
+from offsets_tool.events import Event, Key
 from offsets_tool.records.kinds import CLASSIC_TYPES, RECORD_TYPES, Family, RecordType, Role
 from offsets_tool.replay import classic, consumer, offsets, share, streams
-from offsets_tool.replay.changes import Change, GroupOf
-from offsets_tool.replay.handling import Handling, Reach, reach_of_group
+from offsets_tool.replay.changes import UNREAD, Change, GroupKind, GroupOf, LogOf, MemberOf
+from offsets_tool.replay.epoch_groups import lose_part, update_group
+from offsets_tool.replay.handling import Handling, Reach
 from offsets_tool.replay.rules import Rules, RulesUsed, proves_new
-from offsets_tool.replay.state import State
+from offsets_tool.replay.state import Part, State
 from offsets_tool.replay.step import Step
 
 _PASSED_OVER: Final = "a record of the new coordinator, which the classic one passes over"
@@ -82,17 +83,38 @@ class Coordinator:
             offsets.replay_marker(step, event.control)
         elif event.absence is not None:
             self._replay_absence(step, event)
-        elif event.key is not None and event.kept_raw is None:
+        elif event.key is not None and (step.is_new or event.key.type.id in CLASSIC_TYPES):
             offsets.replay_transaction(step, event)
-            if step.is_new or event.key.type.id in CLASSIC_TYPES:
-                REPLAYS[event.key.type.id].replay(step, event.key.data, event)
-            else:
-                step.anomaly(GroupOf(event.key.data.group_id), _PASSED_OVER)
+            self._replay_record(step, event.key, event)
+        elif event.key is not None:
+            offsets.replay_transaction(step, event)
+            step.anomaly(GroupOf(event.key.data.group_id), _PASSED_OVER)
         elif not event.record.is_control:
-            step.lost(event)
+            self.state.unread.log = event.record.log_offset
+            step.anomaly(LogOf(self.log_partition), f"{UNREAD}{event.problem}")
         if step.differs and self.differed_at is None and self.proved_at is None:
             self.differed_at = event.record.log_offset
         return tuple(step.changes)
+
+    def _replay_record(self, step: Step, key: Key, event: Event) -> None:
+        """Replay a record whose key reads; where its value does not, what the key is about is unknown from here on."""
+        handling, note = REPLAYS[key.type.id], f"{UNREAD}{event.problem}"
+        if key.type.family is Family.OFFSETS:
+            if event.kept_raw is None:
+                handling.replay(step, key.data, event)
+            else:
+                step.anomaly(offsets.replay_unread(step, key.data, event), note)
+            return
+        group, part = event.group or "", _part(key)
+        if event.kept_raw is not None:
+            lose_part(step, GroupKind(key.type.family.value), group, part)
+            step.anomaly(GroupOf(group) if part[0] is None else MemberOf(group, part[0]), note)
+            return
+        is_known_again = self.state.unread.take_part(group, part)
+        handling.replay(step, key.data, event)
+        known = self.state.groups.get(group)
+        if is_known_again and known is not None and handling.value is not None:
+            update_group(step, handling.value, known)
 
     def _replay_absence(self, step: Step, event: Event) -> None:
         """Remove the value of the absent key; nothing, if its group has become one of another kind since."""
@@ -119,6 +141,10 @@ class Coordinator:
             return tuple(offsets.reach_of_marker(self.state, event.record.producer_id))
         if event.key is None:
             return ()
-        # Of a record that does not read the coordinator says so, about its group.
-        is_lost = event.kept_raw is not None
-        return (reach_of_group(event) if is_lost else REPLAYS[event.key.type.id].reach(event),)
+        return (REPLAYS[event.key.type.id].reach(event),)
+
+
+def _part(key: Key) -> Part:
+    """Return which part of its group a record of a group is about."""
+    member_id, expression = getattr(key.data, "member_id", None), getattr(key.data, "regular_expression", "")
+    return member_id, f"{key.type.id} {expression}".rstrip()

@@ -28,6 +28,7 @@ from offsets_tool.replay.handling import (
     reach_of_group,
 )
 from offsets_tool.replay.member_state import is_any_behind, member_epoch
+from offsets_tool.replay.state import Part
 from offsets_tool.replay.step import Step
 from offsets_tool.wire.schema import Message
 
@@ -57,6 +58,8 @@ def open_group(step: Step, family: FamilyRules, group: str) -> Group:
     if known is not None:
         _check_gives_way(step, family, known)
         drop_members(step, group)
+        # Nothing is left of what a group of another kind had that was not understood.
+        step.state.unread.take(GroupOf(group))
     made = new_group(family.kind, group, step.record.log_offset)
     step.set(GroupOf(group), made)
     return made
@@ -90,15 +93,35 @@ def existing_group(step: Step, family: FamilyRules, group: str) -> Group | None:
     known = step.state.groups.get(group)
     if known is None or known.kind is family.kind:
         return known
+    if group in step.state.unread.groups:
+        # Whether it would give way is unknown.
+        return None
     return open_group(step, family, group) if _check_gives_way(step, family, known) else None
 
 
-def update_group(step: Step, family: FamilyRules, group: Group) -> None:
+def lose_part(step: Step, kind: GroupKind, group: str, part: Part) -> None:
+    """Make the state of a group unknown, as the record of a part of it was not understood; create the group if it is not there."""
+    known, at = step.state.groups.get(group), step.record.log_offset
+    if known is None or known.kind is not kind:
+        drop_members(step, group)
+        step.state.unread.take(GroupOf(group))
+        known = new_group(kind, group, at)
+        if kind is GroupKind.CLASSIC:
+            known = known._replace(generation=0, epoch=None, assignment_epoch=None)
+    step.set(GroupOf(group), known._replace(state=GroupState.UNKNOWN, log_offset=at))
+    step.state.unread.groups.setdefault(group, {})[part] = at
+
+
+def update_group(step: Step, family: FamilyRules | ValueRules, group: Group) -> None:
     """Compute a group's state and number of members, and set it if anything but its log offset has changed."""
     members = step.state.members.get(group.group, _NO_MEMBERS)
     count = sum([member.is_member for member in members.values()])
     counted = group if count == group.members else group._replace(members=count)
-    state = family.state_of(counted, lambda: is_any_behind(members.values(), counted.assignment_epoch or 0))
+    state = GroupState.UNKNOWN
+    if group.group not in step.state.unread.groups:
+        state = family.state_of(
+            counted, lambda: is_any_behind(members.values(), counted.assignment_epoch or 0)
+        )
     after = changed_group(step.state.groups.get(group.group), counted, state, step.record.log_offset)
     if after is not None:
         step.set(GroupOf(group.group), after)

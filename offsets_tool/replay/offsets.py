@@ -73,6 +73,17 @@ def _has_producer(record: LogRecord) -> bool:
     return record.producer_id is not None and record.producer_id != NO_PRODUCER_ID
 
 
+def replay_unread(step: Step, key: Message, event: Event) -> OffsetOf | PendingOf:
+    """Replay a commit whose value was not understood, and return what it is about: that has a value now that nobody knows."""
+    add_simple_group(step, key.group)
+    offset = OffsetOf(key.group, key.topic, key.partition)
+    subject: OffsetOf | PendingOf = offset
+    if _is_pending(step, offset, event.record):
+        subject = PendingOf(event.record.producer_id or 0, *offset)
+    step.lose(subject, event.record.log_offset)
+    return subject
+
+
 def _replay_commit(step: Step, key: Message, event: Event) -> None:
     offset = OffsetOf(key.group, key.topic, key.partition)
     if event.value is None:
@@ -119,7 +130,7 @@ def _reach_of_commit(event: Event) -> Reach:
     assert event.key is not None
     key, record = event.key.data, event.record
     place = (TopicPartition(key.topic, key.partition),)
-    if event.value is None:
+    if event.tombstone:
         return Reach(key.group, place, asks_for_any=True, may_delete=True)
     is_surely_pending = bool(record.is_transactional) and _has_producer(record)
     return Reach(key.group) if is_surely_pending else Reach(key.group, place)
@@ -146,7 +157,8 @@ def _replay_tombstone(step: Step, offset: OffsetOf, record: LogRecord) -> None:
     step.differs |= bool(waiting) or _has_producer(record)
     if step.is_new:
         step.delete(offset)
-        for pending in waiting:
+        unread = [producer for producer, commits in step.state.unread.pending.items() if offset in commits]
+        for pending in (*waiting, *(PendingOf(producer, *offset) for producer in unread)):
             step.delete(pending)
     elif record.is_transactional:
         step.delete(PendingOf(record.producer_id or 0, *offset))
@@ -198,8 +210,14 @@ def remove_unused_group(step: Step, group: str) -> None:
 
 
 def holds_offsets(step: Step, group: str) -> bool:
-    """Return whether a group has offsets, committed or pending."""
-    return group in step.state.offsets or any(True for _ in step.state.pending_for(group))
+    """Return whether a group has offsets, committed or pending, known or not."""
+    state = step.state
+    return (
+        group in state.offsets
+        or group in state.unread.offsets
+        or any(True for _ in state.pending_for(group))
+        or any(offset.group == group for commits in state.unread.pending.values() for offset in commits)
+    )
 
 
 def replay_marker(step: Step, marker: ControlMarker) -> None:
@@ -220,6 +238,10 @@ def replay_marker(step: Step, marker: ControlMarker) -> None:
             _commit(step, producer, offset, waiting)
         else:
             step.set(PendingOf(producer, *offset), None, ChangeKind.ABORTED)
+    for offset, log_offset in list(step.state.unread.pending.get(producer, {}).items()):
+        step.state.unread.take(PendingOf(producer, *offset))
+        if marker.type == "COMMIT" and _is_newer(step, offset, log_offset):
+            step.lose(offset, log_offset)
     ended = ChangeKind.COMMITTED if marker.type == "COMMIT" else ChangeKind.ABORTED
     step.set(TransactionOf(producer), None, ended)
 
@@ -227,7 +249,10 @@ def replay_marker(step: Step, marker: ControlMarker) -> None:
 def reach_of_marker(state: State, producer: int | None) -> Iterator[Reach]:
     """Yield what a producer's marker reads: the offsets that its pending commits are about."""
     places: dict[str, list[TopicPartition]] = {}
-    for group, topic, partition in () if producer is None else state.pending.get(producer, ()):
+    waiting = (
+        () if producer is None else (state.pending.get(producer, ()), state.unread.pending.get(producer, ()))
+    )
+    for group, topic, partition in (offset for commits in waiting for offset in commits):
         places.setdefault(group, []).append(TopicPartition(topic, partition))
     yield from (Reach(group, tuple(found)) for group, found in places.items())
 
@@ -237,8 +262,7 @@ def _commit(step: Step, producer: int, offset: OffsetOf, waiting: PendingCommit)
 
     The classic loader compares batches instead of records, which comes to the same: a batch has one producer.
     """
-    there = step.state.offsets.get(offset.group, {}).get(TopicPartition(offset.topic, offset.partition))
-    wins = there is None or there.log_offset < waiting.commit.log_offset
+    wins = _is_newer(step, offset, waiting.commit.log_offset)
     step.set(PendingOf(producer, *offset), None, ChangeKind.COMMITTED if wins else ChangeKind.SUPERSEDED)
     if not wins:
         return
@@ -247,6 +271,14 @@ def _commit(step: Step, producer: int, offset: OffsetOf, waiting: PendingCommit)
     if not step.is_new:
         add_simple_group(step, offset.group)
     step.set(offset, waiting.commit, ChangeKind.COMMITTED)
+
+
+def _is_newer(step: Step, offset: OffsetOf, log_offset: int) -> bool:
+    """Return whether a pending commit, whose record is at `log_offset`, is newer than what its offset has."""
+    at = TopicPartition(offset.topic, offset.partition)
+    there = step.state.offsets.get(offset.group, {}).get(at)
+    unread = step.state.unread.offsets.get(offset.group, {}).get(at, -1)
+    return max(unread, -1 if there is None else there.log_offset) < log_offset
 
 
 REPLAYS: Final = {Role.COMMIT: Handling(_replay_commit, _reach_of_commit)}

@@ -26,17 +26,75 @@ from offsets_tool.replay.changes import (
 from offsets_tool.wire.schema import Message
 
 _NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
+Part = tuple[str | None, str]
+"""A part of a group that has a record of its own: the member that it is about, or None, and which record of it that is."""
+
+
+@dataclass(slots=True)
+class Unread:
+    """Subjects whose newest record was not understood, with the log offset of that record: what they have now is unknown.
+
+    A later record of the same subject that reads, or a tombstone, takes it out. Kafka's coordinator does not load a partition with
+    such a value at all.
+    """
+
+    offsets: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)
+    """By group."""
+    pending: dict[int, dict[OffsetOf, int]] = field(default_factory=dict)
+    """By producer id."""
+    groups: dict[str, dict[Part, int]] = field(default_factory=dict)
+    """By group, the parts of it."""
+    log: int | None = None
+    """The last record whose key was not understood: it may have been about anything."""
+
+    def __bool__(self) -> bool:
+        """Return whether any subject is unread, so that records may matter to it."""
+        return bool(self.offsets or self.pending or self.groups)
+
+    def add(self, subject: OffsetOf | PendingOf, log_offset: int) -> None:
+        """Add an offset or a pending commit; of two records, the later one counts."""
+        table, outer, inner = self._place(subject)
+        there = table.setdefault(outer, {})
+        there[inner] = max(log_offset, there.get(inner, -1))
+
+    def take(self, subject: Subject) -> None:
+        """Take out an offset or a pending commit, or a group with all of its parts."""
+        if isinstance(subject, OffsetOf | PendingOf):
+            _put_in(*self._place(subject), None)
+        elif isinstance(subject, GroupOf):
+            self.groups.pop(subject.group, None)
+
+    def take_part(self, group: str, part: Part) -> bool:
+        """Take out a part of a group, if it is here; return whether all of the group is known by that."""
+        if part not in self.groups.get(group, _NOTHING):
+            return False
+        _put_in(self.groups, group, part, None)
+        return group not in self.groups
+
+    def groups_concerned(self) -> set[str]:
+        """Return the groups that any of this is about."""
+        waiting = {offset.group for commits in self.pending.values() for offset in commits}
+        return {*self.offsets, *self.groups, *waiting}
+
+    def _place(self, subject: OffsetOf | PendingOf) -> tuple[dict[Any, dict[Any, Any]], Any, Any]:
+        if isinstance(subject, OffsetOf):
+            return self.offsets, subject.group, TopicPartition(*subject[1:])
+        return self.pending, subject.producer_id, OffsetOf(*subject[1:])
 
 
 @dataclass(slots=True)
 class State:
-    """All that a coordinator holds: offsets, groups and members by group; pending commits and transactions by producer id."""
+    """All that a coordinator holds: offsets, groups and members by group; pending commits and transactions by producer id.
+
+    What it would hold and nobody knows, because a record was not understood, is in `unread`.
+    """
 
     offsets: dict[str, dict[TopicPartition, CommittedOffset]] = field(default_factory=dict)
     groups: dict[str, Group] = field(default_factory=dict)
     members: dict[str, dict[str, Member]] = field(default_factory=dict)
     pending: dict[int, dict[OffsetOf, PendingCommit]] = field(default_factory=dict)
     transactions: dict[int, Transaction] = field(default_factory=dict)
+    unread: Unread = field(default_factory=Unread)
 
     def get(self, subject: Subject) -> Subjected | None:
         """Return the value of a subject; None if it has none."""

@@ -5,8 +5,8 @@ from offsets_tool.replay.changes import (
     Change,
     ChangeKind,
     GroupOf,
-    LogOf,
     OffsetOf,
+    PendingOf,
     Subject,
     Subjected,
 )
@@ -42,6 +42,8 @@ class Step:
         note: str | None = None,
     ) -> None:
         """Set the value of a subject to `after` and collect the change; do nothing if it had no value and gets none."""
+        if self.state.unread and (after is None or not isinstance(subject, GroupOf)):
+            self.state.unread.take(subject)
         before = self.state.get(subject)
         if before is None and after is None:
             return
@@ -67,12 +69,13 @@ class Step:
         value = self.state.get(subject)
         self._add(ChangeKind.ANOMALY, subject, value, value, note)
 
-    def lost(self, event: Event) -> None:
-        """Collect an anomaly for a record that could not be decoded: what it did is unknown."""
-        subject = LogOf(self._log_partition) if event.group is None else GroupOf(event.group)
-        self.anomaly(
-            subject, f"a record that cannot be read, so that what it did is unknown: {event.problem}"
-        )
+    def lose(self, subject: OffsetOf | PendingOf, log_offset: int) -> None:
+        """Forget the value of a subject whose record at `log_offset` was not understood: it has another one, or that again."""
+        before = self.state.get(subject)
+        if before is not None:
+            self.state.put(subject, None)
+            self._add(ChangeKind.UNREAD, subject, before, None, None)
+        self.state.unread.add(subject, log_offset)
 
     def _add(
         self,

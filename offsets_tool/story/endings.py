@@ -13,6 +13,7 @@ from offsets_tool.findings.sentences import count, of_topics, span
 from offsets_tool.history.change_labels import offset_label
 from offsets_tool.history.rows import AnomalyRow, OffsetBeginCause, OffsetHistoryRow
 from offsets_tool.history.transactions import TransactionRow
+from offsets_tool.replay.changes import is_unread_note
 from offsets_tool.story.sentence import Moment, Sentence, SentenceKind, when
 from offsets_tool.wire.longs import difference
 
@@ -70,8 +71,13 @@ def _visibility(rows: GroupRows, offsets: list[OffsetHistoryRow], cause: str, at
 
 
 def anomaly_sentences(rows: GroupRows, named: Collection[int]) -> Iterator[Sentence]:
-    """Yield a sentence for each anomaly that is not at the log offsets `named`, which findings name; equal notes share one."""
-    anomalies = (row for row in rows.anomalies if row.log_offset not in named)
+    """Yield a sentence for each anomaly that is not at the log offsets `named`, which findings name; equal notes share one.
+
+    What was not understood is always a finding.
+    """
+    anomalies = (
+        row for row in rows.anomalies if row.log_offset not in named and not is_unread_note(row.note)
+    )
     for note, some in groupby(anomalies, key=lambda row: row.note):
         yield _anomaly(rows, note, list(some))
 

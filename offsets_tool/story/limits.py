@@ -39,6 +39,7 @@ def coverage_sentences(partitions: Iterable[PartitionSnapshot]) -> Iterator[str]
         [log_offset_text(each.log_partition, each.coverage.proven_from) for each in missing],
         f"{count(gone, 'record')} {'is' if gone == 1 else 'are'} gone ({_causes_of(missing)})",
         contradicted,
+        sum(each.unread_records for each in there),
     )
 
 
@@ -47,26 +48,29 @@ def completeness(
     proven_from: Sequence[str],
     gone: str,
     contradicted: Sequence[str] = (),
+    unread: int = 0,
 ) -> str:
     """Return a sentence on from where on the evidence is complete.
 
     `proven_from` has the places from which on it is, of the log partitions that lack records before; `gone` says how many.
-    `contradicted` has the places from which on copies contradict each other.
+    `contradicted` has the places from which on copies contradict each other, `unread` is how many records were not understood.
     """
     if not log_partitions:
         return "The evidence has no record: nothing follows from it."
+    set_by = "was not understood, and what it" if unread == 1 else "were not understood, and what they"
+    but = f", but {count(unread, 'record')} {set_by} set is unknown" if unread else ""
     if contradicted:
         lacking = f" {gone}, and what only they told with them." if proven_from else ""
         return (
             f"The evidence is not complete: from {_places(contradicted)} on copies contradict each other, "
-            f"and only the records of one history are told.{lacking}"
+            f"and only the records of one history are told{but}.{lacking}"
         )
     if not proven_from:
         one = _named(log_partitions[0]) if len(log_partitions) == 1 else None
-        return f"The evidence is complete: every record of {one or count(len(log_partitions), 'log partition')} is here."
-    return (
-        f"{gone}, and what only they told with them; the evidence is complete from {_places(proven_from)} on."
-    )
+        here = f"very record of {one or count(len(log_partitions), 'log partition')} is here"
+        return f"E{here}{but}." if but else f"The evidence is complete: e{here}."
+    where = _places(proven_from)
+    return f"{gone}, and what only they told with them; the evidence is complete from {where} on{but}."
 
 
 def _places(places: Sequence[str]) -> str:

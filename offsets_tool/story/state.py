@@ -9,9 +9,9 @@ from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.transactions import TransactionOutcome
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.sentences import count, listed, of_topics
-from offsets_tool.history.rows import MemberHistoryRow, OffsetHistoryRow
+from offsets_tool.history.rows import MemberHistoryRow, OffsetEndCause, OffsetHistoryRow
 from offsets_tool.rebalances.members import GroupMembers
-from offsets_tool.replay.changes import GroupKind
+from offsets_tool.replay.changes import GroupKind, GroupState
 from offsets_tool.story.rebalances import kind_text
 from offsets_tool.story.sentence import when
 from offsets_tool.story.story import concerns
@@ -28,10 +28,13 @@ def state_sentences(rows: GroupRows, moment: str, wanted: Wanted = _ALL) -> Iter
         if row.to_log_offset is None and concerns(wanted, row.topic, row.partition)
     ]
     effective = [row for row in held if row.is_effective]
-    if wanted.partition is not None and len(effective) < 2:
+    unread = _unread(rows, wanted)
+    if wanted.partition is not None and len(effective) < 2 and not unread:
         yield _one_offset(effective)
-    else:
+    elif effective or not unread:
         yield _offsets(effective)
+    if unread:
+        yield f"What it has committed in {count(unread, 'partition')} is unknown: the newest commits there were not understood."
     yield from _pending(rows)
     yield from _expiry(rows, wanted)
 
@@ -56,6 +59,8 @@ def _group(rows: GroupRows) -> str:
         return f"the group is {kind_text(last.kind)}"
     epoch = f"generation {last.generation}" if last.epoch is None else f"epoch {last.epoch}"
     since = f"{last.state} since {when(last.from_timestamp)} ({epoch})"
+    if last.state == GroupState.UNKNOWN:
+        since = f"whose state is unknown since {when(last.from_timestamp)}, as a record was not understood; before that: {epoch}"
     return f"the group is {kind_text(last.kind)}, {since}{_members(rows)}"
 
 
@@ -82,6 +87,12 @@ def _offsets(held: list[OffsetHistoryRow]) -> str:
         f"It has {count(len(held), 'committed offset')} {of_topics([row.topic for row in held])}, "
         f"the last committed at {when(last.from_timestamp)}."
     )
+
+
+def _unread(rows: GroupRows, wanted: Wanted) -> int:
+    """Return in how many partitions nobody knows the committed offset, as the record that set it was not understood."""
+    ends = rows.last_end_causes
+    return sum(end == OffsetEndCause.UNREAD and concerns(wanted, *at) for at, end in ends.items())
 
 
 def _one_offset(held: list[OffsetHistoryRow]) -> str:

@@ -31,6 +31,8 @@ _COSTS: Final = frozenset(
     {"commit_flood", "idle_commits", "idle_members", "large_metadata", "commit_time_skew"}
 )
 """Kinds of findings that say how a group is run, and not what befell it."""
+_FIRST: Final = frozenset({"foreign_records"})
+"""Kinds of findings that put all else in doubt: they come first within a severity."""
 _RANK: Final = {severity.value: rank for rank, severity in enumerate(Severity)}
 
 
@@ -89,12 +91,20 @@ def _of_groups(groups: Collection[str | None]) -> str:
 
 
 def matters(findings: Iterable[Finding]) -> list[Matter]:
-    """Group findings by severity and kind; return the worst first, and those that only cost something last within a severity."""
+    """Group findings by severity and kind; return the worst first.
+
+    Within a severity come first those that put all else in doubt, and last those that only cost something.
+    """
     by_kind: dict[tuple[str, str], list[Finding]] = defaultdict(list)
     for finding in worst_first(findings):
         by_kind[finding.severity, finding.kind].append(finding)
     found = [Matter(tuple(some)) for some in by_kind.values()]
-    return sorted(found, key=lambda matter: (_RANK[matter.severity], matter.first.kind in _COSTS))
+    return sorted(found, key=_weight)
+
+
+def _weight(matter: Matter) -> tuple[int, bool, bool]:
+    kind = matter.first.kind
+    return _RANK[matter.severity], kind not in _FIRST, kind in _COSTS
 
 
 def severity_counts(findings: Iterable[Finding]) -> str:

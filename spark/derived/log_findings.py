@@ -25,11 +25,14 @@ def partition_facts(
     for row in sorted(sources, key=lambda row: (row["source"], row["range_start"], row["run"])):
         if row["run"] <= upto and counts(row["kind"], row["fate"]):
             by_partition[row["log_partition"]].append(row)
-    for log_partition, rows in by_partition.items():
-        facts = of_files(log_partition, _files(rows))
+    # The rows of an archive say their partition, and its row of `sources` does not.
+    replayed = (log_partition for of, log_partition in log_facts if of == cluster)
+    for log_partition in dict.fromkeys((*by_partition, *replayed)):
+        facts = of_files(log_partition, _files(by_partition.get(log_partition, ())))
         key = cluster, log_partition
-        versions = log_facts[key].seen if key in log_facts else {}
-        yield _with_copies(facts._replace(versions=versions), replays.get(key))
+        if key in log_facts:
+            facts = facts._replace(versions=log_facts[key].seen, unread=log_facts[key].unread)
+        yield _with_copies(facts, replays.get(key))
 
 
 def _files(rows: Iterable[SourceFields]) -> Iterator[FileSums]:
@@ -44,7 +47,7 @@ def _files(rows: Iterable[SourceFields]) -> Iterator[FileSums]:
     for row in last.values():
         if row["tail_kind"] is not None:
             tail = UnreadableBytes(UnreadableKind(row["tail_kind"]), row["tail_bytes"])
-            yield FileSums(None, [tail], 0, None, 0, {})
+            yield FileSums(None, [tail], 0, None)
 
 
 def _file(row: SourceFields, unreadable: list[UnreadableBytes]) -> FileSums:
@@ -53,8 +56,6 @@ def _file(row: SourceFields, unreadable: list[UnreadableBytes]) -> FileSums:
         unreadable,
         row["misplaced_records"],
         row["first_misplaced_offset"],
-        row["raw_records"],
-        {each["reason"]: each["records"] for each in row["kept_raw_reasons"]},
     )
 
 

@@ -89,7 +89,7 @@ def _review(of: ClusterTables, most_groups: int, most_records: int) -> Review:
     of_groups = (each for each in findings if each.group is not None and asked.shows(each))
     found = ranked_groups(of, of_groups, partitions, moment)
     shown_groups = [found.rows[each.group, each.log_partition] for each in found.worst[:most_groups]]
-    verdict = _verdict(RecordsReach(files, asked.range), asked, found, findings, partitions)
+    verdict = _verdict(RecordsReach(files, asked.range), asked, found, findings, partitions, files=files)
     timeline = in_time(_stories(asked, verdict, shown_groups))
     plan = _plan(of, found, partitions, files)
     planned = [] if plan is None else plan.page.rows
@@ -113,11 +113,15 @@ def _verdict(
     found: RankedGroups,
     findings: Iterable[Finding],
     partitions: Iterable[CoveredPartition],
+    *,
+    files: Iterable[LedgerEntry],
 ) -> Verdict:
     here = {each.log_partition for each in found.worst if asked.wanted.groups}
     of_log = [each for each in findings if each.group is None]
     reach = reach.of(here)
-    completeness = _completeness([each for each in partitions if not here or each.log_partition in here])
+    completeness = _completeness(
+        [each for each in partitions if not here or each.log_partition in here], files
+    )
     return Verdict(
         found.worst,
         findings_here(of_log, asked, here),
@@ -179,8 +183,9 @@ def _plan(
     return lake_way_back(of, plan, groups_of(of, {plan.proposal.group}, partitions), files)
 
 
-def _completeness(partitions: Sequence[CoveredPartition]) -> str:
+def _completeness(partitions: Sequence[CoveredPartition], files: Iterable[LedgerEntry]) -> str:
     """Return a sentence on from where on the evidence is complete; no table has the number of records missing before."""
+    unread = sum(each.raw_records for each in files)
     numbers = [each.log_partition for each in partitions]
     cut = [log_offset_text(each.log_partition, each.proven_from) for each in partitions if each.proven_from]
     contradicted = [
@@ -188,4 +193,4 @@ def _completeness(partitions: Sequence[CoveredPartition]) -> str:
         for each in partitions
         if each.contradicted_from is not None
     ]
-    return completeness(numbers, cut, "Records are gone", contradicted)
+    return completeness(numbers, cut, "Records are gone", contradicted, unread)

@@ -1,10 +1,11 @@
 """The table of finders: every kind has one name, one declaration and one line in the reference, and findings have an order."""
 
 import re
+from collections import Counter
 
 import pytest
 
-from offsets_tool.expiry.log_facts import VersionRange
+from offsets_tool.expiry.log_facts import UnreadKeys, VersionRange
 from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finders import find_in_log, finders, kinds, log_finders, worst_first
 from offsets_tool.findings.partition_facts import PartitionFacts
@@ -56,6 +57,13 @@ def versions(places: dict[tuple[int, int | None], tuple[int, int]]) -> Partition
     return PartitionFacts(3, versions=ranges)
 
 
+def unread(
+    reasons: dict[str, int], places: dict[tuple[int, int | None], tuple[int, int]], texts: int = 0
+) -> PartitionFacts:
+    """Return the facts of a log partition with records at 7 and 8 whose keys were not understood, beside others."""
+    return versions(places)._replace(unread=UnreadKeys(Counter(reasons), texts, [7, 8], 1, 2))
+
+
 @pytest.mark.parametrize(
     ("facts", "kind", "place"),
     [
@@ -66,7 +74,8 @@ def versions(places: dict[tuple[int, int | None], tuple[int, int]]) -> Partition
             "3:5",
         ),
         (PartitionFacts(3, misplaced_records=2, misplaced_at=8), "unreadable_records", "3:8"),
-        (PartitionFacts(3, raw_records=2, reasons={"unknown type 99": 2}), "foreign_records", "3:0"),
+        (unread({"unknown record type 99": 2}, {(1, 3): (0, 9)}), "foreign_records", "3:7 3:8"),
+        (unread({"unknown record type 99": 2}, {}), "foreign_records", "3:7 3:8"),
         (PartitionFacts(3, copies=2, abandoned=4, abandoned_at=7), "records_abandoned", "3:7"),
         (PartitionFacts(3, copies=2, contradictions=4, contradiction_at=7), "copies_contradict", "3:7"),
         (versions({(1, 2): (0, 6), (1, 3): (7, 9), (2, 3): (4, 8)}), "broker_version_changed", "3:7 3:6"),

@@ -70,11 +70,16 @@ def _contents(draw: st.DrawFn) -> list[tuple[bytes | None, bytes | None, bool]]:
     if what < 13:
         case = draw(st.sampled_from(COMMITS))
         partitions = draw(st.lists(st.integers(0, 3), min_size=1, max_size=3))
-        value = None if what in (4, 5) else _value(case, number)
+        value = None if what in (4, 5) else _torn(_value(case, number), number)
         return [(_key(case, group, MEMBERS[0], partition), value, False) for partition in partitions]
     case = draw(st.sampled_from(OTHERS))
     key = _key(case, group, draw(st.sampled_from(MEMBERS)), number % 3)
-    return [(key, None if what < 15 else _value(case, number), False)]
+    return [(key, None if what < 15 else _torn(_value(case, number), number), False)]
+
+
+def _torn(value: bytes, number: int) -> bytes:
+    """Return a value, now and then one of a version that nobody knows, or cut short."""
+    return {3: b"\0\x63" + value[2:], 4: value[:5]}.get(number % 9, value)
 
 
 @st.composite

@@ -102,9 +102,10 @@ class Postponed:
         self._events = events
         self._keys = GroupKeys(events.key)
 
-    def take(self, rows: pa.RecordBatch, places: Array) -> tuple[Array, list[Event]]:
-        """Put off those rows at the indices `places` that can wait, none of them a commit with a value.
+    def take(self, rows: pa.RecordBatch, places: Array, doubtful: Array) -> tuple[Array, list[Event]]:
+        """Put off those rows at the indices `places` that can wait, none of them a commit with a value that was understood.
 
+        Rows that are `doubtful`, of all rows, have to be replayed one at a time.
         Return the indices of these rows, and the events that have to be replayed before the other rows.
         """
         events = list(self.rest()) if self._bytes > _MOST_BYTES else []
@@ -113,7 +114,7 @@ class Postponed:
         types = np.where((types >= 0) & (types < _TYPES), types, _TYPES)
         groups = encoded(few.column("group"))
         codes, shown = numbers(groups.indices, -1), groups.dictionary
-        may = self._may_wait(few, types, codes)
+        may = self._may_wait(few, types, codes) & ~doubtful[places]
         if self._is_unproved:
             may &= self._proves_nothing(few, types, codes, rows.column("value_json"), places)
         others = np.unique(codes[~may & ~_IS_COMMIT[types]])

@@ -11,13 +11,15 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.columns_of_rows import are_there, flags, numbers
+from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers
 from offsets_tool.columns.replay.compiled.tables import MARKERS, NONE, Kind, RowCell
 from offsets_tool.columns.replay.subjects import Subjects, TopicIdNumbers
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.batches.control import decode_control
 from offsets_tool.replay.rules import TOPIC_ID_VERSION
+from offsets_tool.replay.state import Unread
 from offsets_tool.rows import NO_PRODUCER_ID, LogRecord
+from offsets_tool.wire.text import from_shown
 
 _MARKERS: Final = {"COMMIT": Kind.COMMIT_MARKER, "ABORT": Kind.ABORT_MARKER}
 _COMMITS: Final = (Kind.COMMIT, Kind.PENDING)
@@ -55,6 +57,25 @@ def row_kinds(rows: pa.RecordBatch, *, is_proof_alone: bool) -> Array:
 def are_plain(rows: pa.RecordBatch) -> Array:
     """Return which rows are commits that are effective at once."""
     return row_kinds(rows, is_proof_alone=False) == Kind.COMMIT  # type: ignore[no-any-return]
+
+
+def doubtful_rows(rows: pa.RecordBatch, unread: Unread, kinds: Array) -> Array:
+    """Return which rows may matter to what was not understood, before these rows or in one of them.
+
+    These are all of its groups, and markers where a commit in a transaction may be among it.
+    """
+    are_unread = are_there(rows.column("problem")) & ~flags(rows.column("is_control"))
+    groups = encoded(rows.column("group"))
+    codes = numbers(groups.indices, -1)
+    names = unread.groups_concerned()
+    doubted = {
+        code for code, name in enumerate(groups.dictionary.to_pylist()) if names and from_shown(name) in names
+    }
+    doubted.update(codes[are_unread].tolist())
+    found: Array = np.isin(codes, sorted(doubted - {-1}))
+    if unread.pending or (are_unread & flags(rows.column("is_transactional"))).any():
+        found |= np.isin(kinds, MARKERS)
+    return found
 
 
 def are_in_sole_writes(kinds: Array, ends: Array, timestamps: Array) -> Array:

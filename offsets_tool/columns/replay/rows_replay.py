@@ -22,7 +22,7 @@ from offsets_tool.columns.replay.compiled.tables import (
     Stop,
 )
 from offsets_tool.columns.replay.row_events import ExpectedEvents, RowEvents
-from offsets_tool.columns.replay.row_table import row_kinds
+from offsets_tool.columns.replay.row_table import doubtful_rows, row_kinds
 from offsets_tool.columns.replay.store import ReplayStore
 from offsets_tool.events import Event
 from offsets_tool.replay.changes import Change, OffsetOf
@@ -53,10 +53,14 @@ class RowsReplay:
         self.events: Final = RowEvents()
         self.table: Array = np.zeros((len(RowCell), 0), np.int64)
         """The cells of the rows that are being replayed."""
+        self.doubtful: Array = np.zeros(0, bool)
+        """Which of these rows State must see one at a time, as it has subjects of theirs that were not understood."""
 
     def replay(self, rows: pa.RecordBatch) -> Iterator[ReplayedEvent]:
         """Replay rows (row_events.COLUMNS); yield the events that were replayed alone, with their changes; exhaust it."""
         kinds = row_kinds(rows, is_proof_alone=self.is_unproved)
+        self.doubtful = doubtful_rows(rows, self.coordinator.state.unread, kinds)
+        kinds[self.doubtful] = Kind.ALONE
         self.choose(rows, kinds)
         table = self.table = self.store.begin(rows, kinds)
         self.begin(table)

@@ -44,7 +44,7 @@ class StateReplay(RowsReplay):
         """Pass over records of groups that can be replayed later."""
         others = np.flatnonzero(~np.isin(kinds, (Kind.COMMIT, Kind.PENDING)))
         if len(others):
-            taken, due = self._postponed.take(rows, others)
+            taken, due = self._postponed.take(rows, others, self.doubtful)
             kinds[taken] = Kind.PASSED
             self._replay_late(due)
 

@@ -154,7 +154,7 @@ def _cases(
 
 def _groups_there(partition: PartitionSnapshot) -> set[str]:
     """Return the groups that were there at the moment, or may have been."""
-    return {*partition.state.groups, *(subject.group for subject in partition.coverage.unknown)}
+    return {*partition.state.groups, *(subject.group for subject in partition.unknown)}
 
 
 def _kind(partition: PartitionSnapshot, group: str) -> GroupKind | None:

@@ -100,12 +100,17 @@ def reset_gaps(rows: list[Row], snapshot: Snapshot, wanted: Wanted, evidence: Ev
     """Yield a note for each kind of offsets that are not in the reset file though a reader may expect them there."""
     yield from _elsewhere(snapshot, wanted)
     unproven = [row for row in rows if not row["is_proven"]]
-    doubted = sum(row["proven_again_from"] is None for row in unproven)
+    doubted = sum(row["proven_again_from"] is None and _is_contradicted(row, snapshot) for row in unproven)
     if doubted:
         yield f"{doubted} offset(s) on which copies contradict each other are not in the file; --leader names the copy in force"
-    unknown = len(unproven) - doubted
-    if unknown:
-        yield f"{unknown} offset(s) that compaction made unknown at this moment are not in the file; try a later --as-of"
+    compacted = sum(row["proven_again_from"] is not None for row in unproven)
+    if compacted:
+        yield f"{compacted} offset(s) that compaction made unknown at this moment are not in the file; try a later --as-of"
+    if unread := len(unproven) - doubted - compacted:
+        yield (
+            f"{unread} offset(s) are not in the file, as later records were not understood: ask the broker what is committed "
+            "(kafka-consumer-groups --describe), or try another --as-of"
+        )
     pending = sum(len(row["pending"]) for row in rows)
     if pending:
         yield f"{pending} commit(s) of transactions that are open at this moment are not in the file"
@@ -131,6 +136,12 @@ def _streams_groups(rows: Iterable[Row], snapshot: Snapshot) -> list[str]:
     groups = {(row["log_partition"], row["group"]) for row in rows if row["committed_offset"] is not None}
     found = ((group, states[number].get(group)) for number, group in sorted(groups, key=str))
     return [name for name, group in found if group is not None and group.kind is GroupKind.STREAMS]
+
+
+def _is_contradicted(row: Row, snapshot: Snapshot) -> bool:
+    """Return whether copies contradict each other on the offset of a row."""
+    offset = OffsetOf(row["group"], row["topic"], row["partition"])
+    return any(p.log_partition == row["log_partition"] and offset in p.coverage.unknown for p in snapshot)
 
 
 def _elsewhere(snapshot: Snapshot, wanted: Wanted) -> Iterator[str]:

@@ -138,10 +138,12 @@ def _of_log(
     by_partition: dict[int | None, list[LedgerEntry]] = defaultdict(list)
     for entry in replay.evidence.ledgers:
         by_partition[entry.log_partition].append(entry)
-    for number, entries in by_partition.items():
-        facts = _with_copies(replay, of_ledgers(number, entries))
-        versions = sums[number].versions if number in sums else {}
-        yield from find_in_log(facts._replace(versions=versions), context)
+    # The rows of an archive say their partition, and its file does not.
+    for number in dict.fromkeys((*by_partition, *sums)):
+        facts = _with_copies(replay, of_ledgers(number, by_partition.get(number, ())))
+        if number in sums:
+            facts = facts._replace(versions=sums[number].versions, unread=sums[number].unread)
+        yield from find_in_log(facts, context)
 
 
 def _with_copies(replay: EvidenceReplay, facts: PartitionFacts) -> PartitionFacts:
@@ -175,7 +177,8 @@ def partition_rows(
         expiry = find_expiry(replay, one_each, ALL)
         partitions = [*_one_by_one(replay, _more_rows(replay, expiry))]
     for partition in partitions:
-        partition.sums.versions = expiry.facts[partition.sums.log_partition].seen
+        facts = expiry.facts[partition.sums.log_partition]
+        partition.sums.versions, partition.sums.unread = facts.seen, facts.unread
     return partitions
 
 

@@ -33,6 +33,7 @@ def moment_notes(snapshot: Snapshot, option: str) -> Iterator[str]:
     yield from _missing_records(snapshot)
     yield from _begins_late(snapshot)
     yield from _unsure(snapshot)
+    yield from _unread(snapshot)
     yield from _anomalies(snapshot)
 
 
@@ -119,6 +120,21 @@ def _begins_late(snapshot: Snapshot) -> Iterator[str]:
     if begins:
         places = listed(offset_text(p.log_partition, p.begins) for p in begins)
         yield f"the log begins at {places}: segments before that are not here, and what only they hold is not shown"
+
+
+def _unread(snapshot: Snapshot) -> Iterator[str]:
+    """Note records that were not understood, and what that makes unknown."""
+    odd = [(p, p.first_unread) for p in snapshot if p.first_unread is not None]
+    if not odd:
+        return
+    records = sum(p.unread_records for p, _ in odd)
+    places = listed(offset_text(p.log_partition, first.log_offset) for p, first in odd)
+    unknown = sum(len(p.unknown.keys() - p.coverage.unknown.keys()) for p, _ in odd)
+    said = "; `offsets-tool findings` names them"
+    if unknown:
+        until = "(`is_proven` false) until a later record of each reads"
+        said += f". {unknown:,} offset(s), group(s) and member(s) are unknown by that {until}"
+    yield f"{records:,} record(s) were not understood, the first at {places}{said}"
 
 
 def _anomalies(snapshot: Snapshot) -> Iterator[str]:

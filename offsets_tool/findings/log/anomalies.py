@@ -9,6 +9,7 @@ from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.sentences import count, named
+from offsets_tool.replay.changes import is_unread_note
 
 CONTRADICTION: Final = FindingKind(
     "contradiction",
@@ -21,15 +22,16 @@ CONTRADICTION: Final = FindingKind(
 @finder(CONTRADICTION)
 def find_contradictions(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield one finding for all contradictions of the group."""
-    if rows.anomalies:
-        first, last = rows.anomalies[0], rows.anomalies[-1]
-        does = "does" if len(rows.anomalies) == 1 else "do"
+    anomalies = [row for row in rows.anomalies if not is_unread_note(row.note)]
+    if anomalies:
+        first, last = anomalies[0], anomalies[-1]
+        does = "does" if len(anomalies) == 1 else "do"
         is_proven = first.log_offset >= rows.proven_from
         yield found(
             CONTRADICTION,
             rows,
-            Places(tuple(row.log_offset for row in rows.anomalies), first.timestamp, last.timestamp),
-            f"{count(len(rows.anomalies), 'record')} of group {named(rows.group)} {does} not fit "
+            Places(tuple(row.log_offset for row in anomalies), first.timestamp, last.timestamp),
+            f"{count(len(anomalies), 'record')} of group {named(rows.group)} {does} not fit "
             f"what the log says before; the first: {first.note}",
             confidence=Confidence.CERTAIN if is_proven else Confidence.AMBIGUOUS,
             alternatives=() if is_proven else ("compaction",),

@@ -1,6 +1,6 @@
 """Offsets where the two coordinators part ways, keys of both types, and what cannot be read."""
 
-from offsets_tool.replay.changes import GroupOf, LogOf, OffsetOf
+from offsets_tool.replay.changes import LogOf, OffsetOf
 from tests.replay.story import (
     LOG_PARTITION,
     ONLY_NEW,
@@ -143,8 +143,8 @@ STORIES = (
             anomalies=(
                 Anomaly(0, LogOf(LOG_PARTITION), "no key"),
                 Anomaly(1, LogOf(LOG_PARTITION), "unknown record type 99"),
-                Anomaly(2, GroupOf("foo"), "unknown value version 99"),
-                Anomaly(3, GroupOf("foo"), "value"),
+                Anomaly(2, OffsetOf(*FOO0), "unknown value version 99"),
+                Anomaly(3, OffsetOf(*FOO1), "value"),
             ),
         ),
     ),
@@ -163,7 +163,7 @@ STORIES = (
         new=believed(
             offsets={FOO0: At(10, 0)},
             groups=SIMPLE,
-            anomalies=(Anomaly(1, LogOf(LOG_PARTITION), "cannot be read"),),
+            anomalies=(Anomaly(1, LogOf(LOG_PARTITION), "not understood"),),
         ),
     ),
     Story(

@@ -70,7 +70,9 @@ class GroupsReplay(HistoryRowsReplay):
         is_new = self.is_unproved or self.coordinator.rules is Rules.NEW
         found = sole_values(rows, kinds, self.writes, self._keys)
         # The classic coordinator passes over what is not its own.
-        self._values = {row: each for row, each in found if is_new or each.key.rules is None}
+        self._values = {
+            row: each for row, each in found if (is_new or each.key.rules is None) and not self.doubtful[row]
+        }
 
     def expected(self, table: Array) -> Array:
         """Return the indices of the rows that will probably be replayed alone."""
