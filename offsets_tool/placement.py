@@ -5,7 +5,8 @@ is not masked away: that would place every group with a negative hash elsewhere.
 """
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -83,6 +84,32 @@ def likely_counts(fitting: tuple[int, ...], groups: int) -> tuple[int, ...]:
     if groups < _TELLING:
         return fitting
     return tuple(count for count in fitting if not any(more % count == 0 for more in fitting if more > count))
+
+
+def homes_of_moved(places: Collection[tuple[str, int]], highest: int = 0) -> dict[str, int | None]:
+    """Return of each group that lies in several log partitions the one where its coordinator looks for it now.
+
+    Each group has one coordinator, and partitions are never taken away: two places prove that the topic was given more partitions,
+    or that files are misnamed. The number of partitions is one under which every group belongs to a place of its own; None where
+    several fit that do not agree. `highest` is the highest log partition that was seen at all.
+
+    >>> homes_of_moved([("testgroup", 3), ("testgroup", 27), ("test-group", 12), ("orders", 41)], 41)
+    {'testgroup': 27}
+    """
+    found = defaultdict[str, set[int]](set)
+    for group, place in places:
+        found[group].add(place)
+    moved = [group for group, some in found.items() if len(some) > 1]
+    if not moved:
+        return {}
+    most = min(max(MOST_PARTITIONS, 2 * highest), MOST_PARTITIONS * 10)
+    counts: Iterable[int] = range(highest + 1, most + 1)
+    for group in [*moved, *(group for group in found if group not in moved)][:_ENOUGH]:
+        value, some = java_hash(group), found[group]
+        counts = [count for count in counts if _partition_of_hash(value, count) in some]
+    likely = likely_counts(tuple(counts), len(found))
+    homes = {group: {partition_for(group, count) for count in likely} for group in moved}
+    return {group: next(iter(some)) if len(some) == 1 else None for group, some in homes.items()}
 
 
 def infer_partitions(places: Iterable[tuple[str, int]], highest: int = 0) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from offsets_tool.placement import (
     DEFAULT_PARTITIONS,
     find_homes,
+    homes_of_moved,
     infer_partitions,
     likely_counts,
     partition_for,
@@ -38,6 +39,33 @@ def test_the_true_number_always_fits(count: int, groups: list[str]) -> None:
     highest = max((place for _, place in places), default=0)
     fitting = infer_partitions(places, highest)
     assert count in fitting and all(partition_for(g, n) == p for g, p in places for n in fitting)
+
+
+@given(
+    st.integers(1, 60),
+    st.integers(1, 60),
+    st.lists(st.text(), unique=True, max_size=12),
+    st.lists(st.text(), unique=True, max_size=12),
+)
+def test_of_two_places_the_one_by_the_true_number_is_never_called_old(
+    before: int, more: int, moved: list[str], came_later: list[str]
+) -> None:
+    """Partitions are added, never taken away: groups lie where the old number puts them and where the new one does."""
+    places = [*placed(before, moved), *placed(before + more, moved), *placed(before + more, came_later)]
+    homes = homes_of_moved(places, max((place for _, place in places), default=0))
+    in_two = {group for group in moved if partition_for(group, before) != partition_for(group, before + more)}
+    assert homes.keys() == in_two
+    assert all(home in (None, partition_for(group, before + more)) for group, home in homes.items())
+
+
+def test_many_groups_show_where_those_in_two_places_live() -> None:
+    places = [*placed(8, GROUPS[:40]), *placed(50)]
+    homes = homes_of_moved(places, 49)
+    assert homes == {
+        group: partition_for(group, 50)
+        for group in GROUPS[:40]
+        if partition_for(group, 8) != partition_for(group, 50)
+    }
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def _unproven_groups(snapshot: Snapshot) -> set[tuple[str, int]]:
     return {
         (subject.group, _number(p.log_partition))
         for p in snapshot
-        for subject in p.coverage.unknown
+        for subject in p.unknown
         if isinstance(subject, GroupOf)
     }
 

@@ -13,7 +13,13 @@ from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import quoted
 from offsets_tool.errors import UsageError
-from offsets_tool.evidence.answers.reset_gaps import refuse_partial, reset_gaps
+from offsets_tool.evidence.answers.reset_gaps import (
+    current_homes,
+    is_current,
+    moved_notes,
+    refuse_partial,
+    reset_gaps,
+)
 from offsets_tool.evidence.moments.moment_notes import listed, orphans
 from offsets_tool.plans.reset_file import ResetLine, Unsayable
 from offsets_tool.rows import Row
@@ -77,12 +83,17 @@ def offsets_command(
             refuse_partial(moment, wanted, replay.evidence)
         with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)
-            rows = offset_rows(moment, wanted)
+            rows, homes = offset_rows(moment, wanted), current_homes(moment)
             if chosen == "csv":
+                rows = [row for row in rows if is_current(homes, row["group"], row["log_partition"])]
                 write_cells(out, (line.cells() for line in _readable_by_kafka(rows)))
             else:
                 write_rows(out, rows, chosen, table)
-    lacking = reset_gaps(rows, moment, wanted, replay.evidence) if chosen == "csv" else ()
+    lacking = (
+        (*moved_notes(homes, wanted), *reset_gaps(rows, moment, wanted, replay.evidence))
+        if chosen == "csv"
+        else ()
+    )
     for text in (
         *orphans(moment),
         *lacking,

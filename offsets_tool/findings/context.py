@@ -11,7 +11,7 @@ from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.history.change_labels import STATIC_LEFT_EPOCH
 from offsets_tool.history.rows import MemberEndCause
 from offsets_tool.history.transactions import TransactionRow
-from offsets_tool.placement import MOST_PARTITIONS, infer_partitions, partition_for
+from offsets_tool.placement import MOST_PARTITIONS, homes_of_moved, infer_partitions, partition_for
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.server_log.join import NO_SERVER_LOG, ServerLog
@@ -48,6 +48,13 @@ class Overtaken(NamedTuple):
         return self.log_start_offset - self.committed_offset
 
 
+class Moved(NamedTuple):
+    """The log partitions in which one group lies, and the one where its coordinator looks for it now; None if that is not clear."""
+
+    places: tuple[int, ...]
+    home: int | None
+
+
 class LogContext(NamedTuple):
     """What finders must know that holds for all groups of a log."""
 
@@ -69,6 +76,8 @@ class LogContext(NamedTuple):
     """Where data partitions end, by what was given beside the log."""
     overtaken: Mapping[str, Mapping[TopicPartition, Overtaken]] = {}
     """By group, the offsets below the start of their partition's log, where that is known."""
+    moved: Mapping[str, Moved] = {}
+    """Groups that lie in several log partitions."""
 
 
 _TELLING: Final = 8
@@ -112,8 +121,12 @@ class ContextParts:
     def context(self, *, newest_at: int | None, is_new: bool) -> LogContext:
         """Return the LogContext of all groups added; `is_new` says that a broker of 4.0 or newer wrote some of the log."""
         has_raised_epochs = self._has_raised_epochs or is_new
-        partitions = _partitions(sorted(self._places))
-        return LogContext(newest_at, has_raised_epochs, self._away, self._furthest, self._commits, partitions)
+        places = sorted(set(self._places))
+        moved = _moved(places)
+        partitions = _partitions([place for place in places if place[0] not in moved])
+        return LogContext(
+            newest_at, has_raised_epochs, self._away, self._furthest, self._commits, partitions, moved=moved
+        )
 
 
 def _is_commit_raised(row: TransactionRow) -> bool:
@@ -129,6 +142,15 @@ def _times_away(rows: GroupRows) -> Iterator[int]:
         left = [row.from_timestamp for row in of_member if row.member_epoch == STATIC_LEFT_EPOCH]
         if left:
             yield difference(last.to_timestamp, left[-1])
+
+
+def _moved(places: list[tuple[str, int]]) -> dict[str, Moved]:
+    homes = homes_of_moved(places, max((place for _, place in places), default=0))
+    found: dict[str, list[int]] = {group: [] for group in homes}
+    for group, place in places:
+        if group in found:
+            found[group].append(place)
+    return {group: Moved(tuple(found[group]), home) for group, home in homes.items()}
 
 
 def _partitions(places: list[tuple[str, int]]) -> int | None:

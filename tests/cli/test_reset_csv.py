@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from offsets_tool.placement import partition_for
 from offsets_tool.wire.text import shown, visible
 from oracle.client import Oracle
 from tests.cli.test_offsets import compacted, invoke
@@ -56,6 +57,45 @@ def test_csv_is_what_reset_offsets_reads_and_nothing_more(tmp_path: Path) -> Non
 def test_unknown_offsets_are_not_in_the_csv(tmp_path: Path) -> None:
     compacted(tmp_path)
     assert invoke(tmp_path, "--as-of", "3:6", "--format", "csv").stdout == "g,t,0,40\ng,t,2,50\n"
+
+
+def test_an_offset_whose_newest_commit_was_not_understood_is_not_in_the_csv(tmp_path: Path) -> None:
+    unread = commit("g", "t", 0, 6)._replace(value=b"\0\x63")
+    write_log(tmp_path, in_order(commit("g", "t", 0, 5), commit("g", "t", 1, 5), unread))
+    result = invoke(tmp_path, "--format", "csv")
+    assert result.stdout == "g,t,1,5\n"
+    assert "1 offset(s) are not in the file, as later records were not understood" in result.stderr
+
+
+@pytest.mark.parametrize("group", ["orders-2", "search", "audit"])
+def test_a_group_in_two_log_partitions_has_one_line(group: str, tmp_path: Path) -> None:
+    """The topic had 8 partitions and has 50, as the others show; the tool would take the last line, whichever that is."""
+    old, own = partition_for(group, 8), partition_for(group, 50)
+    records = {old: [commit(group, "t", 0, 100)]}
+    for name, offset in [(group, 900), *((f"svc-{number}", 7) for number in range(30))]:
+        records.setdefault(partition_for(name, 50), []).append(commit(name, "t", 0, offset))
+    for number, some in records.items():
+        write_log(tmp_path, in_order(*some), partition=number)
+    assert old != own
+    result = invoke(tmp_path, "--format", "csv", "--partial", "--group", group)
+    assert result.stdout == f"{group},t,0,900\n"
+    assert f"group '{group}' lies in several partitions of __consumer_offsets" in result.stderr
+    assert f"elsewhere than in {own}" in result.stderr
+    alone = invoke(tmp_path, "--format", "csv", "--partial", "--group", group, "--log-partition", old)
+    assert alone.stdout == f"{group},t,0,100\n"
+
+
+def test_of_a_group_in_two_log_partitions_without_others_the_newest_commit_is_taken(tmp_path: Path) -> None:
+    for number, offset, at in ((3, 100, 1_000), (4, 900, 2_000), (5, 800, 1_500)):
+        write_log(tmp_path, in_order(commit("g", "t", 0, offset, commit_timestamp=at)), partition=number)
+    assert invoke(tmp_path, "--format", "csv").stdout == "g,t,0,900\n"
+
+
+def test_of_a_group_in_two_log_partitions_that_nothing_tells_apart_no_line_is_written(tmp_path: Path) -> None:
+    for number, offset in ((3, 100), (4, 900)):
+        write_log(tmp_path, in_order(commit("g", "t", 0, offset)), partition=number)
+    result = invoke(tmp_path, "--format", "csv")
+    assert result.stdout == "" and "what it has there is left out" in result.stderr
 
 
 def test_every_name_is_read_as_kafka_reads_it(tmp_path: Path, oracle: Oracle) -> None:

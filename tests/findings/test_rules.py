@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from offsets_tool.findings.context import Furthest
+from offsets_tool.findings.context import Furthest, Moved
 from offsets_tool.findings.group_rows import GroupRow
 from offsets_tool.history.rows import MemberHistoryRow
-from offsets_tool.replay.changes import TopicPartition
+from offsets_tool.replay.changes import UNREAD, TopicPartition
 from tests.findings.made import (
     GROUP,
     HOUR,
@@ -666,6 +666,40 @@ CASES = (
     ),
     Case("a contradiction", [anomaly(3, 0, "a commit of nobody")], (("contradiction", NOTICE, CERTAIN),)),
     Case("a group elsewhere", [commit(1, 0, 5)], (("group_misplaced", WARNING, LIKELY),), {"partitions": 50}),
+    Case(
+        "a group in two places, this one is old",
+        [commit(1, 0, 5)],
+        (("group_misplaced", WARNING, CERTAIN),),
+        {"moved": {GROUP: Moved((7, 34), 34)}},
+    ),
+    Case(
+        "a group in two places, this one is its own",
+        [commit(1, 0, 5)],
+        (),
+        {"moved": {GROUP: Moved((3, 7), 7)}},
+    ),
+    Case(
+        "a group in two places, and nothing tells which is old",
+        [commit(1, 0, 5)],
+        (("group_misplaced", WARNING, CERTAIN),),
+        {"moved": {GROUP: Moved((7, 34), None)}},
+    ),
+    Case(
+        "a group in two places, and it is told at the first",
+        [commit(1, 0, 5)],
+        (),
+        {"moved": {GROUP: Moved((3, 7), None)}},
+    ),
+    Case(
+        "commits that were not understood",
+        [*commits(1, 0, SECOND, *range(9)), anomaly(20, HOUR, UNREAD + "value: unknown")],
+        (("foreign_records", CRITICAL, CERTAIN),),
+    ),
+    Case(
+        "few commits that were not understood",
+        [*commits(1, 0, SECOND, *range(10)), anomaly(20, HOUR, UNREAD + "value: unknown")],
+        (("foreign_records", WARNING, CERTAIN),),
+    ),
 )
 
 

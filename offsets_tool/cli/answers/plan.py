@@ -25,7 +25,13 @@ from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import PrintedTable
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.answers.planning import Plan, plan_back
-from offsets_tool.evidence.answers.reset_gaps import incomplete, refuse_partial, reset_gaps
+from offsets_tool.evidence.answers.reset_gaps import (
+    current_homes,
+    incomplete,
+    moved_notes,
+    refuse_partial,
+    reset_gaps,
+)
 from offsets_tool.evidence.moments.moment_notes import orphans
 from offsets_tool.plans.commands import ANY_BROKER, ClusterAddress, CommandWords
 from offsets_tool.plans.reset_file import is_of_one_group
@@ -87,6 +93,7 @@ def plan_command(*, format_: str | None, output_path: str | None, strict: bool, 
         _note_left_out(plan)
     for text in (
         *orphans(plan.moment),
+        *moved_notes(current_homes(plan.end), wanted),
         *reset_gaps([], plan.moment, wanted, replay.evidence),
         *absent_at_moment(replay, wanted, "committed offset", is_shown=bool(plan.rows)),
     ):

@@ -11,6 +11,7 @@ from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.as_of.transactions import open_rows
 from offsets_tool.as_of.views_offsets import empty_offset_row, offset_rows
+from offsets_tool.evidence.answers.reset_gaps import current_homes, is_current
 from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import partition_rows
@@ -85,11 +86,13 @@ def _standing(snapshot: Snapshot, end: Snapshot, wanted: Wanted) -> dict[_Home, 
     """Return both rows of each offset that has a committed offset at the moment or at the end, or may have had one."""
     then, now = (_by_home(offset_rows(each, wanted)) for each in (snapshot, end))
     before, after = ({p.log_partition: p for p in each} for each in (snapshot, end))
-    asked = snapshot.as_of.ends
+    asked, homes = snapshot.as_of.ends, current_homes(end)
     found: dict[_Home, dict[OffsetOf, _Standing]] = defaultdict(dict)
     for home, offset in dict.fromkeys((*then, *now)):
         log_partition = home[0]
         if asked is not None and log_partition not in asked:
+            continue
+        if not is_current(homes, offset.group, log_partition):
             continue
         was = then.get((home, offset)) or empty_offset_row(before[log_partition], offset)
         is_ = now.get((home, offset)) or empty_offset_row(after[log_partition], offset)

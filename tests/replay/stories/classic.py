@@ -137,7 +137,10 @@ SCALA = (
     Story(
         name="GroupMetadataManagerTest.testShouldThrowExceptionForUnsupportedGroupMetadataVersion",
         events=(group_metadata("foo", 1)._replace(value=b"\x80\x00"),),
-        new=believed(anomalies=(Anomaly(0, GroupOf("foo"), "unknown value version -32768"),)),
+        new=believed(
+            groups={"foo": "classic Unknown 0 -/-"},
+            anomalies=(Anomaly(0, GroupOf("foo"), "unknown value version -32768"),),
+        ),
     ),
     Story(
         name="GroupMetadataManagerTest.testLoadGroupsAndOffsetsWillIgnoreUnknownMessage",
