@@ -80,7 +80,9 @@ class PartitionSnapshot:
             found |= dict.fromkeys(
                 MemberOf(group, member_id) for member_id, _ in parts if member_id is not None
             )
-        return {**found, **self.coverage.unknown}
+        for subject, again_from in self.coverage.unknown.items():
+            found[subject] = again_from
+        return found
 
     def _older(self, log_offset: int) -> Iterator[OffsetOf | GroupOf]:
         """Yield what the state has from records before this offset."""
