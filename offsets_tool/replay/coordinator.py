@@ -15,7 +15,7 @@ from offsets_tool.replay.changes import UNREAD, Change, GroupKind, GroupOf, LogO
 from offsets_tool.replay.epoch_groups import lose_part, update_group
 from offsets_tool.replay.handling import Handling, Reach
 from offsets_tool.replay.rules import Rules, RulesUsed, proves_new
-from offsets_tool.replay.state import Part, State
+from offsets_tool.replay.state import GroupPart, State
 from offsets_tool.replay.step import Step
 
 _PASSED_OVER: Final = "a record of the new coordinator, which the classic one passes over"
@@ -144,7 +144,7 @@ class Coordinator:
         return (REPLAYS[event.key.type.id].reach(event),)
 
 
-def _part(key: Key) -> Part:
+def _part(key: Key) -> GroupPart:
     """Return which part of its group a record of a group is about."""
     member_id, expression = getattr(key.data, "member_id", None), getattr(key.data, "regular_expression", "")
     return member_id, f"{key.type.id} {expression}".rstrip()

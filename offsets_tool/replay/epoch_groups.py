@@ -28,7 +28,7 @@ from offsets_tool.replay.handling import (
     reach_of_group,
 )
 from offsets_tool.replay.member_state import is_any_behind, member_epoch
-from offsets_tool.replay.state import Part
+from offsets_tool.replay.state import GroupPart
 from offsets_tool.replay.step import Step
 from offsets_tool.wire.schema import Message
 
@@ -99,7 +99,7 @@ def existing_group(step: Step, family: FamilyRules, group: str) -> Group | None:
     return open_group(step, family, group) if _check_gives_way(step, family, known) else None
 
 
-def lose_part(step: Step, kind: GroupKind, group: str, part: Part) -> None:
+def lose_part(step: Step, kind: GroupKind, group: str, part: GroupPart) -> None:
     """Make the state of a group unknown, as the record of a part of it was not understood; create the group if it is not there."""
     known, at = step.state.groups.get(group), step.record.log_offset
     if known is None or known.kind is not kind:

@@ -26,7 +26,7 @@ from offsets_tool.replay.changes import (
 from offsets_tool.wire.schema import Message
 
 _NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
-Part = tuple[str | None, str]
+GroupPart = tuple[str | None, str]
 """A part of a group that has a record of its own: the member that it is about, or None, and which record of it that is."""
 
 
@@ -42,7 +42,7 @@ class Unread:
     """By group."""
     pending: dict[int, dict[OffsetOf, int]] = field(default_factory=dict)
     """By producer id."""
-    groups: dict[str, dict[Part, int]] = field(default_factory=dict)
+    groups: dict[str, dict[GroupPart, int]] = field(default_factory=dict)
     """By group, the parts of it."""
     log: int | None = None
     """The last record whose key was not understood: it may have been about anything."""
@@ -64,7 +64,7 @@ class Unread:
         elif isinstance(subject, GroupOf):
             self.groups.pop(subject.group, None)
 
-    def take_part(self, group: str, part: Part) -> bool:
+    def take_part(self, group: str, part: GroupPart) -> bool:
         """Take out a part of a group, if it is here; return whether all of the group is known by that."""
         if part not in self.groups.get(group, _NOTHING):
             return False
