@@ -31,7 +31,7 @@ from offsets_tool.time_texts import time_text
 
 TABLE = PrintedTable.of(
     Column.word("SEVERITY", 1).severe(),
-    Column.time("FROM-AT", 3, lambda row: _seconds(row["from_at"])),
+    Column.time("FROM-AT", 3).to_second(),
     Column.sentence("TITLE", 2),
     Column.word("KIND", 5),
     Column.word("CONFIDENCE", 4),
@@ -41,7 +41,7 @@ TABLE = PrintedTable.of(
     Column.name("GROUP", 9),
     Column.name("TOPIC", 10),
     Column.number("PARTITION", 11),
-    Column.time("TO-AT", 12, lambda row: _seconds(row["to_at"])),
+    Column.time("TO-AT", 12).to_second(),
 )
 
 _EPILOG = """
@@ -171,11 +171,6 @@ def _parse_kind(text: str) -> str:
 def finding_row(finding: Finding) -> Row:
     """Return the fields of a finding as JSON lines have them, with times as text."""
     return {**finding._asdict(), **{name: _time(getattr(finding, name)) for name in ("from_at", "to_at")}}
-
-
-def _seconds(time: str | None) -> str | None:
-    """Return a text of a time without its milliseconds, as titles of findings have times; None for None."""
-    return None if time is None else f"{time[:19]}Z"
 
 
 def _time(timestamp: int | None) -> str | None:

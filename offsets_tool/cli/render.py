@@ -182,7 +182,7 @@ def _write_tables(out: BinaryIO, rows: Iterable[Any], table: PrintedTable, texts
     width = shutil.get_terminal_size().columns if is_stdout(out) and sys.stdout.isatty() else None
     left, narrowed, pen = iter(rows), table, pen_for(out)
     while some := list(islice(left, TABLE_ROWS)):
-        cells = [[_cell(value, texts) for value in narrowed.cells(row)] for row in some]
+        cells = [[_cell(value, texts) for value in narrowed.drawn(row)] for row in some]
         page = lay_out(narrowed, cells, width, pen)
         lines = [page.heading, *page.lines, ""]
         out.write("\n".join(lines).encode())

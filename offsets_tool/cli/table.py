@@ -5,7 +5,7 @@ Knows no widths and no terminal: cli.layout draws. Importance 1 is the highest: 
 
 from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from offsets_tool.cli.options import OptionsGiven
 from offsets_tool.errors import UsageError
@@ -14,6 +14,9 @@ from offsets_tool.wire.text import visible
 
 CellValue = Callable[[Any], Any]
 """From a row to the value of its cell; None for a missing value."""
+
+
+_SECONDS: Final = len("2026-11-21T02:14:07")
 
 
 class CellKind(StrEnum):
@@ -45,6 +48,8 @@ class Column(NamedTuple):
     value: CellValue
     is_severe: bool = False
     """Whether its cells may begin with a severity, which has a colour."""
+    is_to_second: bool = False
+    """Whether a table for people shows its times, which are ISO 8601, to the second; CSV has all of them."""
 
     @classmethod
     def number(cls, title: str, importance: int, value: str | CellValue | None = None) -> "Column":
@@ -85,6 +90,15 @@ class Column(NamedTuple):
         """Return this column with coloured severities: its cells may begin with one."""
         return self._replace(is_severe=True)
 
+    def to_second(self) -> "Column":
+        """Return this column of times as people read it in a table: without milliseconds."""
+        return self._replace(is_to_second=True)
+
+    def drawn(self, row: Any) -> Any:
+        """Return the value of a row's cell in a table for people."""
+        value = self.value(row)
+        return value if value is None or not self.is_to_second else f"{value[:_SECONDS]}Z"
+
     @property
     def names(self) -> tuple[str, str]:
         """The names by which --show finds the column: its title and its field, spelled for comparison."""
@@ -116,6 +130,10 @@ class PrintedTable(NamedTuple):
     def cells(self, row: Any) -> list[Any]:
         """Return the values of a row, one for each column."""
         return [column.value(row) for column in self.columns]
+
+    def drawn(self, row: Any) -> list[Any]:
+        """Return the values of a row as a table for people has them, one for each column."""
+        return [column.drawn(row) for column in self.columns]
 
     def with_first(self, title: str) -> "PrintedTable":
         """Return a table of these columns where the one with this title is more important than all others."""

@@ -72,7 +72,7 @@ class Paragraphs:
 
     def table(self, table: PrintedTable, rows: Iterable[Row]) -> list[str]:
         """Write rows as a table, and return the titles of the least important columns, which are left out if they have no room."""
-        cells = [[_cell(value) for value in table.cells(row)] for row in rows]
+        cells = [[_cell(value) for value in table.drawn(row)] for row in rows]
         page = lay_out(table, cells, self._width, self._pen)
         for line in (page.heading, *page.lines):
             self._line(line)

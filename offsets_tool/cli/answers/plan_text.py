@@ -85,7 +85,7 @@ def write_markdown(out: BinaryIO, page: PlanPage, table: PrintedTable, captions:
         lines.append(f"- **{matter.kind.severity.upper()}** `{matter.kind.name}` {markdown(matter.what())}")
         lines.append(f"  {markdown(matter.kind.means)} *{markdown(matter.kind.remedy)}*")
     if page.rows:
-        shown = [[_cell(value) for value in table.cells(plan_json(row))] for row in page.rows]
+        shown = [[_cell(value) for value in table.drawn(plan_json(row))] for row in page.rows]
         lines += ["", _line(table.titles), _line("---" for _ in table.titles), *map(_line, shown), ""]
     for number, step in enumerate(page.steps, 1):
         lines += [f"{number}. {markdown(step.text)}", "", "   ```"]

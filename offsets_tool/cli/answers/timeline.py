@@ -27,11 +27,11 @@ from offsets_tool.review.asked import ReviewAsked
 from offsets_tool.review.stories import timeline_of
 
 TABLE = PrintedTable.of(
-    Column.time("AT", 1, lambda row: _seconds(row["at"])),
+    Column.time("AT", 1).to_second(),
     Column.word("LOG", 4, lambda row: offset_text(row["log_partition"], row["log_offset"])),
     Column.name("GROUP", 3),
     Column.sentence("WHAT", 2, "text").severe(),
-    Column.time("UNTIL", 6, lambda row: _seconds(row["until"])),
+    Column.time("UNTIL", 6).to_second(),
     Column.word("KIND", 5, lambda row: row["finding"] or row["kind"]),
 )
 _EPILOG = """
@@ -41,10 +41,6 @@ Examples:
   offsets-tool timeline /var/lib/kafka/data --slice 2026-11-21T02:14Z --window 5m
   offsets-tool timeline /var/lib/kafka/data --group orders --topic payments --partition 3 --all
 """
-
-
-def _seconds(time: str | None) -> str | None:
-    return None if time is None else f"{time[:19]}Z"
 
 
 def _timeline_options(command: F) -> F:
