@@ -144,7 +144,7 @@ def _is_unproven(held: _FieldsAt | None) -> bool:
 
 def _delta(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> int | None:
     ends = [fields["committed_offset"] for fields in (before, after) if fields is not None]
-    return ends[1] - ends[0] if len(ends) == 2 and None not in ends else None
+    return ends[1] - ends[0] if len(ends) == 2 and all(end is not None and end >= 0 for end in ends) else None
 
 
 def _fields_at(snapshot: Snapshot, wanted: Wanted) -> dict[_Subject, _FieldsAt]:

@@ -1,7 +1,7 @@
 """A group as kafka-consumer-groups describes it: offsets with the owner of each partition, and the group's state.
 
-End offsets are not known here: `log_end_offset` and `lag` are left None for others to fill. `find_deletions` and `appears_later`
-explain why a group is not there.
+End offsets are not known here: `log_end_offset`, `lag` and `beyond_end` are left None for others to fill.
+`find_deletions` and `appears_later` explain why a group is not there.
 """
 
 from collections import Counter
@@ -28,7 +28,10 @@ def described_offsets(snapshot: Snapshot, wanted: Wanted) -> list[Row]:
     for p in snapshot:
         for offset, owner in owned_partitions(snapshot, p, wanted):
             rows.setdefault(offset, empty_offset_row(p, offset)).update(owner)
-    return [_NOBODY | rows[offset] | {"log_end_offset": None, "lag": None} for offset in sorted(rows)]
+    return [
+        _NOBODY | rows[offset] | {"log_end_offset": None, "lag": None, "beyond_end": None}
+        for offset in sorted(rows)
+    ]
 
 
 def owned_partitions(

@@ -21,7 +21,7 @@ from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import PrintedTable
 from offsets_tool.cli.texts import quoted
 from offsets_tool.errors import OffsetsToolError, UsageError
-from offsets_tool.evidence.lagging import add_lag
+from offsets_tool.evidence.lagging import add_lag, odd_offsets
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.replay.changes import GroupKind
 from offsets_tool.rows import Row
@@ -100,6 +100,8 @@ def describe_command(
             replay.write_caption(out, chosen)
             write_rows(out, rows, chosen, table)
         _say_what_is_not_shown(moment, wanted, view, rows)
+        for text in odd_offsets(rows) if view == "offsets" else ():
+            note(text)
         _refuse_missing(replay, wanted, partitions)
     replay.finish()
 

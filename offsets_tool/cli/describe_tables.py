@@ -48,11 +48,17 @@ def _count(row: Row) -> int | None:
     return None if owned is None else len(owned)
 
 
+def _current_offset(row: Row) -> Any:
+    """Return the committed offset as Kafka's tool shows it: one below 0 is none (KAFKA-12926)."""
+    offset = _if_proven("committed_offset")(row)
+    return None if isinstance(offset, int) and offset < 0 else offset
+
+
 OFFSETS: Final = PrintedTable.of(
     Column.name("GROUP", 1),
     Column.name("TOPIC", 2),
     Column.number("PARTITION", 3),
-    Column.number("CURRENT-OFFSET", 4, _if_proven("committed_offset")),
+    Column.number("CURRENT-OFFSET", 4, _current_offset),
     Column.number("LOG-END-OFFSET", 6),
     Column.number("LAG", 5),
     Column.name("CONSUMER-ID", 7, "member_id"),

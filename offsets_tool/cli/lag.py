@@ -13,7 +13,7 @@ from offsets_tool.cli.options import Option, output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
-from offsets_tool.evidence.lagging import lag_rows, replay_for_lag
+from offsets_tool.evidence.lagging import lag_rows, odd_offsets, replay_for_lag
 from offsets_tool.evidence.moments.moment_notes import orphans
 from offsets_tool.lag.lag import LagMethod
 from offsets_tool.lag.time_lag import TimeMethod
@@ -35,6 +35,7 @@ TABLE = PrintedTable.of(
     Column.word("TIME-METHOD", 12),
     Column.number("LOG-START", 11, "log_start_offset"),
     Column.number("DATA-LOST", 10),
+    Column.number("BEYOND-END", 10, lambda row: row["beyond_end"] or None),
 )
 
 _EPILOG = """
@@ -72,6 +73,7 @@ def lag_command(*, format_: str | None, output_path: str | None, strict: bool, *
         *orphans(moment),
         *absent_at_moment(replay, wanted, "committed offset", is_shown=bool(rows)),
         *_bounds(rows),
+        *odd_offsets(rows),
     ):
         note(text)
     replay.finish()

@@ -14,11 +14,12 @@ from offsets_tool.as_of.snapshot import Snapshot, Watch
 from offsets_tool.as_of.views_describe import described_offsets
 from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.replaying import EvidenceReplay
+from offsets_tool.findings.sentences import named
 from offsets_tool.lag.bounds import Bounds
 from offsets_tool.lag.lag import LagMethod
 from offsets_tool.lag.rows import LagRow, lag_row
 from offsets_tool.lag.samples import CommitAt
-from offsets_tool.log_clock import LogClock
+from offsets_tool.log_clock import LogClock, age_at
 from offsets_tool.replay.changes import OffsetOf, TopicPartition
 from offsets_tool.rows import Row
 
@@ -125,7 +126,7 @@ def _lags(rows: list[Row], ends: EndSources) -> Iterator[Row]:
 
 
 def add_lag(snapshot: Snapshot, ends: EndSources, rows: list[Row]) -> list[LagRow]:
-    """Fill in `log_end_offset` and `lag` of described offsets whose partition's end is known, not only bounded.
+    """Fill in `log_end_offset`, `lag` and `beyond_end` of described offsets whose partition's end is known.
 
     Return the lag of each row; nothing where no end is known.
     """
@@ -136,8 +137,32 @@ def add_lag(snapshot: Snapshot, ends: EndSources, rows: list[Row]) -> list[LagRo
     for row, found in zip(rows, lags, strict=True):
         if found.method in _SEEN:
             row["log_end_offset"] = found.end_offset
-            row["lag"] = None if row["committed_offset"] is None else found.lag
+            if row["committed_offset"] is not None:
+                row["lag"], row["beyond_end"] = found.lag, found.beyond_end
     return lags
+
+
+def odd_offsets(rows: Iterable[Row]) -> Iterator[str]:
+    """Yield notes on committed offsets that stand for no record: beyond the end of their partition, or below 0."""
+    of_rows = list(rows)
+    beyond = [row for row in of_rows if row["beyond_end"] and row["lag"] is None]
+    if beyond:
+        farthest = max(beyond, key=lambda row: row["beyond_end"])
+        yield (
+            f"{len(beyond)} offset(s) are beyond the end of their partition, {_partition_text(farthest)} by "
+            f"{farthest['beyond_end']:,}: who fetches there begins elsewhere, by auto.offset.reset, so that no lag is known; look "
+            "whether the topic was made again, or the log lost its tail"
+        )
+    below = [row for row in of_rows if row["committed_offset"] is not None and row["committed_offset"] < 0]
+    if below:
+        yield (
+            f"{len(below)} committed offset(s) are below 0, which is none ({_partition_text(below[0])}): Kafka shows - for them, "
+            "and their readers begin by auto.offset.reset; look at the client that commits them"
+        )
+
+
+def _partition_text(row: Row) -> str:
+    return f"that of group {named(row['group'])} in {row['topic']}-{row['partition']}"
 
 
 def find_ends(snapshot: Snapshot, ends: EndSources, rows: list[Row]) -> None:
@@ -174,17 +199,19 @@ def commit_times(snapshot: Snapshot, rows: Iterable[Row]) -> dict[LogPlace, int]
 
     The time in a commit is its client's word: one that the commits around it contradict, or the log's end, does not count.
     """
-    ends, clocks = (
-        {p.log_partition: p.cut.clock for p in snapshot},
-        defaultdict[int | None, LogClock](LogClock),
-    )
+    newest_of = {p.log_partition: p.cut.newest_timestamp for p in snapshot}
+    clocks = defaultdict[int | None, LogClock](LogClock)
     times = dict[LogPlace, int]()
     committed = [row for row in rows if row["committed_offset"] is not None]
     for row in sorted(committed, key=itemgetter("log_offset")):
         log_partition, log_offset = place = log_place(row)
-        at, end = clocks[log_partition].dated(log_offset, row["commit_timestamp"]), ends.get(log_partition)
-        is_odd = end is not None and end.newest is not None and end.is_absurd(at)
-        times[place] = end.newest if end is not None and end.newest is not None and is_odd else at
+        at, newest = (
+            clocks[log_partition].dated(log_offset, row["commit_timestamp"]),
+            newest_of.get(log_partition),
+        )
+        # Its record is there: it was not committed later than the log ends.
+        is_odd = newest is not None and (at > newest or age_at(newest, at) is None)
+        times[place] = newest if newest is not None and is_odd else at
     return times
 
 

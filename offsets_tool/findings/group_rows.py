@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -101,6 +101,17 @@ class GroupRows(GroupHistories):
     def sums(self) -> CommitSums:
         """What the committed offsets come to, by which a finder may rule out that it finds anything; UNKNOWN if nobody knows."""
         return self.offsets.sums if isinstance(self.offsets, SummedOffsets) else UNKNOWN
+
+    @cached_property
+    def around_no_offset(self) -> frozenset[int]:
+        """Log offsets of commits below 0, which are no offset, and of those that follow one: they have no delta."""
+        pairs = (pair for commits in self.effective.values() for pair in pairwise([None, *commits]))
+        return frozenset(
+            row.commit_log_offset
+            for before, row in pairs
+            if row is not None
+            and (row.committed_offset < 0 or (before is not None and before.committed_offset < 0))
+        )
 
     def effective_where(
         self, is_looked_at: Callable[[PartitionSums], bool]

@@ -253,7 +253,10 @@ class History:
         return offset_row(change, offset, commit, self.as_known(owner, commit), delta)
 
 
-def _delta(commit: CommittedOffset, before: CommittedOffset | OffsetHistoryRow) -> int:
+def _delta(commit: CommittedOffset, before: CommittedOffset | OffsetHistoryRow) -> int | None:
+    """Return how far a commit moved the offset; None where one of the two is below zero, which is no offset."""
+    if commit.committed_offset < 0 or before.committed_offset < 0:
+        return None
     return difference(commit.committed_offset, before.committed_offset)
 
 

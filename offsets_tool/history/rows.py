@@ -75,7 +75,7 @@ class OffsetHistoryRow(NamedTuple):
     committed_offset: Annotated[Int64, "The committed position."]
     delta: Annotated[
         Int64 | None,
-        "Difference to the committed offset that was effective before; negative for a rewind, null without one.",
+        "Difference to the committed offset that was effective before; negative for a rewind, null without one. Below 0 is none.",
     ]
     leader_epoch: Annotated[Int32, "Leader epoch given with the commit; -1 if none was."]
     metadata: Annotated[String, "Text the client added to the commit; empty if none."]

@@ -127,8 +127,10 @@ class TopicLifetime:
 class Ends:
     """The ends of one partition over time: those of the topic, and of each earlier topic of the same name."""
 
-    def __init__(self, lifetimes: tuple[TopicLifetime, ...]) -> None:
+    def __init__(self, lifetimes: tuple[TopicLifetime, ...], *, is_last_stable: bool = False) -> None:
         self.lifetimes = lifetimes
+        self.is_last_stable = is_last_stable
+        """Whether they are last stable offsets."""
 
     @classmethod
     def of(cls, samples: Iterable[EndSample], *, is_last_stable: bool = False) -> "Ends":
@@ -148,7 +150,7 @@ class Ends:
         builder.learn_finals(ordered)
         for sample in ordered:
             builder.add(sample)
-        return cls(builder.finished())
+        return cls(builder.finished(), is_last_stable=is_last_stable)
 
     def number_at(self, at: int) -> int:
         """Return the number of the topic (counted from 0, in time) that had the partition's name at a moment; 0 if nothing is

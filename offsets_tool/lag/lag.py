@@ -54,7 +54,8 @@ class Lag(NamedTuple):
     """Offsets between `counted_from` and `end_offset`; None is what cannot be known.
 
     `data_lost` offsets below the log start were deleted before the group had read them (compaction is not counted). `beyond_end`
-    is how far, at least, the commit is beyond the end: a wrong commit, or a log that lost its tail.
+    is how far, at least, the commit is beyond the end: a wrong commit, a log that lost its tail, a topic created anew. Who
+    fetches there is refused (OFFSET_OUT_OF_RANGE) and begins elsewhere, so that nobody knows what is left to read.
     """
 
     lag: int | None
@@ -76,6 +77,8 @@ class EndsAtMoment(NamedTuple):
     lifetime: TopicLifetime
     end: EndAt
     is_topic_recreated: bool
+    is_last_stable: bool = False
+    """Whether the end is the last stable offset."""
 
 
 def ends_at_moment(committed: CommitAt | None, ends: Ends, at: int) -> EndsAtMoment:
@@ -85,7 +88,7 @@ def ends_at_moment(committed: CommitAt | None, ends: Ends, at: int) -> EndsAtMom
     """
     lifetime = ends.lifetime_at(at)
     recreated = committed is not None and _is_of_another(committed, ends, lifetime, at)
-    return EndsAtMoment(lifetime, lifetime.end_at(at), recreated)
+    return EndsAtMoment(lifetime, lifetime.end_at(at), recreated, ends.is_last_stable)
 
 
 def lag_of(committed: CommitAt | None, known: EndsAtMoment, at: int) -> Lag:
@@ -93,22 +96,27 @@ def lag_of(committed: CommitAt | None, known: EndsAtMoment, at: int) -> Lag:
 
     `committed` is None for a group without a commit. Nothing fails: what cannot be known is None, and `method` says why.
     """
-    lifetime, end, recreated = known
+    lifetime, end, recreated, _ = known
     log_start_offset = lifetime.log_start_at(at)
-    base = committed.committed_offset if committed is not None else _earliest(lifetime, log_start_offset)
-    lag_min, lag_max = _above(end.low, base) or 0, _above(end.high, base or 0)
+    base = _base(committed, lifetime, log_start_offset)
+    beyond_end = _above(base, end.high) or 0
+    # Behind the last stable offset records of open transactions may be, which others read.
+    is_outside = beyond_end > 0 and not known.is_last_stable
+    lag_min, lag_max = _above(end.low, base) or 0, None if is_outside else _above(end.high, base or 0)
     settled = base is not None and lag_min == lag_max
     return Lag(
-        _above(end.estimate, base),
+        None if is_outside else _above(end.estimate, base),
         end.estimate,
         lag_min,
         lag_max,
         _method(end),
-        LagConfidence.NONE if base is None else _confidence(end, settled=settled, doubtful=recreated),
+        LagConfidence.NONE
+        if base is None or is_outside
+        else _confidence(end, settled=settled, doubtful=recreated),
         CountedFrom.LOG_START if committed is None else CountedFrom.COMMITTED,
         log_start_offset,
         data_lost=None if committed is None or recreated else _above(log_start_offset, base),
-        beyond_end=_above(base, end.high) or 0,
+        beyond_end=beyond_end,
         is_topic_recreated=recreated,
     )
 
@@ -118,6 +126,13 @@ def _is_of_another(committed: CommitAt, ends: Ends, lifetime: TopicLifetime, at:
     if committed.topic_id and lifetime.topic_id:
         return committed.topic_id != lifetime.topic_id
     return len(ends.lifetimes) > 1 and ends.number_at(committed.at) != ends.number_at(at)
+
+
+def _base(committed: CommitAt | None, lifetime: TopicLifetime, log_start_offset: int | None) -> int | None:
+    """Return the offset that lag is counted from; None where nobody knows where the group would begin."""
+    if committed is None:
+        return _earliest(lifetime, log_start_offset)
+    return committed.committed_offset if committed.is_offset else None
 
 
 def _earliest(lifetime: TopicLifetime, log_start_offset: int | None) -> int | None:

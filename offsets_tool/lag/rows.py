@@ -35,10 +35,14 @@ class LagRow(NamedTuple):
     ]
     timestamp: Annotated[Int64, "The moment as the commit's record has it, epoch milliseconds."]
     committed_offset: Annotated[
-        Int64 | None, "The committed position at that moment; null if nothing was committed."
+        Int64 | None,
+        "The committed position at that moment; null if nothing was committed. Below 0 it is none.",
     ]
     end_offset: Annotated[Int64 | None, "End of the partition, as method says; null if it is not known."]
-    lag: Annotated[Int64 | None, "Offsets left to read, never negative; null if it cannot be told."]
+    lag: Annotated[
+        Int64 | None,
+        "Offsets left to read, never negative; null if it cannot be told, as of a commit beyond the end.",
+    ]
     lag_min: Annotated[Int64, "What lag was at least."]
     lag_max: Annotated[Int64 | None, "What lag was at most; null if that is open."]
     time_lag_ms: Annotated[
@@ -117,7 +121,7 @@ def lag_row(
     written_of: WrittenOf | None = None,
 ) -> LagRow:
     """Return the row of a commit's lag at a moment; `commit` None is a group without one."""
-    written = written_of(commit.committed_offset) if written_of and commit else None
+    written = written_of(commit.committed_offset) if written_of and commit and commit.is_offset else None
     known = ends_at_moment(commit, ends, at)
     found = lag_of(commit, known, at)
     time_lag = time_lag_of(commit, known, at, written)

@@ -50,6 +50,11 @@ class CommitAt(NamedTuple):
     committed_offset: int
     topic_id: str | None = None
 
+    @property
+    def is_offset(self) -> bool:
+        """Whether the number is an offset: below 0 it is none, as a broker answers for what was never committed (KAFKA-12926)."""
+        return self.committed_offset >= 0
+
 
 def committed_at(timestamp: int, commit_timestamp: int) -> int:
     """Return when an offset was committed: the time of its record, or that in the commit where a record has none (magic 0)."""

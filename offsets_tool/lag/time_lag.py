@@ -97,11 +97,11 @@ def time_lag_of(
 
     `written` is when the record at the committed offset was written, where its log says so; else that is estimated from the ends.
     """
-    if committed is None or there.is_topic_recreated:
+    if committed is None or not committed.is_offset or there.is_topic_recreated:
         return _UNKNOWN
     end, offset = there.end, committed.committed_offset
     if end.high is not None and offset >= end.high:
-        return _NOTHING_LEFT
+        return _NOTHING_LEFT if offset == end.high or there.is_last_stable else _UNKNOWN
     known = written_at(offset, there.lifetime) if written is None else written
     low = 0 if known.latest is None else max(0, difference(at, known.latest))
     high = None if known.earliest is None else max(0, difference(at, known.earliest))

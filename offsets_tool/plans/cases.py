@@ -118,6 +118,18 @@ class OffsetCase:
         return not self.is_proven or self.new_offset != self.current_offset
 
     @property
+    def is_in_question(self) -> bool:
+        """Whether the committed offset is the number of the moment, and may stand for another record now, or for none."""
+        if self.is_changed or self.new_offset is None:
+            return False
+        return self.is_topic_recreated or self.is_topic_in_doubt or self.is_beyond_end
+
+    @property
+    def is_beyond_end(self) -> bool:
+        """Whether the offset of the moment is beyond the partition's end."""
+        return self.lag is not None and self.lag.beyond_end > 0
+
+    @property
     def commits(self) -> list[OffsetHistoryRow]:
         """The commits that took effect since the moment, as far as compaction left them."""
         return self.of.commits.get(TopicPartition(self.offset.topic, self.offset.partition), [])
@@ -183,5 +195,6 @@ def _last_offset(finding: Finding) -> int:
 
 
 def _number(row: Row) -> int | None:
+    """Return the committed offset of a row; None without one, or where it is below 0 and so none."""
     offset: int | None = row["committed_offset"]
-    return offset
+    return None if offset is None or offset < 0 else offset

@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Final
 
 from offsets_tool.findings.committers import origin_of
 from offsets_tool.plans.cases import OffsetCase
+from offsets_tool.plans.kinds import ABOVE_END, TOPIC_IN_DOUBT, TOPIC_RECREATED
 from offsets_tool.plans.restored import restored_expiry
 from offsets_tool.plans.risks import RISKS, risks_of
 from offsets_tool.plans.rows import PlanAction, PlanRow, Risk
@@ -12,12 +14,15 @@ from offsets_tool.wire.longs import difference
 
 
 def plan_row(case: OffsetCase) -> PlanRow:
-    """Return the row of a plan for a committed offset: its action and its risks; an unchanged offset has no risks."""
-    risks = risks_of(case) if case.is_changed else ()
+    """Return the row of a plan for a committed offset: its action and its risks.
+
+    An unchanged offset has no risks, unless it may stand for another record than at the moment.
+    """
+    risks = _risks(case)
     action = _action(case, risks)
     new, current = case.new_offset, case.current_offset
     committers = Counter(origin_of(case.of.rows, row).committer(row).value for row in case.commits)
-    removal, lag = case.removal, case.lag
+    removal, lag = case.removal, case.lag if case.is_changed or case.is_in_question else None
     expiry = restored_expiry(case) if action is PlanAction.RESET else None
     return PlanRow(
         *case.offset,
@@ -43,8 +48,17 @@ def plan_row(case: OffsetCase) -> PlanRow:
     )
 
 
+def _risks(case: OffsetCase) -> tuple[Risk, ...]:
+    if case.is_changed:
+        return risks_of(case)
+    return tuple(risk for risk in risks_of(case) if risk.risk in _OF_UNCHANGED) if case.is_in_question else ()
+
+
+_OF_UNCHANGED: Final = frozenset(kind.name for kind in (TOPIC_RECREATED, ABOVE_END, TOPIC_IN_DOUBT))
+"""The risks of an offset that is what it was: all others are about setting it."""
+
+
 def _action(case: OffsetCase, risks: Iterable[Risk]) -> PlanAction:
-    if not case.is_changed:
-        return PlanAction.KEEP
-    is_left_out = any(RISKS[risk.risk].is_left_out for risk in risks)
-    return PlanAction.LEAVE if is_left_out else PlanAction.RESET
+    if any(RISKS[risk.risk].is_left_out for risk in risks):
+        return PlanAction.LEAVE
+    return PlanAction.RESET if case.is_changed else PlanAction.KEEP

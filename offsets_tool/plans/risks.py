@@ -46,6 +46,9 @@ def _created_since(case: OffsetCase) -> str | None:
 def _not_committed(case: OffsetCase) -> str | None:
     if not (case.of.was_there and case.is_proven and case.new_offset is None):
         return None
+    below_zero = case.moment["committed_offset"]
+    if below_zero is not None:
+        return f"Group {named(case.offset.group)} had committed {below_zero} for this partition at that moment, which is no offset"
     return f"Group {named(case.offset.group)} had committed nothing for this partition at that moment"
 
 
@@ -104,7 +107,7 @@ def _other_tool(case: OffsetCase) -> str | None:
 
 
 def _above_end(case: OffsetCase) -> str | None:
-    if case.lag is None or not case.lag.beyond_end:
+    if case.lag is None or not case.is_beyond_end:
         return None
     return (
         f"The offset of the moment, {case.lag.committed_offset:,}, is {case.lag.beyond_end:,} beyond the end of the partition, "

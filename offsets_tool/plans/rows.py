@@ -18,7 +18,7 @@ class PlanAction(StrEnum):
     KEEP = "keep"
     """It stands where it stood."""
     LEAVE = "leave"
-    """It stands elsewhere, and the reset file leaves it alone: a risk says why."""
+    """It stands elsewhere, or for another record, and the reset file leaves it alone: a risk says why."""
 
 
 class RiskKind(NamedTuple):

@@ -136,8 +136,14 @@ def findings_here(
 
 def _lags(rows: Iterable[Row]) -> dict[str, GroupLag]:
     """Return how far groups are behind, by offsets with their lag."""
-    lags: dict[str, list[int]] = {}
+    by_group: dict[str, list[Row]] = {}
     for row in rows:
-        if row["lag"] is not None:
-            lags.setdefault(row["group"], []).append(row["lag"])
-    return {group: GroupLag(sum(some), len(some)) for group, some in lags.items()}
+        if row["lag"] is not None or row["beyond_end"]:
+            by_group.setdefault(row["group"], []).append(row)
+    return {group: _lag(of_group) for group, of_group in by_group.items()}
+
+
+def _lag(rows: list[Row]) -> GroupLag:
+    lags = [row["lag"] for row in rows if row["lag"] is not None]
+    beyond = {f"{row['topic']}-{row['partition']}": row["beyond_end"] for row in rows if row["beyond_end"]}
+    return GroupLag(sum(lags) if lags else None, len(lags), tuple(beyond), max(beyond.values(), default=0))

@@ -44,8 +44,8 @@ def commit_sentence(rows: GroupRows, run: Sequence[OffsetHistoryRow]) -> Sentenc
     partitions = {(row.topic, row.partition) for row in run}
     return Sentence(
         SentenceKind.OFFSETS,
-        f"{_how_often(run, rows.proven_from)} {_where(run, topics)}{_until(run)}{_moved(run, partitions)}"
-        f"{_in_transactions(run)}{_begun(run, partitions, rows.proven_from)}.",
+        f"{_how_often(rows, run)} {_where(run, topics)}{_until(run)}{_moved(run, partitions)}"
+        f"{_in_transactions(run)}{_begun(rows, run, partitions)}.",
         rows.group,
         rows.log_partition,
         first.from_log_offset,
@@ -57,9 +57,14 @@ def commit_sentence(rows: GroupRows, run: Sequence[OffsetHistoryRow]) -> Sentenc
     )
 
 
-def _how_often(run: Sequence[OffsetHistoryRow], proven_from: int) -> str:
+def _is_first(rows: GroupRows, row: OffsetHistoryRow) -> bool:
+    """Return whether a commit is the first: one below 0, and one after it, has no difference to the one before either."""
+    return row.delta is None and row.commit_log_offset not in rows.around_no_offset
+
+
+def _how_often(rows: GroupRows, run: Sequence[OffsetHistoryRow]) -> str:
     """Return how many commits there are, and call them the first of their partitions where no earlier record is missing."""
-    is_first = all(row.delta is None for row in run) and run[0].from_log_offset >= proven_from
+    is_first = all(_is_first(rows, row) for row in run) and run[0].from_log_offset >= rows.proven_from
     if len(run) == 1:
         return "First commit" if is_first else "One commit"
     return count(len(run), "first commit" if is_first else "commit")
@@ -92,10 +97,10 @@ def _moved(run: Sequence[OffsetHistoryRow], partitions: Collection[tuple[str, in
     return f": {' and '.join(texts)} in all" if texts else ": nothing moved"
 
 
-def _begun(run: Sequence[OffsetHistoryRow], partitions: Collection[tuple[str, int]], proven_from: int) -> str:
+def _begun(rows: GroupRows, run: Sequence[OffsetHistoryRow], partitions: Collection[tuple[str, int]]) -> str:
     """Return at which offsets partitions began, of several that a sentence is about: a sum of steps has no part of that."""
-    firsts = [row for row in run if row.delta is None]
-    if len(partitions) == 1 or len(firsts) in (0, len(run)) or run[0].from_log_offset < proven_from:
+    firsts = [row for row in run if _is_first(rows, row)]
+    if len(partitions) == 1 or len(firsts) in (0, len(run)) or run[0].from_log_offset < rows.proven_from:
         return ""
     begun = {(row.topic, row.partition) for row in firsts}
     is_all = len(begun) == len(partitions) or len({topic for topic, _ in partitions}) > 1

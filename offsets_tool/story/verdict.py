@@ -161,18 +161,29 @@ def log_headline(findings: Sequence[Finding], groups: int, unreached: str | None
 
 
 class GroupLag(NamedTuple):
-    """How far a group is behind, in the partitions whose ends are known."""
+    """How far a group is behind, in the partitions whose ends are known and not before its offsets."""
 
-    records: int
+    records: int | None
+    """None where there is no such partition."""
     partitions: int
+    beyond: tuple[str, ...] = ()
+    """The partitions whose end its offset is beyond, as "orders-0"."""
+    farthest: int = 0
+    """By how much at most."""
 
 
 def lag_sentence(lag: GroupLag | None) -> Iterator[str]:
     """Yield the sentence on how far a group is behind; nothing where that is not known."""
-    if lag is not None:
+    if lag is not None and lag.records is not None:
         yield (
             f"It is {count(lag.records, 'record')} behind {'in all, ' if lag.partitions > 1 else ''}in "
             f"{count(lag.partitions, 'partition')} whose ends are known."
+        )
+    if lag is not None and lag.beyond:
+        yield (
+            f"Its {'offset is' if len(lag.beyond) == 1 else 'offsets are'} beyond the end of {listed(map(named, lag.beyond))}, by "
+            f"{'' if len(lag.beyond) == 1 else 'up to '}{lag.farthest:,}: who fetches there begins elsewhere, by "
+            "auto.offset.reset; the topic was made again, the log lost its tail, or the commit was wrong."
         )
 
 
@@ -235,7 +246,7 @@ def ranking(groups: Iterable[Ranked]) -> list[Ranked]:
 def _rank(ranked: Ranked) -> tuple[object, ...]:
     numbers = Counter(each.severity for each in ranked.findings)
     by_severity = tuple(-numbers[severity] for severity in Severity)
-    lag = 0 if ranked.lag is None else ranked.lag.records
+    lag = 0 if ranked.lag is None else ranked.lag.records or 0
     return (*by_severity, -lag, -(ranked.bytes or 0), -ranked.rebalances, ranked.group)
 
 

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.lag.ends import Ends
-from offsets_tool.lag.lag import CountedFrom, LagConfidence, LagMethod
+from offsets_tool.lag.lag import CountedFrom, LagConfidence, LagMethod, ends_at_moment
 from offsets_tool.lag.rows import EffectiveCommit, LagRow, lag_at_commits, lag_on_grid
 from offsets_tool.lag.samples import CommitAt, EndMethod, EndSample, committed_ends
+from offsets_tool.lag.time_lag import time_lag_of
 from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.wire.arrow import record_batch
 from tests.history.test_history import rows as history_of
@@ -48,9 +49,27 @@ def test_lag_says_how_it_is_known(
     assert (found.method, found.confidence) == (method, confidence)
 
 
-def test_lag_is_never_negative_and_says_how_far_a_commit_is_beyond_the_end() -> None:
+def test_a_commit_beyond_the_end_has_no_lag_but_how_far_it_is() -> None:
     found = lag_at(CommitAt(40, 50), ends_of(*GROWING), 200)
-    assert (found.lag, found.lag_min, found.lag_max, found.beyond_end) == (0, 0, 0, 20)
+    assert (found.lag, found.lag_min, found.lag_max, found.beyond_end) == (None, 0, None, 20)
+    assert found.confidence is LagConfidence.NONE
+
+
+@pytest.mark.parametrize("offset", [-1, -1001, -(1 << 63)])
+def test_an_offset_below_zero_is_none(offset: int) -> None:
+    """Where its reader begins, auto.offset.reset says: Kafka shows - for both numbers (KAFKA-12926)."""
+    found = lag_at(CommitAt(40, offset), ends_of(*GROWING), 200)
+    assert (found.lag, found.lag_min, found.data_lost, found.beyond_end) == (None, 0, None, 0)
+    assert found.confidence is LagConfidence.NONE
+    ends = ends_of(*GROWING)
+    time_lag = time_lag_of(CommitAt(40, offset), ends_at_moment(CommitAt(40, offset), ends, 200), 200)
+    assert (time_lag.time_lag_ms, time_lag.time_lag_min_ms, time_lag.time_lag_max_ms) == (None, 0, None)
+
+
+def test_behind_the_last_stable_offset_others_may_have_read() -> None:
+    stable = Ends.of([EndSample("t", 0, 100, last_stable_offset=10)], is_last_stable=True)
+    found = lag_at(CommitAt(40, 15), stable, 100)
+    assert (found.lag, found.lag_max, found.beyond_end) == (0, 0, 5)
 
 
 def test_the_highest_commit_of_any_group_is_a_lower_bound() -> None:
@@ -121,8 +140,8 @@ def test_an_end_that_goes_back_is_a_topic_created_anew() -> None:
     later = lag_at(CommitAt(150, 1_400), ends, 400)
     assert (later.is_topic_recreated, later.confidence, later.lag, later.data_lost) == (
         True,
-        LagConfidence.LOW,
-        0,
+        LagConfidence.NONE,
+        None,
         None,
     )
     fresh = lag_at(CommitAt(350, 12), ends, 400)

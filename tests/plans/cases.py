@@ -166,6 +166,38 @@ CASES = (
         (("leave", 9, 5, ("topic_recreated",)),),
     ),
     PlanCase(
+        "the topic was created again, and the old number committed for it",
+        (commit("g", "t", 0, 5, topic_id=ONE), commit("g", "t", 0, 5, topic_id=OTHER)),
+        0,
+        (("leave", 5, 5, ("topic_recreated",)),),
+    ),
+    PlanCase(
+        "the topic was deleted, and the old number committed again",
+        (
+            *(commit(group, topic, 0, 5) for group in "gh" for topic in "tu"),
+            *(tombstone(group, "t", 0) for group in "gh"),
+            commit("g", "t", 0, 5),
+        ),
+        3,
+        (
+            ("leave", 5, 5, ("topic_recreated",)),
+            ("keep", 5, 5, ()),
+            ("leave", None, 5, ("topic_deleted",)),
+            ("keep", 5, 5, ()),
+        ),
+    ),
+    PlanCase(
+        "what stands is beyond the end",
+        (commit("g", "t", 0, 50), commit("g", "t", 1, 50), commit("g", "u", 0, 1)),
+        0,
+        (
+            ("leave", 50, 50, ("above_end",)),
+            ("leave", 50, None, ("not_committed",)),
+            ("leave", 1, None, ("not_committed",)),
+        ),
+        ends="t:0:20\nt:1:20\n",
+    ),
+    PlanCase(
         "the topic was deleted",
         (
             commit("g", "t", 0, 5),
@@ -196,7 +228,7 @@ CASES = (
         4,
         (
             *(("leave", 9, 5, ("not_expressible",)),) * 2,
-            ("leave", 4, -1, ("not_expressible",)),
+            ("leave", 4, None, ("not_committed",)),
             *(("leave", 9, 5, ("not_expressible",)),) * 2,
         ),
     ),

@@ -12,10 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.differences import differences
 from offsets_tool.columns.happenings.commits_of_run import CommitsOfRun
 from offsets_tool.columns.replay.compiled.tables import NONE, FactCell
-from offsets_tool.columns.replay.history_store import HistoryStore
+from offsets_tool.columns.replay.history_store import HistoryStore, deltas_of
 from offsets_tool.wire.text import from_shown
 
 JsonOf = Callable[[Any], str]
@@ -71,7 +70,7 @@ class CommitLines:
     def _varying(self, commits: CommitsOfRun, store: HistoryStore) -> Iterator[pa.Array]:
         """Yield the texts that stand between the pieces of templates, in their order; empty where a template has none."""
         rows, producers = commits.rows, commits.rows[:, FactCell.PRODUCER]
-        deltas = differences(rows[:, FactCell.COMMITTED_OFFSET], rows[:, FactCell.BEFORE])
+        deltas, has_delta = deltas_of(rows)
         yield self._times(commits.timestamps)
         yield _text(commits.timestamps)
         yield _text(commits.log_offsets)
@@ -81,7 +80,7 @@ class CommitLines:
         yield partitions.cast(pa.string())
         yield from self._facts(commits.before, commits.has_before, store)
         yield from self._facts(rows, commits.has_after, store)
-        yield _text(deltas, rows[:, FactCell.HAS_BEFORE] != 0)
+        yield _text(deltas, has_delta)
         yield _text(store.subjects.producer_ids(producers), producers != NONE)
 
     def _facts(self, lines: Array, where: Array, store: HistoryStore) -> Iterator[pa.Array]:
@@ -181,14 +180,15 @@ def _keys(commits: CommitsOfRun, store: HistoryStore) -> _Keys:
     # Numbers in which two lines of one template do not differ; of those that vary, what a label may depend on.
     behind_gap = (rows[:, FactCell.COMMIT_LOG_OFFSET] >= after_gap) if after_gap is not None else None
     zeros = np.zeros(len(rows), bool)
-    falls = differences(rows[:, FactCell.COMMITTED_OFFSET], rows[:, FactCell.BEFORE]) < 0
+    deltas, has_delta = deltas_of(rows)
     columns = [
-        falls,
+        deltas < 0,
+        has_delta,
         zeros if behind_gap is None else behind_gap,
         commits.has_before,
         commits.has_after,
         rows[:, FactCell.PRODUCER] == NONE,
-        *(rows[:, cell] for cell in (FactCell.HAS_BEFORE, FactCell.IS_EFFECTIVE, FactCell.BEGIN_CAUSE)),
+        *(rows[:, cell] for cell in (FactCell.IS_EFFECTIVE, FactCell.BEGIN_CAUSE)),
         rows[:, FactCell.NOOP_TOMBSTONE],
         np.where(commits.has_before, before[:, FactCell.IS_EFFECTIVE], 0),
     ]

@@ -46,11 +46,12 @@ class CommitsByPartition(NamedTuple):
             if not by_column[partition]:
                 continue
             ends = Ends.of([*some, *self._bounds(partition, implied)], is_last_stable=is_last_stable)
-            found = self._one_lifetime(partition, ends)
-            by_column[partition] = found is not None
-            if found is not None:
-                sampled[partition] = found
-        return TopicLifetimes.of(sampled, implied.only(by_column[implied.partitions]), count), by_column
+            lifetime = self._one_lifetime(partition, ends)
+            by_column[partition] = lifetime is not None
+            if lifetime is not None:
+                sampled[partition] = lifetime
+        found = TopicLifetimes.of(sampled, implied.only(by_column[implied.partitions]), count)
+        return found._replace(is_last_stable=is_last_stable), by_column
 
     def _implied(self, by_column: Array, *, none: bool) -> Implied:
         rows = np.flatnonzero(self.are_new & by_column[self.partitions] & (not none))

@@ -62,6 +62,8 @@ class TopicLifetimes(NamedTuple):
     methods: Array
     starts: Line
     bounds: Line
+    is_last_stable: bool = False
+    """Whether the samples are last stable offsets."""
 
     @classmethod
     def of(cls, sampled: Mapping[int, TopicLifetime], implied: Implied, count: int) -> "TopicLifetimes":

@@ -22,6 +22,10 @@ class NullableNumbers(NamedTuple):
         """Return how far each number is above its base, at least 0."""
         return NullableNumbers(np.where(self.there, np.maximum(self.numbers - base, 0), 0), self.there)
 
+    def only(self, there: Array) -> "NullableNumbers":
+        """Return the numbers for which `there` is true, too."""
+        return NullableNumbers(np.where(there, self.numbers, 0), self.there & there)
+
 
 def clipped(numbers: Array, low: NullableNumbers, high: NullableNumbers) -> Array:
     """Return the numbers, clipped to `low` and `high` where these are present; `high` wins over `low`."""

@@ -39,13 +39,15 @@ class OffsetLag(NamedTuple):
         base, starts = moments.offsets, lifetimes.starts
         found = starts.by_time.up_to(moments.partitions, moments.at)
         start = NullableNumbers(picked(starts.offsets, found.at - 1, found.has_last), found.has_last)
+        beyond_end = NullableNumbers(base, ends.high.there).above(ends.high.numbers).numbers
+        is_inside = (beyond_end == 0) | lifetimes.is_last_stable
         return cls(
-            ends.estimate.above(base),
+            ends.estimate.above(base).only(is_inside),
             ends.low.above(base).numbers,
-            ends.high.above(base),
+            ends.high.above(base).only(is_inside),
             start,
             start.above(base),
-            NullableNumbers(base, ends.high.there).above(ends.high.numbers).numbers,
+            beyond_end,
         )
 
 
@@ -73,9 +75,13 @@ class TimeLags(NamedTuple):
     def of(cls, lifetimes: TopicLifetimes, moments: Moments, ends: EndsAt) -> "TimeLags":
         """Return the time lag of commits, given the ends at their moments."""
         at, offsets, there = moments.at, moments.offsets, ends.high.there
-        caught_up = there & (offsets >= ends.high.numbers)
+        is_outside = there & (offsets > ends.high.numbers) & (not lifetimes.is_last_stable)
+        caught_up = there & (offsets >= ends.high.numbers) & ~is_outside
         may_be = ~there & ends.low.there & (offsets >= ends.low.numbers)
         written, earliest, latest, line = _written(lifetimes, moments)
+        # Nobody knows where a group goes on that stands outside of the log.
+        earliest, latest = earliest.only(~is_outside), latest.only(~is_outside)
+        line = np.where(is_outside, _Line.NONE, line)
         low = np.where(latest.there & ~caught_up, np.maximum(at - latest.numbers, 0), 0)
         high = NullableNumbers(
             np.where(earliest.there & ~caught_up, np.maximum(at - earliest.numbers, 0), 0),

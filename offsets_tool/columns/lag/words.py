@@ -34,6 +34,7 @@ def case_numbers(ends: EndsAt, lag: OffsetLag, time: TimeLags) -> Array:
         _Factor(ends.right_method, 3),
         _Factor(ends.is_implied, 2),
         _Factor(lag.lag_max.there & (lag.lag_min == lag.lag_max.numbers), 2),
+        _Factor(lag.beyond_end > 0, 2),
         _Factor(time.case, TIME_CASES),
     )
     found: Array = np.zeros(len(lag.lag_min), np.int64)
@@ -66,6 +67,6 @@ class Words:
         if case not in self._numbers:
             self._numbers[case] = len(self._rows)
             partition, offset, at = (int(column[row]) for column in moments)
-            ends = Ends((lifetimes.lifetime(partition),))
+            ends = Ends((lifetimes.lifetime(partition),), is_last_stable=lifetimes.is_last_stable)
             self._rows.append(lag_row(OffsetOf("", "", 0), CommitAt(at, offset), ends, at))
         return self._numbers[case]

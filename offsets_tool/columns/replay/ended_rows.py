@@ -11,10 +11,9 @@ import pyarrow as pa
 
 from offsets_tool.as_of.transactions import TransactionOutcome
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.differences import differences
 from offsets_tool.columns.replay.compiled.cells import ABORTED, BEGAN, COMMITTED, ENDS
 from offsets_tool.columns.replay.compiled.tables import NONE, ClosedCell, EndedCell, FactCell, OffsetCell
-from offsets_tool.columns.replay.history_store import HistoryStore
+from offsets_tool.columns.replay.history_store import HistoryStore, deltas_of
 from offsets_tool.columns.replay.store import ReplayStore
 from offsets_tool.expiry.removals import DroppedCommit
 from offsets_tool.history.rows import OffsetHistoryRow
@@ -71,14 +70,14 @@ def open_rows(numbers: Array, store: HistoryStore) -> pa.RecordBatch:
 
 def _rows(lines: Array, subjects: Array, ends: Mapping[str, pa.Array], store: HistoryStore) -> pa.RecordBatch:
     """Return the rows of commits, given their lines, which begin with FactCell, and how they ended."""
-    deltas = differences(lines[:, FactCell.COMMITTED_OFFSET], lines[:, FactCell.BEFORE])
+    deltas, has_delta = deltas_of(lines)
     columns: dict[str, Any] = {
         **ends,
         **{name: _copied(name, lines, cell) for name, cell in _COPIED.items()},
         **_subject_columns(subjects, store),
         **_owner_columns(lines, store),
         "is_effective": pa.array(lines[:, FactCell.IS_EFFECTIVE] != 0),
-        "delta": pa.array(deltas, mask=lines[:, FactCell.HAS_BEFORE] == 0),
+        "delta": pa.array(deltas, mask=~has_delta),
         "metadata": store.texts.column(np.ascontiguousarray(lines[:, FactCell.TEXT])),
         "topic_id": _topic_ids(lines[:, FactCell.TOPIC_ID], store),
         "log_partition": pa.repeat(pa.scalar(store.log_partition, pa.int32()), len(lines)),

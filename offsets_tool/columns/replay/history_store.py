@@ -213,23 +213,23 @@ class HistoryStore(LifetimeStore):
         self, lines: Array, offsets: Sequence[OffsetOf], commits: Sequence[CommittedOffset]
     ) -> list[OffsetHistoryRow]:
         """Return the open rows of offset_history of commits that hold, given their lines."""
-        deltas = differences(lines[:, FactCell.COMMITTED_OFFSET], lines[:, FactCell.BEFORE]).tolist()
+        deltas, has_delta = (column.tolist() for column in deltas_of(lines))
         places = self.owners.of(lines[:, FactCell.OWNER]).tolist()
         facts = lines[:, : len(FactCell)].tolist()
         return [
-            self._row(line, offset, commit, delta, self.owners.owners[place])
-            for line, offset, commit, delta, place in zip(
-                facts, offsets, commits, deltas, places, strict=True
+            self._row(line, offset, commit, delta if has else None, self.owners.owners[place])
+            for line, offset, commit, delta, has, place in zip(
+                facts, offsets, commits, deltas, has_delta, places, strict=True
             )
         ]
 
     def _row(
-        self, line: list[int], offset: OffsetOf, commit: CommittedOffset, delta: int, owner: Owner
+        self, line: list[int], offset: OffsetOf, commit: CommittedOffset, delta: int | None, owner: Owner
     ) -> OffsetHistoryRow:
         at, when = line[FactCell.FROM_LOG_OFFSET], line[FactCell.FROM_TIMESTAMP]
         change = Change(self.log_partition, at, when, at, ChangeKind.SET, offset, None, commit)
         known = self.history.as_known(owner, commit)
-        row = offset_row(change, offset, commit, known, delta if line[FactCell.HAS_BEFORE] else None)
+        row = offset_row(change, offset, commit, known, delta)
         producer, noop = line[FactCell.PRODUCER], line[FactCell.NOOP_TOMBSTONE]
         return row._replace(
             is_effective=bool(line[FactCell.IS_EFFECTIVE]),
@@ -245,3 +245,11 @@ def _owner(row: OffsetHistoryRow) -> Owner:
     kind = None if row.group_kind is None else GroupKind(row.group_kind)
     facts = row.generation, row.group_epoch, row.member_epoch, row.member_id
     return Owner(kind, *facts, client, row.is_owner_known)
+
+
+def deltas_of(lines: Array) -> tuple[Array, Array]:
+    """Return how far each commit moved its offset, given lines that begin with FactCell, and which did, as History has it."""
+    committed, before = lines[:, FactCell.COMMITTED_OFFSET], lines[:, FactCell.BEFORE]
+    return differences(committed, before), (lines[:, FactCell.HAS_BEFORE] != 0) & (committed >= 0) & (
+        before >= 0
+    )

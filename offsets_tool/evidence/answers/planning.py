@@ -113,13 +113,16 @@ def _lags(
 ) -> dict[OffsetOf, LagRow]:
     """Return the lag at the end of the log that each offset to be set would have, by group, topic and partition."""
     rows = [
-        each.moment
-        for of_group in standing.values()
-        for each in of_group.values()
-        if each.moment["committed_offset"] not in (None, each.current["committed_offset"])
+        each.moment for of_group in standing.values() for each in of_group.values() if _has_lag(each, ends)
     ]
     find_ends(end, ends, rows)
     return {OffsetOf(lag.group, lag.topic, lag.partition): lag for lag in (_lag(row, ends) for row in rows)}
+
+
+def _has_lag(standing: _Standing, ends: EndSources) -> bool:
+    """Return whether the lag of an offset of the moment is wanted: of one that stands there still, only where ends are known."""
+    offset = standing.moment["committed_offset"]
+    return offset is not None and (ends.has_any or offset != standing.current["committed_offset"])
 
 
 def _lag(row: Row, ends: EndSources) -> LagRow:

@@ -280,7 +280,9 @@ def _restart(rows: GroupRows, lost: list[ExpiryRow]) -> Restart | None:
     if not pairs:
         return None
     moved = [
-        0 if row.committed_offset is None else after.committed_offset - row.committed_offset
+        0
+        if row.committed_offset is None or min(row.committed_offset, after.committed_offset) < 0
+        else after.committed_offset - row.committed_offset
         for row, after in pairs
     ]
     return Restart(

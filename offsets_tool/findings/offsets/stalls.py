@@ -208,7 +208,9 @@ def _if_ahead(furthest: Furthest | None, committed_offset: int) -> Furthest | No
 
 def _runs(at: TopicPartition, commits: Iterable[OffsetHistoryRow]) -> Iterator[_Stall]:
     """Yield the runs of commits of one offset, in the order of the commits."""
-    return (_run(at, run) for _, run in groupby(commits, attrgetter("committed_offset")))
+    # Below 0 is no offset: whoever commits it again and again stands nowhere.
+    runs = groupby(commits, attrgetter("committed_offset"))
+    return (_run(at, run) for committed_offset, run in runs if committed_offset >= 0)
 
 
 def _run(at: TopicPartition, commits: Iterator[OffsetHistoryRow]) -> _Stall:
