@@ -22,7 +22,12 @@ from offsets_tool.log.batches.header import HEADER_SIZE_V2, read_header
 from offsets_tool.log.batches.misplaced import OFFSETS_OF_SEGMENT
 from offsets_tool.log.files.checkpoints import read_offset_checkpoint
 from offsets_tool.log.files.folders import is_file, listing
-from offsets_tool.log.files.indexes import read_offset_index, read_producer_snapshot, read_time_index
+from offsets_tool.log.files.indexes import (
+    IndexedTimestamp,
+    read_offset_index,
+    read_producer_snapshot,
+    read_time_index,
+)
 from offsets_tool.log.files.mapping import map_file
 from offsets_tool.log.files.on_demand import PAGE, BytesOnDemand
 from offsets_tool.log.files.open_file import why
@@ -139,9 +144,9 @@ class DataLog:
 
     def _growth(self) -> Iterator[tuple[int, int]]:
         """Yield times of records and the log end after each, in the order of offsets."""
-        end = 0
-        for base, path in self._segments:
-            for timestamp, after in points_of(base, path):
+        end, limits = 0, [base for base, _ in self._segments[1:]]
+        for (base, path), limit in zip(self._segments, [*limits, self.end_offset], strict=True):
+            for timestamp, after in points_of(base, path, limit):
                 if timestamp >= 0 and after > end:
                     end = after
                     yield timestamp, after
@@ -154,8 +159,10 @@ class DataLog:
         base, path = self._segments[-1]
         snapshot = self._snapshot(base)
         position = position_of(path, base, MAX_LONG if snapshot is None else snapshot[0])
-        # What the index points to may be what is torn.
-        batches = sound_batches(path, base, position) or sound_batches(path, base, 0)
+        # What the index points to may be what is torn, or no batch that comes first.
+        batches = sound_batches(path, base, position)
+        if not batches or (snapshot is not None and batches[0].base_offset > max(base, snapshot[0])):
+            batches = sound_batches(path, base, 0)
         end = batches[-1].last_offset + 1 if batches else base
         if snapshot is None or snapshot[0] > end:
             return _Tail(end, batches, None)
@@ -179,15 +186,20 @@ class DataLog:
         }
 
     def written(self, offset: int) -> Written | None:
-        """Return when the record at an offset was written, or the next record if compaction removed it; None outside of the log."""
+        """Return when the record at an offset was written, or the next record if compaction removed it; None outside of the log.
+
+        Markers of transactions are no records that anybody reads: of one, the next record counts, with its offset in `next_offset`.
+        """
         if not self._segments[0][0] <= offset < self.end_offset:
             return None
         first = bisect_right([base for base, _ in self._segments], offset) - 1
+        has_marker = False
         for base, path in self._segments[first:]:
-            batch = batch_with(path, base, offset)
-            if batch is not None:
-                return _written_in(batch, offset)
-        return None
+            for batch in batches_from(path, base, offset):
+                if not batch.is_control:
+                    return _written_in(batch, max(offset, batch.base_offset), is_next=has_marker)
+                has_marker = True
+        return Written(None, None, None, TimeMethod.NONE, self.end_offset) if has_marker else None
 
 
 def data_logs(paths: Iterable[str]) -> dict[TopicPartition, list[DataLog]]:
@@ -230,7 +242,13 @@ def _first_unstable(since: int, open_: dict[int, int], batches: tuple[Batch, ...
     return min(open_.values(), default=end)
 
 
-def _written_in(batch: Batch, offset: int) -> Written | None:
+def _written_in(batch: Batch, offset: int, *, is_next: bool) -> Written | None:
+    """Return when a record of a batch was written; `is_next` if it is the first behind markers."""
+    written = _time_in(batch, offset)
+    return written if written is None or not is_next else written._replace(next_offset=batch.base_offset)
+
+
+def _time_in(batch: Batch, offset: int) -> Written | None:
     first, last = batch.base_timestamp, batch.max_timestamp
     if last < 0:
         return None
@@ -263,17 +281,41 @@ def _sibling(path: Path, suffix: str) -> Path:
     return path.with_name(path.name.split(".")[0] + suffix)
 
 
-def points_of(base: int, path: Path) -> Iterator[tuple[int, int]]:
-    """Yield times (epoch milliseconds) with an end that the partition had by then.
+def points_of(base: int, path: Path, limit: int) -> Iterator[tuple[int, int]]:
+    """Yield times (epoch milliseconds) with an end that the partition had by then; the segment has no offset from `limit` on.
 
-    They come from the segment's first record, and from its time index as far as that is sound.
+    They come from the segment's first record, and from its time index as far as that is sound, or from the headers of all batches
+    where these contradict it: an index may be damaged, or of another file, and brokers then make it anew from the log.
     """
     first = next(_headers(path, 0), None)
     if first is not None:
         yield first.base_timestamp, max(base, first.base_offset) + 1
     index = _sibling(path, ".timeindex")
-    if is_file(index):
-        yield from ((entry.timestamp, entry.offset + 1) for entry in read_time_index(index).entries)
+    entries = read_time_index(index).entries if is_file(index) else ()
+    if _is_of_log(entries, path, base, limit):
+        yield from ((entry.timestamp, entry.offset + 1) for entry in entries)
+    else:
+        yield from ((batch.max_timestamp, batch.last_offset + 1) for batch in _headers(path, 0))
+
+
+def _is_of_log(entries: Sequence[IndexedTimestamp], path: Path, base: int, limit: int) -> bool:
+    """Return whether no header contradicts a time index: a few of its entries are held against the batches that they name."""
+    chosen = (
+        {0, len(entries) // 4, len(entries) // 2, 3 * len(entries) // 4, len(entries) - 1}
+        if entries
+        else set()
+    )
+    return all(_is_entry_of_log(entries[number], path, base, limit) for number in sorted(chosen))
+
+
+def _is_entry_of_log(entry: IndexedTimestamp, path: Path, base: int, limit: int) -> bool:
+    if not base <= entry.offset < limit:
+        return False
+    with suppress(SourceError):
+        batch = next(batches_from(path, base, entry.offset), None)
+        return batch is not None and batch.max_timestamp == entry.timestamp
+    # That part of the file is not at hand, and contradicts nothing.
+    return True
 
 
 def position_of(path: Path, base: int, offset: int) -> int:
@@ -304,16 +346,14 @@ def _check(path: Path, holes: Sequence[Hole]) -> None:
         raise SourceError(path.as_posix(), f"{reason_of(holes)}; copy it again")
 
 
-def batch_with(path: Path, base: int, offset: int) -> Batch | None:
-    """Return the first batch of the segment whose last offset is not below `offset`; None if there is none."""
-    batches = _headers(path, position_of(path, base, offset))
-    first = next(batches, None)
+def batches_from(path: Path, base: int, offset: int) -> Iterator[Batch]:
+    """Yield the batches of the segment whose last offset is not below `offset`."""
+    position = position_of(path, base, offset)
+    first = next(_headers(path, position), None)
     if first is None or first.base_offset > offset:
         # Not where a batch begins: the index is not of this file, or is damaged.
-        batches = _headers(path, 0)
-    elif first.last_offset >= offset:
-        return first
-    return next((batch for batch in batches if batch.last_offset >= offset), None)
+        position = 0
+    yield from (batch for batch in _headers(path, position) if batch.last_offset >= offset)
 
 
 def sound_batches(path: Path, base: int, position: int) -> tuple[Batch, ...]:

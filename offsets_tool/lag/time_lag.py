@@ -9,7 +9,7 @@ from bisect import bisect_right
 from enum import StrEnum
 from typing import NamedTuple
 
-from offsets_tool.lag.ends import TopicLifetime
+from offsets_tool.lag.ends import EndAt, TopicLifetime
 from offsets_tool.lag.lag import EndsAtMoment, LagConfidence
 from offsets_tool.lag.samples import CommitAt
 from offsets_tool.wire.longs import difference
@@ -38,6 +38,8 @@ class Written(NamedTuple):
     earliest: int | None
     latest: int | None
     method: TimeMethod
+    next_offset: int | None = None
+    """Where only markers of transactions, which nobody reads, are at the offset: that of the next record, or the log's end."""
 
 
 class TimeLag(NamedTuple):
@@ -102,6 +104,8 @@ def time_lag_of(
     end, offset = there.end, committed.committed_offset
     if end.high is not None and offset >= end.high:
         return _NOTHING_LEFT if offset == end.high or there.is_last_stable else _UNKNOWN
+    if written is not None and _reads_nothing(written, end):
+        return _NOTHING_LEFT
     known = written_at(offset, there.lifetime) if written is None else written
     low = 0 if known.latest is None else max(0, difference(at, known.latest))
     high = None if known.earliest is None else max(0, difference(at, known.earliest))
@@ -113,6 +117,11 @@ def time_lag_of(
     # A record that may have come after the moment, or did, is not behind at all.
     lag = _clipped(max(0, difference(at, known.at)), low, high)
     return TimeLag(lag, low, high, known.method, _confidence(known))
+
+
+def _reads_nothing(written: Written, end: EndAt) -> bool:
+    """Return whether markers are all that lies between the offset and the end."""
+    return written.next_offset is not None and end.high is not None and end.high <= written.next_offset
 
 
 def _confidence(known: Written) -> LagConfidence:

@@ -4,18 +4,23 @@ import json
 import shutil
 import struct
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, Final
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from offsets_tool.errors import SourceError
 from offsets_tool.lag.data_log import DataLog
 from offsets_tool.lag.ends import Ends
+from offsets_tool.lag.lag import ends_at_moment
 from offsets_tool.lag.samples import CommitAt, EndMethod
-from offsets_tool.lag.time_lag import TimeMethod, Written, written_at
+from offsets_tool.lag.time_lag import TimeMethod, Written, time_lag_of, written_at
 from offsets_tool.log.topics import TopicDirectory, find_topics
 from tests.broker import KRaftBroker
 from tests.corpora import LAG
+from tests.lag.logs import ends_of
 from tests.lag.one_by_one import lag_at
 from tests.lag.story import (
     APPENDED,
@@ -137,6 +142,76 @@ def test_an_index_of_another_file_does_not_lead_astray(copied: Path) -> None:
     for offset in (0, 100, 333, RECORDS - 1):
         told = log.written(offset)
         assert told is not None and told.at == created(offset)
+
+
+@pytest.mark.parametrize("suffix", [".timeindex", ".index"])
+@given(seed=st.integers(0, 2**32), kind=st.sampled_from(["noise", "zeros", "rising", "shifted"]))
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_headers_contradict_is_no_evidence(copied: Path, suffix: str, seed: int, kind: str) -> None:
+    """Random bytes, zeros, entries that rise as they should, and those of another log: the headers tell where the log ends."""
+    random, layout = Random(seed), ">qi" if suffix == ".timeindex" else ">ii"
+    for path in (copied / f"{CREATED}-0").glob(f"*{suffix}"):
+        original = (LAG / "broker" / f"{CREATED}-0" / path.name).read_bytes()
+        entries = list(struct.iter_unpack(layout, original))
+        made = {
+            "noise": random.randbytes(48),
+            "zeros": bytes(len(original)),
+            "rising": b"".join(
+                struct.pack(layout, *each)
+                for each in zip(*(sorted(random.choices(range(1 << 31), k=8)) for _ in "tw"), strict=True)
+            ),
+            "shifted": b"".join(struct.pack(layout, first, last + 1_000) for first, last in entries),
+        }
+        path.write_bytes(made[kind])
+    log = data_log(CREATED, copied)
+    assert (log.end_offset, log.last_stable_offset) == (RECORDS, RECORDS)
+    samples = log.samples(SAID["at"])
+    assert samples[-1].end_offset == max(sample.end_offset or 0 for sample in samples) == RECORDS
+    (lifetime,) = Ends.of(samples).lifetimes
+    for offset in (DELETED_BEFORE, 333, RECORDS - 1):
+        told, seen = log.written(offset), written_at(offset, lifetime)
+        assert told is not None and told.at == created(offset)
+        assert seen.at is not None and abs(seen.at - created(offset)) <= 10 * EVERY_MS
+
+
+_MARKER: Final = 0x30
+"""Attributes of a batch of a marker: transactional, control."""
+
+
+@pytest.mark.parametrize(
+    ("kinds", "end", "is_read", "next_offset"),
+    [
+        ("dm", 2, True, 2),
+        ("dmm", 3, True, 3),
+        ("dmd", 3, False, 2),
+        ("dmd", 2, True, 2),
+        ("dmmd", 4, False, 3),
+    ],
+)
+def test_a_marker_that_nobody_reads_makes_nobody_late(
+    tmp_path: Path, kinds: str, end: int, next_offset: int, *, is_read: bool
+) -> None:
+    """A lag of 1 is what Kafka shows (KAFKA-6607); its age is no record's. Before the last stable offset none may be left."""
+    folder = tmp_path / "t-0"
+    folder.mkdir()
+    (folder / f"{0:020}.log").write_bytes(
+        b"".join(
+            v2(
+                at,
+                [record(0, bytes(4), bytes(6)) if kind == "m" else record(0, None, b"x")],
+                attributes=_MARKER if kind == "m" else 0,
+                base_timestamp=1_000 * (at + 1),
+                max_timestamp=1_000 * (at + 1),
+            )
+            for at, kind in enumerate(kinds)
+        )
+    )
+    written = DataLog(TopicDirectory(folder.as_posix(), "t", 0, None)).written(1)
+    assert written is not None and written.next_offset == next_offset
+    commit, ends = CommitAt(2_500, 1), ends_of((9_000, end))
+    told = time_lag_of(commit, ends_at_moment(commit, ends, 9_000), 9_000, written)
+    assert told.time_lag_ms == (0 if is_read else 9_000 - 1_000 * (next_offset + 1))
+    assert lag_at(commit, ends, 9_000).lag == end - 1
 
 
 def test_a_clock_that_is_ahead_does_not_move_the_copy_into_the_future(tmp_path: Path) -> None:
