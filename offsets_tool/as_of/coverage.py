@@ -57,7 +57,8 @@ class Coverage:
         """Observe an event that lies before the moment."""
         self._reach(event.record.log_offset)
         self.next_offset = max(self.next_offset, event.record.log_offset + 1)
-        if self.remembers:
+        # The key of a control record is none, whatever its bytes are.
+        if self.remembers and not event.record.is_control:
             self.keys.add(event.record.key)
             self.observe_group_record(event)
 

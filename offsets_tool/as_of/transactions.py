@@ -6,7 +6,7 @@ without data of its producer has a row too: the producer wrote none here, or com
 
 from collections.abc import Iterator
 from enum import StrEnum
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Final, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
@@ -102,6 +102,7 @@ def _open_rows(snapshot: Snapshot, p: PartitionSnapshot) -> Iterator[Row]:
             {**offset._asdict(), **pending_row(transaction.producer_id, waiting)}
             for offset, waiting in p.state.pending.get(transaction.producer_id, {}).items()
         ]
+        pending.sort(key=itemgetter("log_offset"))
         yield _row(p, TransactionOutcome.OPEN, transaction, until, age_to) | {"pending": pending}
 
 

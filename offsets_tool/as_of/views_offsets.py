@@ -7,6 +7,7 @@ before that.
 """
 
 from collections.abc import Iterator
+from operator import itemgetter
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
@@ -87,12 +88,13 @@ def commit_fields(commit: CommittedOffset) -> Row:
 
 
 def _pending(p: PartitionSnapshot) -> dict[OffsetOf, list[Row]]:
+    """Return the commits that are pending in each partition, in the order of the log."""
     found: dict[OffsetOf, list[Row]] = {}
     for producer_id, commits in p.state.pending.items():
         for offset, waiting in commits.items():
             if p.state.answers(offset.group):
                 found.setdefault(offset, []).append(pending_row(producer_id, waiting))
-    return found
+    return {offset: sorted(rows, key=itemgetter("log_offset")) for offset, rows in found.items()}
 
 
 def pending_row(producer_id: int, waiting: PendingCommit) -> Row:

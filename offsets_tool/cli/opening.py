@@ -21,8 +21,6 @@ from offsets_tool.evidence.moments.moment_texts import as_of_bound, parse_bound,
 from offsets_tool.evidence.replaying import EvidenceReplay
 
 STRICT_EXIT: Final = 3
-_PRESENT_MS: Final = 60_000
-"""How long ago a moment is still the present, for a live topic on which little is written."""
 
 
 class Terminal:
@@ -125,7 +123,6 @@ class OpenReplay(EvidenceReplay):
         self.caption: str | None = None
         """How --as-of was understood, where it could be read in more than one way; otherwise None."""
         self._is_strict = strict
-        self._now = int(clock_of(options).now.timestamp() * 1000)
 
     def write_caption(self, out: BinaryIO, format_: str) -> None:
         """Write the caption, for the format `table` alone; call it before the rows are written."""
@@ -139,18 +136,6 @@ class OpenReplay(EvidenceReplay):
         for text in self.closing_notes():
             note(text)
         finish(self.evidence, strict=self._is_strict, asked=asked)
-        if self._is_strict and self._is_unreached():
-            # The notes on the moment say so.
-            raise SystemExit(STRICT_EXIT)
-
-    def _is_unreached(self) -> bool:
-        """Return whether the moment is a time of the past before the first record or after the last: nothing is known of it."""
-        moment = self.snapshot
-        time, has_records = moment.as_of.time, any(each.coverage.first_offset is not None for each in moment)
-        if time is None or not has_records:
-            return False
-        # A live topic has no record of this very moment either.
-        return moment.newest_timestamp is None or (moment.is_after_records and time < self._now - _PRESENT_MS)
 
 
 def open_replay(

@@ -5,6 +5,7 @@ What there is to say while reading goes to the caller's listener, and stays in `
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -167,18 +168,18 @@ class Evidence:
         """
         self._ledger = self._ledger_of(source)
         for item in source.read(self._ledger, verify):
-            self._count(item, source, self._ledger)
+            self._advance(item)
             yield item
-        self._close(self._ledger)
+        self._close(self._ledger, source)
 
     def counted(self, source: Source) -> Iterator[Event]:
         """Yield the events of a source and count them in its ledger; several sources may be read at the same time."""
         ledger = self._ledger_of(source)
         for item in source.read(ledger, True):
-            self._count(item, source, ledger)
+            self._advance(item)
             for record in records_of(item):
                 yield self._event(record, ledger)
-        self._close(ledger)
+        self._close(ledger, source)
 
     def through(self, source: Source, read: "Callable[..., Iterator[Read]]") -> Iterator[memoryview | Item]:
         """Read a segment by the fast lane and count it; yield the text that `read` printed, and the items left to the caller."""
@@ -186,14 +187,14 @@ class Evidence:
         self._ledger = self._ledger_of(source)
         for item in source.or_lost(read(source.segment, self._ledger, limits=source.limits), self._ledger):
             if isinstance(item, (BatchRead, Unreadable)):
-                self._count(item, source, self._ledger)
+                self._advance(item)
                 yield item
             else:
                 for piece in item.pieces:
                     self.has_shown = self.has_shown or (isinstance(piece, memoryview) and len(piece) > 0)
                     yield piece
                 self._listener.advance(item.size)
-        self._close(self._ledger)
+        self._close(self._ledger, source)
 
     def rows(self, source: Source, reader: "RowReader", *, is_counted: bool = True) -> "Iterator[RowsRead]":
         """Yield the records of a segment as rows of Arrow; `is_counted` is False where it is read once more."""
@@ -211,9 +212,7 @@ class Evidence:
                     self._count_rows(item)
                 yield item
         if is_counted:
-            self._close(ledger)
-            for unreadable in self.ledgers[-1].unreadable:
-                self._unread(unreadable, source, ledger)
+            self._close(ledger, source)
 
     def decoded(self, item: Item) -> Iterator[Event]:
         """Yield the events of an item, and count them in the ledger of the source that `items` reads."""
@@ -245,9 +244,14 @@ class Evidence:
         ledger.has_hashes = self._has_hashes
         return ledger
 
-    def _close(self, ledger: Ledger) -> None:
-        """Keep the ledger of a source; note its misplaced batches, which no replay uses, and rows that may be missed."""
+    def _close(self, ledger: Ledger, source: Source) -> None:
+        """Keep the ledger of a source that was read, and note what was unreadable, left out or misplaced in it.
+
+        Only then, because lanes meet these in different orders.
+        """
         self.ledgers.append(entry := ledger.entry())
+        for unreadable in sorted(entry.unreadable, key=attrgetter("position")):
+            self._unread(unreadable, source, ledger)
         for topic in entry.foreign_topics:
             if topic.endswith(OFFSETS_TOPIC) or not entry.records:
                 self.note(_left_out(entry, topic))
@@ -264,14 +268,9 @@ class Evidence:
         if read.events is not None:
             self.problems += read.events.num_rows - read.events.column("problem").null_count
 
-    def _count(self, item: Item, source: Source, ledger: Ledger) -> None:
-        if isinstance(item, BatchRead):
-            self._listener.advance(item.batch.size)
-            if item.unreadable is not None:
-                self._unread(item.unreadable, source, ledger)
-        elif isinstance(item, Unreadable):
-            self._listener.advance(item.size)
-            self._unread(item, source, ledger)
+    def _advance(self, item: Item) -> None:
+        if not isinstance(item, LogRecord):
+            self._listener.advance(item.batch.size if isinstance(item, BatchRead) else item.size)
 
     def _unread(self, unreadable: Unreadable, source: Source, ledger: Ledger) -> None:
         if unreadable.kind is UnreadableKind.ZERO_TAIL and not _hides_records(source, ledger.last_offset):

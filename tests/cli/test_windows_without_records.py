@@ -114,21 +114,6 @@ def test_a_moment_after_the_records_is_called_by_its_option(tmp_path: Path) -> N
     assert "choose a later --at" in before.stderr and "--as-of" not in before.output
 
 
-@pytest.mark.parametrize("command", ["explain --group g --at", "groups --as-of", "offsets --as-of"])
-def test_a_past_moment_without_records_ends_strict_with_3(command: str, tmp_path: Path) -> None:
-    write_log(tmp_path, in_order(commit("g", "t", 0, 1), commit("g", "t", 0, 2), commit("g", "t", 0, 3)))
-    moments = {
-        "1970-01-01T00:00:00.5Z": 3,
-        "1970-01-01T00:00:01.5Z": 0,
-        "1971-01-01": 3,
-        "now": 0,
-        "2999-01-01": 0,
-    }
-    for moment, code in moments.items():
-        done = invoke(command, moment, "--strict", tmp_path=tmp_path, log=tmp_path)
-        assert done.exit_code == code, moment
-
-
 def test_two_moments_after_the_records_do_not_equal_each_other(tmp_path: Path) -> None:
     for more in ("", "--to 2026-11-27T22:00Z"):
         done = invoke("diff --strict --from 2026-11-26T22:00Z", more, tmp_path=tmp_path)

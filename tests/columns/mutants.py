@@ -158,6 +158,12 @@ class Mutants:
             struct.pack_into(">" + type_, changed, place, in_bits(self._edge(), _BITS[type_]))
         return _checked(bytes(changed))
 
+    def changed(self, made: bytes) -> bytes:
+        """Return a batch of magic 2 with a number of its header at an edge, or a byte of its content changed by chance."""
+        if self._random.random() < 0.5:
+            return self._header_at_an_edge(made)
+        return _checked(self._flipped(made, 61))
+
     def _flipped(self, made: bytes, first: int) -> bytes:
         changed = bytearray(made)
         if len(made) > first:

@@ -318,27 +318,6 @@ CASES: Final = (
         given={"server_log": _preparing(25 * SECOND, 1)},
     ),
     Said(
-        "since when the owner had it is not known where records may be missing",
-        [*_handed_over(), *_read(1, "a"), _moved(101, 31 * SECOND, 1, -40, "b", generation=2)],
-        (("rewind", NOTICE, CERTAIN),),
-        (r"; b owned the partition$",),
-        given={"proven_from": 90},
-    ),
-    Said(
-        "a transaction of a new owner went back",
-        [
-            *_handed_over(),
-            *_read(1, "a"),
-            _moved(101, 31 * SECOND, 1, -40, "b", generation=2, producer_id=5, begin_cause="transaction"),
-        ],
-        (("rewind", NOTICE, CERTAIN),),
-        (
-            r"by a transaction of producer 5; b owned the partition: its first commit after it took the partition over from a with "
-            r"generation 2$",
-        ),
-        is_of_rebalance=True,
-    ),
-    Said(
         "a member of KIP-848 had the partition to give up",
         [*EPOCHS, _moved(51, 21 * SECOND, 1, -40, "a", generation=None, group_epoch=2)],
         (("rewind", NOTICE, CERTAIN),),

@@ -266,8 +266,9 @@ def _run(log_offsets: Array) -> tuple[int, int, int, int]:
 
 
 def _keys(rows: pa.RecordBatch) -> tuple[list[bytes], Array]:
-    """Return the distinct raw keys of rows, and the place of the first row of each."""
+    """Return the distinct raw keys of rows that are no control records, and the place of the first row of each."""
     keys = encoded(rows.column("key"))
-    codes, first = np.unique(numbers(keys.indices, -1), return_index=True)
+    of_rows = np.where(flags(rows.column("is_control")), -1, numbers(keys.indices, -1))
+    codes, first = np.unique(of_rows, return_index=True)
     there = codes >= 0
     return keys.dictionary.take(pa.array(codes[there])).to_pylist(), first[there]

@@ -99,10 +99,12 @@ class ChunkRuns:
 def runs(table: Array, *, is_transactional: bool) -> Iterator[Run]:
     """Yield the runs of a table."""
     first, last = table[RunField.FIRST_TIMESTAMP], table[RunField.LAST_TIMESTAMP]
+    # Records may have these very times.
+    is_none = first > last
     sums = (
         *table[: RunField.FIRST_TIMESTAMP].tolist(),
-        np.where(first == _LATEST, NO_TIMESTAMP, first).tolist(),
-        np.where(last == _EARLIEST, NO_TIMESTAMP, last).tolist(),
+        np.where(is_none, NO_TIMESTAMP, first).tolist(),
+        np.where(is_none, NO_TIMESTAMP, last).tolist(),
     )
     batches = map(_batch, zip(*table[RunField.BATCH :].tolist(), strict=True))
     newest = zip(*table[RunField.LOG_OFFSET : RunField.BATCH].tolist(), batches, strict=True)

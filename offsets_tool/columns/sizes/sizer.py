@@ -53,7 +53,13 @@ class Sizer:
                 self._add(item.chunk, tally)
                 yield ChunkSized(item.size, iter(()))
             else:
+                if isinstance(item, BatchRead) and item.misplaced is not None:
+                    # It may have offsets that came before.
+                    self._add_gathered(tally)
                 yield item
+        self._add_gathered(tally)
+
+    def _add_gathered(self, tally: Tally) -> None:
         for run in self._gathered.take():
             tally.add_run(run)
 

@@ -6,7 +6,6 @@ Answers from who held what (members' rows), from the generations of a classic gr
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import groupby
 from typing import Final, NamedTuple
 
@@ -61,14 +60,8 @@ class Handovers:
     def __init__(self, rows: GroupRows, server_log: ServerLog) -> None:
         """Read the rows of a group; `server_log` is what brokers' own logs say."""
         self._rows, self._server_log = rows, server_log
-
-    @cached_property
-    def _holdings(self) -> Mapping[str, Sequence[HeldSpan]]:
-        return _holdings(self._rows.members)
-
-    @cached_property
-    def _generations(self) -> Sequence[Begin]:
-        return list(_generations(self._rows.groups))
+        self._holdings = _holdings(rows.members)
+        self._generations = list(_generations(rows.groups))
 
     def begins_of(self, at: TopicPartition) -> list[Begin]:
         """Return when members got a partition, or generations began in which they may have got it again, in log order."""
@@ -85,11 +78,11 @@ class Handovers:
         number = bisect_right([each.from_offset for each in holdings], row.commit_log_offset) - 1
         if number < 0 or holdings[number].member_id != row.member_id:
             return None
-        # Where records may be missing, nobody knows since when a member has had the partition.
-        first = None
-        if before >= self._rows.proven_from:
-            first = self._first(holdings[: number + 1], before) or self._first_of_generation(row, before)
-        return first or self._given_up(row, holdings, number)
+        return (
+            self._first(holdings[: number + 1], before)
+            or self._first_of_generation(row, before)
+            or self._given_up(row, holdings, number)
+        )
 
     def _of(self, at: TopicPartition) -> Sequence[HeldSpan]:
         return self._holdings.get(f"{at.topic}-{at.partition}", ())

@@ -162,8 +162,8 @@ def _deed(move: _Move) -> Hashable:
     row = move.row
     direction = None if _is_from_outside(move) else move.is_back
     if move.handover is not None:
-        return direction, row.generation, row.group_epoch, move.origin.committer(row)
-    return direction, row.commit_timestamp, row.from_timestamp, row.producer_id, move.origin.committer(row)
+        return direction, row.generation, row.group_epoch
+    return direction, row.commit_timestamp, row.from_timestamp, row.producer_id
 
 
 def _is_soon(before: _Move, after: _Move) -> bool:
@@ -329,7 +329,7 @@ def _move(rows: GroupRows, handovers: Handovers, row: OffsetHistoryRow, asked: _
     group = rows.state_at(row.commit_log_offset)
     is_late = group is not None and 0 <= difference(row.from_timestamp, group.from_timestamp) <= AT_ONCE_MS
     origin = origin_of(rows, row)
-    is_members = origin.committer(row) in (Committer.MEMBER, Committer.TRANSACTION)
+    is_members = origin.committer(row) is Committer.MEMBER
     return _Move(
         row,
         origin,
@@ -369,14 +369,16 @@ def _series(rows: GroupRows, moves: list[_Move]) -> Finding:
 
 
 def _finding(rows: GroupRows, moves: list[_Move]) -> Finding:
-    first, times = moves[0].row, [move.row.from_timestamp for move in moves]
+    first, last = moves[0].row, moves[-1].row
     judged = _judged(moves)
     handovers = [move.handover for move in moves if move.handover is not None]
     commits = (move.row.commit_log_offset for move in moves)
     return found(
         judged.kind,
         rows,
-        Places((*commits, *(each.log_offset for each in handovers)), min(times), max(times)),
+        Places(
+            (*commits, *(each.log_offset for each in handovers)), first.from_timestamp, last.from_timestamp
+        ),
         _title(rows, judged.kind, moves),
         severity=_severity(judged.kind, moves),
         confidence=judged.confidence,
@@ -392,17 +394,19 @@ def _often(rows: GroupRows, kind: FindingKind, deeds: list[list[_Move]]) -> Find
     """Return one finding for all times that the group moved back, or leapt; the farthest is named."""
     moves = sorted((move for deed in deeds for move in deed), key=_place)
     farthest = max(moves, key=lambda move: abs(move.delta))
-    row, times = farthest.row, [move.row.from_timestamp for move in moves]
+    first, last, row = moves[0].row, moves[-1].row, farthest.row
     of_rebalances = sum(deed[0].handover is not None for deed in deeds)
     worst = next((deed for deed in deeds if _severity(kind, deed) is not kind.severity), deeds[0])
     return found(
         kind,
         rows,
         Places(
-            (row.commit_log_offset, *(move.row.commit_log_offset for move in moves)), min(times), max(times)
+            (row.commit_log_offset, *(move.row.commit_log_offset for move in moves)),
+            first.from_timestamp,
+            last.from_timestamp,
         ),
         f"Group {named(rows.group)} {_OFTEN[kind.name]} {count(len(deeds), 'time')} "
-        f"{of_topics([move.row.topic for move in moves])}{from_time(min(times))}, farthest by {abs(farthest.delta):,} in "
+        f"{of_topics([move.row.topic for move in moves])}{from_time(first.from_timestamp)}, farthest by {abs(farthest.delta):,} in "
         f"topic {named(row.topic)} partition {row.partition}{at_time(row.from_timestamp)}, by {_who(rows, [farthest])}"
         f"{_at_rebalances(of_rebalances, len(deeds))}",
         severity=_severity(kind, worst),
@@ -474,8 +478,7 @@ def _moved(moves: list[_Move]) -> str:
 
 
 def _when(moves: list[_Move]) -> str:
-    times = [move.row.from_timestamp for move in moves]
-    first, last = min(times), max(times)
+    first, last = moves[0].row.from_timestamp, moves[-1].row.from_timestamp
     if first // 1000 == last // 1000:
         return at_time(first)
     return f"{at_time(first, 'from')}{at_time(last, 'to')}"
@@ -483,18 +486,12 @@ def _when(moves: list[_Move]) -> str:
 
 def _who(rows: GroupRows, moves: list[_Move]) -> str:
     """Return who committed, as far as the log tells."""
-    committer = moves[0].origin.committer(moves[0].row)
-    if committer in _NO_MEMBER:
+    row, committer = moves[0].row, moves[0].origin.committer(moves[0].row)
+    if committer is Committer.TRANSACTION:
+        return f"a transaction of producer {row.producer_id}"
+    if committer is not Committer.MEMBER:
         return _NO_MEMBER[committer]
     owners = _owners(rows, moves)
-    if committer is Committer.TRANSACTION:
-        producers = sorted({move.row.producer_id for move in moves if move.row.producer_id is not None})
-        who = (
-            f"a transaction of producer {producers[0]}"
-            if len(producers) == 1
-            else f"transactions of {len(producers)} producers"
-        )
-        return who if owners.keys() <= {None, ""} else f"{who}; {_owned(owners)}"
     return f"{'a member' if len(owners) == 1 else 'members'} of the group; {_owned(owners)}"
 
 
