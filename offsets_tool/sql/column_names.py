@@ -35,6 +35,8 @@ _WORDS: Final[Mapping[type[exp.Expr], tuple[str, ...]]] = {
     exp.TimestampTrunc: ("date_trunc({}, {})", "unit", "this"),
     exp.TsOrDsToDate: ("{}", "this"),
     exp.RegexpSplit: ("split({}, {}, -1)", "this", "expression"),
+    exp.ApproxQuantile: ("percentile_approx({}, {}, 10000)", "this", "quantile"),
+    exp.Pow: ("POWER({}, {})", "this", "expression"),
     exp.Between: ("between({}, {}, {})", "this", "low", "high"),
 }
 _FUNCTIONS: Final[Mapping[type[exp.Expr], str]] = {
@@ -54,6 +56,7 @@ _FUNCTIONS: Final[Mapping[type[exp.Expr], str]] = {
     exp.StrPosition: "instr",
     exp.ToBase64: "base64",
     exp.ArrayToString: "array_join",
+    exp.GroupConcat: "listagg",
 }
 
 
@@ -119,6 +122,14 @@ def _of_words(each: exp.Expr) -> str | None:
     return form.format(*map(_name, values)) if form and len(values) == len(parts) else None
 
 
+def _of_clause(each: exp.Expr) -> str | None:
+    if isinstance(each, exp.Filter):
+        return f"{_name(each.this)} FILTER (WHERE {_name(each.expression.this)})"
+    if isinstance(each, exp.ArraySort) and each.args.get("asc") is not None:
+        return f"sort_array({_name(each.this)}, {_name(each.args['asc'])})"
+    return None
+
+
 def _of_not_null(each: exp.Expr) -> str | None:
     is_ = each.this
     if isinstance(each, exp.Not) and isinstance(is_, exp.Is) and isinstance(is_.expression, exp.Null):
@@ -163,6 +174,7 @@ def _arguments(each: exp.Expr) -> list[exp.Expr]:
 _NAMES: Final[tuple[Callable[[exp.Expr], str | None], ...]] = (
     _of_word,
     _of_words,
+    _of_clause,
     _of_operator,
     _of_function,
 )

@@ -24,6 +24,7 @@ from offsets_tool.lake.whole import check_whole, open_table
 from offsets_tool.log.archive.delta import OpenDelta, dataset_of, open_delta, parquet_files
 from offsets_tool.log.refusals import meant_refusal
 from offsets_tool.log.storage import StoredPath, as_path
+from offsets_tool.sql.calls import refused
 from offsets_tool.sql.column_names import columns_of
 from offsets_tool.sql.failures import OF_QUERIES, as_tool_error
 from offsets_tool.sql.macros import CREATE
@@ -110,10 +111,20 @@ class DuckLake:
             for name in _names(tree):
                 self._show(name)
             asked = columns_of(tree)
-            rows = self._session.sql(duckdb_sql(tree))
+            rows = self._session.sql(duckdb_sql(tree, self._types_of))
             columns = distinct_names(_answer_names(rows.columns, asked))
+            if "INTERVAL" in map(str, rows.types):
+                raise refused("a span of time, as the difference of two times")
             sums = [number for number, type_ in enumerate(rows.types) if str(type_) == "HUGEINT"]
             return QueryResult(columns, self._rows(rows, columns, sums))
+
+    def _types_of(self, name: str) -> Mapping[str, str]:
+        if name not in self._made:
+            return {}
+        columns = self._session.sql(f'SELECT * FROM "{name}" LIMIT 0')
+        return {
+            column.lower(): str(type_) for column, type_ in zip(columns.columns, columns.types, strict=True)
+        }
 
     def _rows(self, found: Any, columns: tuple[str, ...], sums: Sequence[int]) -> Iterator[dict[str, Any]]:
         with self._in_one_sentence():

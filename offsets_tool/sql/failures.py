@@ -8,8 +8,8 @@ import duckdb
 
 from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.evidence.nearest import did_you_mean
+from offsets_tool.sql.calls import refused
 from offsets_tool.sql.macros import INDEX, NOT_TRANSLATED, ZERO
-from offsets_tool.sql.refused import refused
 
 OF_QUERIES: Final = (
     duckdb.ParserException,

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlglot import exp
 
-from offsets_tool.sql.refused import refused
+from offsets_tool.sql.calls import refused
 
 _LEAVES: Final = {
     exp.DType.TEXT: "VARCHAR",

@@ -19,6 +19,7 @@ def _declined(what: str) -> str:
     return f"error('{NOT_TRANSLATED}{what}')"
 
 
+_USUAL_TIME: Final = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
 _IS_NESTED: Final = "typeof(x) LIKE 'STRUCT%' OR typeof(x) LIKE 'MAP%' OR typeof(x) LIKE '%[]'"
 _MACROS: Final = (
     (
@@ -28,6 +29,21 @@ _MACROS: Final = (
         ELSE CAST(a AS DOUBLE) / nullif(CAST(b AS DOUBLE), 0) END""",
     ),
     ("try_divide(a, b)", "CASE WHEN CAST(b AS DOUBLE) <> 0 THEN CAST(a AS DOUBLE) / CAST(b AS DOUBLE) END"),
+    # The digits of both as whole numbers: f moves those of the first, u is the last digit of the result; halves go up.
+    (
+        "unscaled(x)",
+        "CAST(replace(CAST(x AS VARCHAR), '.', '') AS HUGEINT)",
+    ),
+    (
+        "half_up(a, b)",
+        "a // b + CASE WHEN 2 * abs(a % b) >= abs(b) THEN sign(a) * sign(b) ELSE 0 END",
+    ),
+    (
+        "decimal_divide(a, b, f, u)",
+        f"""CASE WHEN a IS NULL OR b IS NULL THEN NULL WHEN b = 0 THEN error('{ZERO}')
+        WHEN abs(spark_unscaled(a)) > 170141183460469231731687303715884105727 // f THEN {_declined("a quotient of so many digits")}
+        ELSE CAST(spark_half_up(spark_unscaled(a) * f, spark_unscaled(b)) AS DECIMAL(38, 0)) * u END""",
+    ),
     # Java rounds the digits that it prints; DuckDB the number, which may be a little less than these.
     (
         "round(x, n := 0)",
@@ -52,6 +68,7 @@ _MACROS: Final = (
     (
         "bigint(x)",
         f"""CASE WHEN typeof(x) IN ('DOUBLE', 'FLOAT') THEN CAST(trunc(CAST(x AS DOUBLE)) AS BIGINT)
+        WHEN typeof(x) LIKE 'DECIMAL%' THEN CAST(split_part(CAST(x AS VARCHAR), '.', 1) AS BIGINT)
         WHEN typeof(x) = 'VARCHAR' AND NOT regexp_full_match(trim(CAST(x AS VARCHAR)), '[+-]?[0-9]+') THEN error('{_NO_NUMBER}')
         ELSE CAST(x AS BIGINT) END""",
     ),
@@ -80,7 +97,44 @@ _MACROS: Final = (
         WHEN n > 0 THEN array_to_string(string_split(x, d)[1:n], d)
         ELSE array_to_string(string_split(x, d)[greatest(len(string_split(x, d)) + n + 1, 1):], d) END""",
     ),
-    ("hex(x)", "hex(CAST(x AS BLOB))"),
+    ("hex(x)", "hex(x)"),
+    (
+        "unhex(x)",
+        "CASE WHEN regexp_full_match(x, '[0-9A-Fa-f]*') THEN unhex(concat(repeat('0', length(x) % 2), x)) END",
+    ),
+    (
+        "split_part(x, d, n)",
+        f"""CASE WHEN n = 0 THEN error('{INDEX}') WHEN d = '' THEN CASE WHEN abs(n) = 1 THEN x WHEN x IS NOT NULL THEN '' END
+        ELSE split_part(x, d, n) END""",
+    ),
+    (
+        "octet_length(x)",
+        "CASE WHEN typeof(x) = 'BLOB' THEN octet_length(CAST(x AS BLOB)) ELSE strlen(CAST(x AS VARCHAR)) END",
+    ),
+    ("bit_length(x)", "8 * spark_octet_length(x)"),
+    ("btrim(x, letters := ' ')", "trim(x, letters)"),
+    (
+        "initcap(x, d)",
+        "array_to_string(list_transform(string_split(lower(x), d), lambda e: concat(upper(e[1]), e[2:])), d)",
+    ),
+    ("regexp_count(x, p)", "CAST(len(regexp_extract_all(x, p)) AS INTEGER)"),
+    ("regexp_substr(x, p)", "CASE WHEN regexp_matches(x, p) THEN regexp_extract(x, p) END"),
+    ("pow(a, b)", "pow(CAST(a AS DOUBLE), CAST(b AS DOUBLE))"),
+    ("sqrt(x)", "CASE WHEN x < 0 THEN CAST('NaN' AS DOUBLE) ELSE sqrt(CAST(x AS DOUBLE)) END"),
+    ("exp(x)", "exp(CAST(x AS DOUBLE))"),
+    ("ln(x)", "CASE WHEN x > 0 THEN ln(CAST(x AS DOUBLE)) END"),
+    (
+        "log(b, x := NULL)",
+        """CASE WHEN b <= 0 OR x <= 0 THEN NULL WHEN b = 10 THEN log10(CAST(x AS DOUBLE)) WHEN b = 2 THEN log2(CAST(x AS DOUBLE))
+        ELSE ln(CAST(x AS DOUBLE)) / ln(CAST(b AS DOUBLE)) END""",
+    ),
+    ("sign(x)", "CAST(sign(x) AS DOUBLE)"),
+    ("pmod(a, b)", "(a % b + b) % b"),
+    ("bit_count(x)", "CAST(bit_count(x) AS INTEGER)"),
+    ("isnan(x)", "CASE WHEN x IS NULL THEN false ELSE isnan(CAST(x AS DOUBLE)) END"),
+    ("nanvl(a, b)", "CASE WHEN isnan(CAST(a AS DOUBLE)) THEN CAST(b AS DOUBLE) ELSE CAST(a AS DOUBLE) END"),
+    ("nullifzero(x)", "nullif(x, 0)"),
+    ("zeroifnull(x)", "coalesce(x, 0)"),
     ("base64(x)", "to_base64(CAST(x AS BLOB))"),
     ("date_trunc(part, x)", "date_trunc(part, CAST(x AS TIMESTAMPTZ))"),
     ("timestamp_millis(x)", "CAST(make_timestamp(CAST(x AS BIGINT) * 1000) AS TIMESTAMPTZ)"),
@@ -89,6 +143,19 @@ _MACROS: Final = (
     ("unix_millis(x)", "CAST(floor(epoch_us(CAST(x AS TIMESTAMPTZ)) / 1000) AS BIGINT)"),
     ("unix_micros(x)", "epoch_us(CAST(x AS TIMESTAMPTZ))"),
     ("unix_seconds(x)", "CAST(floor(epoch_us(CAST(x AS TIMESTAMPTZ)) / 1000000) AS BIGINT)"),
+    (
+        "unix_timestamp(x)",
+        f"""CASE WHEN typeof(x) = 'VARCHAR' AND NOT regexp_full_match(CAST(x AS VARCHAR), '{_USUAL_TIME}')
+          THEN {_declined("such a text as a time")}
+        ELSE spark_unix_seconds(x) END""",
+    ),
+    ("date_add(x, n)", "CAST(CAST(x AS DATE) + CAST(n AS INTEGER) AS DATE)"),
+    ("add_months(x, n)", "CAST(CAST(x AS DATE) + to_months(CAST(n AS INTEGER)) AS DATE)"),
+    ("last_day(x)", "last_day(CAST(x AS DATE))"),
+    ("trunc(x, part)", "CAST(date_trunc(part, CAST(x AS DATE)) AS DATE)"),
+    ("weekday(x)", "isodow(CAST(x AS DATE)) - 1"),
+    ("dayname(x)", "left(dayname(CAST(x AS DATE)), 3)"),
+    ("monthname(x)", "left(monthname(CAST(x AS DATE)), 3)"),
     ("dayofweek(x)", "dayofweek(CAST(x AS TIMESTAMPTZ)) + 1"),
     ("timestampdiff(part, a, b)", "date_sub(part, CAST(a AS TIMESTAMPTZ), CAST(b AS TIMESTAMPTZ))"),
     ("datediff(a, b)", "date_diff('day', CAST(b AS DATE), CAST(a AS DATE))"),
@@ -107,10 +174,56 @@ _MACROS: Final = (
         "array_position(l, e)",
         "CASE WHEN l IS NOT NULL AND e IS NOT NULL THEN CAST(coalesce(list_position(l, e), 0) AS BIGINT) END",
     ),
+    ("array_intersect(a, b)", "list_filter(spark_array_distinct(a), lambda e: list_position(b, e) > 0)"),
+    (
+        "array_except(a, b)",
+        """CASE WHEN b IS NOT NULL
+        THEN list_filter(spark_array_distinct(a), lambda e: coalesce(list_position(b, e), 0) = 0) END""",
+    ),
+    ("array_append(l, e)", "CASE WHEN l IS NOT NULL THEN list_append(l, e) END"),
+    (
+        "array_remove(l, e)",
+        "CASE WHEN e IS NOT NULL THEN list_filter(l, lambda x: x IS DISTINCT FROM e) END",
+    ),
+    ("array_compact(l)", "list_filter(l, lambda e: e IS NOT NULL)"),
+    ("array_repeat(e, n)", "list_transform(generate_series(1, n), lambda i: e)"),
+    (
+        "arrays_overlap(a, b)",
+        """CASE WHEN list_has_any(a, b) THEN true WHEN len(a) > 0 AND len(b) > 0
+          AND (list_count(a) < len(a) OR list_count(b) < len(b)) THEN NULL ELSE list_has_any(a, b) END""",
+    ),
+    (
+        "slice(l, s, n)",
+        f"""CASE WHEN s = 0 OR n < 0 THEN error('{INDEX}') WHEN s < -len(l) THEN l[1:0]
+        WHEN s < 0 THEN list_slice(l, len(l) + s + 1, len(l) + s + n) ELSE list_slice(l, s, s + n - 1) END""",
+    ),
+    ("sequence(a, b)", "CASE WHEN a <= b THEN generate_series(a, b) ELSE generate_series(a, b, -1) END"),
+    ("get(l, i)", "CASE WHEN i >= 0 THEN l[i + 1] END"),
+    (
+        "element_at(l, i)",
+        f"CASE WHEN i = 0 OR abs(i) > len(l) THEN error('{INDEX}') ELSE l[i] END",
+    ),
+    (
+        "json_array_length(x)",
+        """CASE WHEN json_valid(x) AND json_type(CAST(x AS JSON)) = 'ARRAY'
+        THEN CAST(json_array_length(CAST(x AS JSON)) AS INTEGER) END""",
+    ),
+    (
+        "json_object_keys(x)",
+        "CASE WHEN json_valid(x) AND json_type(CAST(x AS JSON)) = 'OBJECT' THEN json_keys(CAST(x AS JSON)) END",
+    ),
     (
         "element(l, i)",
         f"CASE WHEN l IS NULL OR i IS NULL OR i BETWEEN 1 AND len(l) THEN l[i] ELSE error('{INDEX}') END",
     ),
+    (
+        "try_bigint(x)",
+        """CASE WHEN typeof(x) = 'VARCHAR' AND NOT regexp_full_match(trim(CAST(x AS VARCHAR)), '[+-]?[0-9]+') THEN NULL
+        WHEN typeof(x) IN ('DOUBLE', 'FLOAT') THEN TRY_CAST(trunc(TRY_CAST(x AS DOUBLE)) AS BIGINT)
+        WHEN typeof(x) LIKE 'DECIMAL%' THEN TRY_CAST(split_part(CAST(x AS VARCHAR), '.', 1) AS BIGINT)
+        ELSE TRY_CAST(x AS BIGINT) END""",
+    ),
+    ("try_int(x)", "TRY_CAST(spark_try_bigint(x) AS INTEGER)"),
     ("json_text(x, path)", "json_extract_string(CAST(x AS JSON), path)"),
 )
 CREATE: Final = ";".join(f"CREATE MACRO {PREFIX}{signature} AS {body}" for signature, body in _MACROS)

@@ -5,8 +5,7 @@ Each function gets a node whose inner nodes are rewritten already, and returns t
 
 from sqlglot import exp
 
-from offsets_tool.sql.calls import call, macro
-from offsets_tool.sql.refused import refused
+from offsets_tool.sql.calls import call, macro, refused
 
 
 def collected(node: exp.Expr) -> exp.Expr:
@@ -86,8 +85,9 @@ def element(node: exp.Expr) -> exp.Expr:
     (index,) = node.expressions
     if (isinstance(index, exp.Literal) and index.is_string) or node.args.get("safe"):
         raise refused(node)
-    if node.args.get("offset") != 1:
-        index = exp.Add(this=index, expression=exp.Literal.number(1))
+    if node.args.get("offset") == 1:
+        return macro("element_at", node.this, index)
+    index = exp.Add(this=index, expression=exp.Literal.number(1))
     return macro("element", node.this, index)
 
 
@@ -119,3 +119,75 @@ def exists(node: exp.Expr) -> exp.Expr:
 def _has_some(values: exp.Expr, condition: exp.Expr) -> exp.Expr:
     kept = call("list_filter", values, condition)
     return exp.GT(this=call("len", kept), expression=exp.Literal.number(0))
+
+
+def for_all(node: exp.Expr) -> exp.Expr:
+    """Return a test whether all elements of a list fulfil a condition: none fulfils its opposite, as far as that is known."""
+    values, condition = node.expressions
+    if not isinstance(condition, exp.Lambda):
+        raise refused(node)
+    opposite = condition.copy()
+    opposite.set("this", exp.not_(exp.paren(opposite.this)))
+    return exp.Not(this=exp.paren(exists(exp.Exists(this=values, expression=opposite))))
+
+
+def reduced(node: exp.Expr) -> exp.Expr:
+    """Return the fold of a list from a first value on, without a last step."""
+    if node.args.get("finish"):
+        raise refused(node)
+    return call("list_reduce", node.this, node.args["merge"], node.args["initial"])
+
+
+def lateral_view(node: exp.Expr) -> exp.Expr:
+    """Return LATERAL VIEW explode(l) t AS x as a join with the elements of the list, and posexplode with their places."""
+    alias, made = node.args.get("alias"), node.this
+    names = alias.args.get("columns") or [] if alias else []
+    places = 1 if isinstance(made, exp.Posexplode) else 0
+    if not isinstance(made, exp.Explode) or len(names) != places + 1 or node.args.get("ordinality"):
+        raise refused(node)
+    values = made.this
+    columns: list[exp.Expr] = [exp.alias_(call("unnest", values.copy()), names[-1].name)]
+    if places:
+        place = exp.Sub(
+            this=call("generate_subscripts", values.copy(), exp.Literal.number(1)),
+            expression=exp.Literal.number(1),
+        )
+        columns.insert(0, exp.alias_(place, names[0].name))
+    table = exp.TableAlias(this=alias.this.copy()) if alias and alias.this else None
+    rows = exp.Lateral(this=exp.Subquery(this=exp.Select(expressions=columns)), alias=table)
+    if not node.args.get("view"):
+        return rows
+    query = node.parent
+    assert query is not None
+    is_outer = bool(node.args.get("outer"))
+    join = exp.Join(this=rows, side="LEFT", on=exp.true()) if is_outer else exp.Join(this=rows, kind="CROSS")
+    query.append("joins", join)
+    query.set("laterals", [each for each in query.args["laterals"] if each is not node])
+    return node
+
+
+def pivot(node: exp.Expr) -> exp.Expr:
+    """Return a PIVOT with sums for counts, which are null where no row is; names of one aggregate are those of the values alone."""
+    aggregates = node.expressions
+    if node.args.get("unpivot"):
+        return node
+    if len(aggregates) > 1 and not all(isinstance(each, exp.Alias) for each in aggregates):
+        raise refused("PIVOT with several aggregates without names")
+    made = []
+    for each in aggregates:
+        aggregate = each.this if isinstance(each, exp.Alias) else each
+        if isinstance(aggregate, exp.Count):
+            aggregate = _counted(aggregate)
+        made.append(exp.alias_(aggregate, each.alias) if len(aggregates) > 1 else aggregate)
+    node.set("expressions", made)
+    return node
+
+
+def _counted(count: exp.Expr) -> exp.Expr:
+    if isinstance(count.this, exp.Distinct):
+        raise refused("count(DISTINCT ...) in PIVOT")
+    if isinstance(count.this, exp.Star):
+        return exp.Sum(this=exp.Literal.number(1))
+    is_there = exp.Is(this=count.this.copy(), expression=exp.null()).not_()
+    one, none = exp.Literal.number(1), exp.Literal.number(0)
+    return exp.Sum(this=exp.Case(ifs=[exp.If(this=is_there, true=one)], default=none))

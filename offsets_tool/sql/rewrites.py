@@ -10,12 +10,22 @@ from typing import Final
 
 from sqlglot import exp
 
-from offsets_tool.sql.calls import arguments, call, macro
+from offsets_tool.sql.calls import arguments, call, macro, refused
 from offsets_tool.sql.functions import DUCKDB, MACROS, NAMED
 from offsets_tool.sql.json_columns import from_json
 from offsets_tool.sql.macros import PREFIX
-from offsets_tool.sql.nested import collected, element, exists, extreme, sorted_list, struct
-from offsets_tool.sql.refused import refused
+from offsets_tool.sql.nested import (
+    collected,
+    element,
+    exists,
+    extreme,
+    for_all,
+    lateral_view,
+    pivot,
+    reduced,
+    sorted_list,
+    struct,
+)
 
 Rewrite = Callable[[exp.Expr], exp.Expr]
 _UNITS: Final = (
@@ -30,6 +40,19 @@ _UNITS: Final = (
     "QUARTER",
     "YEAR",
 )
+_TRIED: Final[Mapping[type[exp.Expr], type[exp.Expr]]] = {
+    exp.SafeAdd: exp.Add,
+    exp.SafeSubtract: exp.Sub,
+    exp.SafeMultiply: exp.Mul,
+}
+_DATE_UNITS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("YEAR", "YYYY", "YY"), "YEAR"),
+    **dict.fromkeys(("MONTH", "MM", "MON"), "MONTH"),
+    "QUARTER": "QUARTER",
+    "WEEK": "WEEK",
+}
+_PARTS: Final = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "DOY")
+_USUAL_FORMAT: Final = "%Y-%m-%d %H:%M:%S"
 _FORMAT: Final = re.compile(r"(%[YmdHMS]|[^%A-Za-z])*")
 """Formats of times that both engines write alike."""
 _PATH: Final = re.compile(r"'\$(\.\w+|\[\d+\])+'")
@@ -64,6 +87,8 @@ def rewritten(node: exp.Expr) -> exp.Expr:
 
 
 def _renamed_call(node: exp.Expr) -> exp.Expr:
+    if rewrite := _REWRITES_BY_NAME.get(node.name.lower()):
+        return rewrite(node)
     return call(NAMED[node.name.lower()], *node.expressions)
 
 
@@ -74,6 +99,8 @@ def _cast(node: exp.Expr) -> exp.Expr:
     if to.this in _CASTS:
         return macro(_CASTS[to.this], node.this)
     if to.this == exp.DType.DECIMAL:
+        # The digits that are shown are rounded, as in Java, and not the number, which may be a little less.
+        node.set("this", exp.Cast(this=node.this, to=exp.DataType(this=exp.DType.VARCHAR)))
         return node
     raise refused(node)
 
@@ -97,7 +124,18 @@ def _joined_with(node: exp.Expr) -> exp.Expr:
 def _like(node: exp.Expr) -> exp.Expr:
     if isinstance(node.parent, exp.Escape):
         return node
+    if isinstance(node.expression, exp.Any | exp.All):
+        return _like_several(node)
     return exp.Escape(this=node, expression=exp.Literal.string("\\"))
+
+
+def _like_several(node: exp.Expr) -> exp.Expr:
+    patterns = node.expression.this
+    if isinstance(node.parent, exp.Not) or not isinstance(patterns, exp.Tuple):
+        raise refused(node)
+    likes = (_like(type(node)(this=node.this.copy(), expression=pattern)) for pattern in patterns.expressions)
+    joined = exp.or_ if isinstance(node.expression, exp.Any) else exp.and_
+    return exp.paren(joined(*likes))
 
 
 def _regexp_like(node: exp.Expr) -> exp.Expr:
@@ -117,10 +155,101 @@ def _regexp_replace(node: exp.Expr) -> exp.Expr:
 
 
 def _trim(node: exp.Expr) -> exp.Expr:
-    if node.expression:
-        raise refused(node)
     name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position") or ""), "trim")
-    return call(name, node.this, exp.Literal.string(" "))
+    return call(name, node.this, node.expression or exp.Literal.string(" "))
+
+
+def _pad(node: exp.Expr) -> exp.Expr:
+    by = node.args.get("fill_pattern") or exp.Literal.string(" ")
+    if not isinstance(by, exp.Literal) or not by.this:
+        raise refused(node)
+    size = call("greatest", node.expression, exp.Literal.number(0))
+    return call("lpad" if node.args.get("is_left") else "rpad", node.this, size, by)
+
+
+def _spaces(node: exp.Expr) -> exp.Expr:
+    return call("repeat", exp.Literal.string(" "), node.this)
+
+
+def _replace(node: exp.Expr) -> exp.Expr:
+    by = node.args.get("replacement") or exp.Literal.string("")
+    return call("replace", node.this, node.expression, by)
+
+
+def _sha2(node: exp.Expr) -> exp.Expr:
+    if node.args["length"].name not in ("0", "256"):
+        raise refused(node)
+    return call("sha256", node.this)
+
+
+def _negative(node: exp.Expr) -> exp.Expr:
+    return exp.Neg(this=exp.paren(node.this))
+
+
+def _tried(node: exp.Expr) -> exp.Expr:
+    return call("try", _TRIED[type(node)](this=exp.paren(node.this), expression=exp.paren(node.expression)))
+
+
+def _try_cast(node: exp.Expr) -> exp.Expr:
+    to = node.args["to"].this
+    if to in (exp.DType.TEXT, exp.DType.VARCHAR):
+        return macro("string", node.this)
+    if to not in (exp.DType.INT, exp.DType.BIGINT):
+        raise refused(node)
+    return macro("try_int" if to == exp.DType.INT else "try_bigint", node.this)
+
+
+def _unix_timestamp(node: exp.Expr) -> exp.Expr:
+    if node.this is None or _format_of(node) != _USUAL_FORMAT:
+        raise refused(node)
+    return macro("unix_timestamp", node.this)
+
+
+def _from_unixtime(node: exp.Expr) -> exp.Expr:
+    return call("strftime", macro("timestamp_seconds", node.this), exp.Literal.string(_format_of(node)))
+
+
+def _format_of(node: exp.Expr) -> str:
+    """Return the format of times of a function as Python has it; refuses what the engines write in different ways."""
+    form = node.args.get("format")
+    # sqlglot marks letters that stand for two digits always.
+    text = form.this.replace("strict", "") if isinstance(form, exp.Literal) else ""
+    if not text or not _FORMAT.fullmatch(text):
+        raise refused(node)
+    return text
+
+
+def _date_add(node: exp.Expr) -> exp.Expr:
+    if (node.args.get("unit") or exp.var("DAY")).name.upper() != "DAY":
+        raise refused(node)
+    return macro("date_add", node.this, node.expression)
+
+
+def _timestampadd(node: exp.Expr) -> exp.Expr:
+    unit = _unit(node).name
+    number: exp.Expr = exp.paren(node.expression)
+    if unit == "QUARTER":
+        unit, number = "MONTH", exp.Mul(this=number, expression=exp.Literal.number(3))
+    return exp.paren(
+        exp.Add(this=macro("timestamp", node.this), expression=call(f"to_{unit.lower()}s", number))
+    )
+
+
+def _trunc(node: exp.Expr) -> exp.Expr:
+    unit = _DATE_UNITS.get(node.args["unit"].name.upper())
+    if unit is None:
+        raise refused(node)
+    return macro("trunc", node.this, exp.Literal.string(unit))
+
+
+def _extract(node: exp.Expr) -> exp.Expr:
+    return _part_of_time(node, node.this, node.expression)
+
+
+def _part_of_time(node: exp.Expr, part: exp.Expr, of: exp.Expr) -> exp.Expr:
+    if part.name.upper() not in _PARTS:
+        raise refused(node)
+    return call("date_part", exp.Literal.string(part.name), of)
 
 
 def _json_text(node: exp.Expr) -> exp.Expr:
@@ -147,12 +276,7 @@ def _timestampdiff(node: exp.Expr) -> exp.Expr:
 
 
 def _strftime(node: exp.Expr) -> exp.Expr:
-    form = node.args["format"]
-    # sqlglot marks letters that stand for two digits always.
-    text = form.this.replace("strict", "") if isinstance(form, exp.Literal) else ""
-    if not text or not _FORMAT.fullmatch(text):
-        raise refused(node)
-    return call("strftime", macro("timestamp", node.this), exp.Literal.string(text))
+    return call("strftime", macro("timestamp", node.this), exp.Literal.string(_format_of(node)))
 
 
 def _count_if(node: exp.Expr) -> exp.Expr:
@@ -161,6 +285,39 @@ def _count_if(node: exp.Expr) -> exp.Expr:
 
 def _quantile(node: exp.Expr) -> exp.Expr:
     return call("quantile_cont", node.this, node.args["quantile"])
+
+
+def _nearest_quantile(node: exp.Expr) -> exp.Expr:
+    """Return percentile_approx as the value of that rank, which Spark's answer is near by its promise."""
+    return call("quantile_disc", node.this, node.args["quantile"])
+
+
+def _within_group(node: exp.Expr) -> exp.Expr:
+    order = node.expression.expressions
+    names = {exp.PercentileCont: "quantile_cont", exp.PercentileDisc: "quantile_disc"}
+    if type(node.this) not in names or len(order) != 1 or order[0].args.get("desc"):
+        raise refused(node)
+    # Spark's percentiles of a group are floating-point numbers, those of whole numbers too.
+    return macro("double", call(names[type(node.this)], order[0].this, node.this.this))
+
+
+def _all_in_order(node: exp.Expr) -> exp.Expr:
+    """Return ORDER BY ALL by the places of all columns, whose nulls are where Spark has them."""
+    select = node.parent
+    ordered = node.expressions[0] if len(node.expressions) == 1 else None
+    if ordered is None or not isinstance(ordered.this, exp.Var):
+        return node
+    if not isinstance(select, exp.Select) or any(each.is_star for each in select.expressions):
+        raise refused("ORDER BY ALL of columns that a star stands for (name the columns, or their numbers)")
+    is_down = bool(ordered.args.get("desc"))
+    nulls_first = bool(ordered.args.get("nulls_first", not is_down))
+    places = range(1, len(select.expressions) + 1)
+    return exp.Order(
+        expressions=[
+            exp.Ordered(this=exp.Literal.number(place), desc=is_down, nulls_first=nulls_first)
+            for place in places
+        ]
+    )
 
 
 def _inner(node: exp.Expr) -> exp.Expr:
@@ -202,6 +359,13 @@ def _group(node: exp.Expr) -> exp.Expr:
     return exp.Group(expressions=[exp.Literal.number(place) for place, _ in others])
 
 
+_REWRITES_BY_NAME: Final[Mapping[str, Rewrite]] = {
+    "date_part": lambda node: _part_of_time(node, *node.expressions),
+    "forall": for_all,
+    "positive": lambda node: exp.paren(node.expressions[0]),
+}
+"""Functions that sqlglot has no class for, and that need more than another name."""
+
 REWRITES: Final[Mapping[type[exp.Expr], Rewrite]] = {
     exp.Anonymous: _renamed_call,
     exp.AnyValue: _any_value,
@@ -215,6 +379,27 @@ REWRITES: Final[Mapping[type[exp.Expr], Rewrite]] = {
     exp.CountIf: _count_if,
     exp.Distinct: _distinct,
     exp.DPipe: _joined,
+    exp.ApproxQuantile: _nearest_quantile,
+    exp.DateTrunc: _trunc,
+    exp.Extract: _extract,
+    exp.Lateral: lateral_view,
+    exp.Negative: _negative,
+    exp.Order: _all_in_order,
+    exp.Pad: _pad,
+    exp.Pivot: pivot,
+    exp.Reduce: reduced,
+    exp.Replace: _replace,
+    exp.SafeAdd: _tried,
+    exp.SafeMultiply: _tried,
+    exp.SafeSubtract: _tried,
+    exp.SHA2: _sha2,
+    exp.Space: _spaces,
+    exp.StrToUnix: _unix_timestamp,
+    exp.TimestampAdd: _timestampadd,
+    exp.TryCast: _try_cast,
+    exp.TsOrDsAdd: _date_add,
+    exp.UnixToStr: _from_unixtime,
+    exp.WithinGroup: _within_group,
     exp.Exists: exists,
     exp.FromJson: _from_json,
     exp.Group: _group,

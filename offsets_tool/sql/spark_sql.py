@@ -4,6 +4,8 @@ Parses as Spark 4 does, where CAST fails for what it cannot read. Executes nothi
 """
 
 import logging
+import re
+from typing import Final
 
 import sqlglot
 from sqlglot import exp
@@ -27,6 +29,8 @@ class _NoWarnings(logging.Filter):
         return False
 
 
+_LACKING: Final = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]*?(\w+)'>")
+"""sqlglot's words for a function or clause that lacks a part, with its own class for it."""
 logging.getLogger("sqlglot").addFilter(_NoWarnings())
 
 
@@ -55,4 +59,5 @@ def _where(error: ParseError | TokenError) -> str:
     if parsed is None:
         return str(error).partition("\n")[0]
     near = f" near {parsed['highlight']}" if parsed.get("highlight") else ""
-    return f"line {parsed['line']}, column {parsed['col']}{near}: {parsed['description']}"
+    description = _LACKING.sub(r"\1 lacks a part", parsed["description"])
+    return f"line {parsed['line']}, column {parsed['col']}{near}: {description}"

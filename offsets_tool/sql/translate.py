@@ -8,8 +8,9 @@ from typing import Final
 
 from sqlglot import exp
 
-from offsets_tool.sql.functions import DUCKDB, MACROS, NAMED, SAME
-from offsets_tool.sql.refused import refused
+from offsets_tool.sql.calls import refused
+from offsets_tool.sql.decimals import CONTEXTS, Decimals, TypesOf, has_decimals, is_decimal
+from offsets_tool.sql.functions import BY_NAME, DUCKDB, MACROS, NAMED, SAME
 from offsets_tool.sql.rewrites import REWRITES, rewritten
 from offsets_tool.sql.spark_sql import parsed
 
@@ -51,7 +52,17 @@ _VALUES: Final = (
         exp.Boolean,
         exp.Null,
     ),
-    *(exp.Paren, exp.Tuple, exp.Var, exp.DataType, exp.ColumnDef, exp.Interval, exp.Lambda, exp.PropertyEQ),
+    *(
+        exp.Paren,
+        exp.Tuple,
+        exp.Var,
+        exp.DataType,
+        exp.DataTypeParam,
+        exp.ColumnDef,
+        exp.Interval,
+        exp.Lambda,
+        exp.PropertyEQ,
+    ),
     *(
         exp.And,
         exp.Or,
@@ -67,9 +78,11 @@ _VALUES: Final = (
     ),
     *(exp.Is, exp.In, exp.Between, exp.Escape, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.IntDiv, exp.Mod),
     *(exp.Transform, exp.ArrayFilter, exp.JSONPath, exp.JSONPathRoot, exp.JSONPathKey, exp.JSONPathSubscript),
+    *(exp.Any, exp.All, exp.PercentileCont, exp.PercentileDisc, exp.PivotAlias, exp.Posexplode),
 )
 _KNOWN: Final = frozenset({*_QUERIES, *_VALUES, *SAME, *MACROS, *DUCKDB, *REWRITES})
 _COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.In, exp.Between, exp.Quantile)
+_DATES: Final = (exp.TsOrDsToDate, exp.TsOrDsAdd, exp.LastDay, exp.AddMonths, exp.DateTrunc, exp.CurrentDate)
 _SHOWN: Final = (exp.Select, exp.Alias, exp.Neg, exp.Cast)
 
 
@@ -80,16 +93,20 @@ def duckdb_view(sql: str) -> str:
     return duckdb_sql(tree)
 
 
-def duckdb_sql(tree: exp.Query) -> str:
-    """Return a parsed query as DuckDB's SQL; UsageError for what is not translated."""
+def duckdb_sql(tree: exp.Query, types_of: TypesOf = lambda name: {}) -> str:
+    """Return a parsed query as DuckDB's SQL; UsageError for what is not translated.
+
+    `types_of` gives DuckDB's types of the columns of a table or view that the query names.
+    """
     nodes = list(tree.dfs())
     for node in nodes:
         _check(node)
+    decimals = Decimals(tree, types_of) if has_decimals(tree) else None
     # Inner nodes first: what replaces a node holds what replaced its parts.
     for node in reversed(nodes):
         # What replaces a node may hold it, and is its parent then.
         place, key, index = node.parent, node.arg_key, node.index
-        made = rewritten(node)
+        made = (decimals and decimals.rewritten(node)) or rewritten(node)
         if made is not node and place is not None and key is not None:
             place.set(key, made, index)
     return tree.sql("duckdb", identify=True)
@@ -104,7 +121,7 @@ def _check(node: exp.Expr) -> None:
 
 
 def _function(node: exp.Expr) -> None:
-    if node.name.lower() not in NAMED:
+    if node.name.lower() not in NAMED and node.name.lower() not in BY_NAME:
         raise refused(f"the function {node.name}")
 
 
@@ -114,10 +131,9 @@ def _table(node: exp.Expr) -> None:
 
 
 def _number(node: exp.Expr) -> None:
-    """Refuse arithmetic with decimals, whose results have other digits in Spark than in DuckDB; compared or shown ones pass."""
-    is_decimal = not node.args["is_string"] and "." in node.this and "e" not in node.this.lower()
+    """Refuse a decimal as an argument of a function of which it is not known what it makes of one."""
     place = node.parent.parent if isinstance(node.parent, exp.Neg) else node.parent
-    if is_decimal and not isinstance(place, (*_COMPARISONS, *_SHOWN)):
+    if is_decimal(node) and not isinstance(place, (*_COMPARISONS, *_SHOWN, *CONTEXTS)):
         raise refused(f"{node.this} (a decimal; {node.this}D is a number of the same value)")
 
 
@@ -140,14 +156,9 @@ def _join(node: exp.Expr) -> None:
 
 
 def _explode(node: exp.Expr) -> None:
-    if type(node) is not exp.Explode or not isinstance(node.parent, exp.Select | exp.Alias):
+    is_column = type(node) is exp.Explode and isinstance(node.parent, exp.Select | exp.Alias)
+    if not is_column and not isinstance(node.parent, exp.Lateral):
         raise refused(node)
-
-
-def _ordered(node: exp.Expr) -> None:
-    """Refuse ORDER BY ALL, for which Spark's order was found to differ from DuckDB's."""
-    if isinstance(node.this, exp.Var):
-        raise refused("ORDER BY ALL (name the columns, or their numbers)")
 
 
 def _unnamed(node: exp.Expr) -> None:
@@ -172,15 +183,47 @@ def _in_window(node: exp.Expr) -> None:
         raise refused(node)
 
 
+def _difference(node: exp.Expr) -> None:
+    """Refuse the difference of two dates, which is an interval in Spark and a number in DuckDB."""
+    if all(isinstance(each, _DATES) or _is_date_cast(each) for each in (node.this, node.expression)):
+        raise refused(node)
+
+
+def _is_date_cast(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Cast) and node.to.this == exp.DType.DATE
+
+
+def _grouping(node: exp.Expr) -> None:
+    if not node.expressions:
+        raise refused("grouping_id() without columns (name those of GROUP BY)")
+
+
+def _values(node: exp.Expr) -> None:
+    alias = node.args.get("alias")
+    if alias is None or not alias.args.get("columns"):
+        raise refused("VALUES without names for its columns (write AS name(first, second))")
+
+
+def _several(node: exp.Expr) -> None:
+    if not isinstance(node.parent, exp.Like | exp.ILike):
+        raise refused(node)
+
+
 _CHECKS: Final[Mapping[type[exp.Expr], Callable[[exp.Expr], None]]] = {
     exp.Count: _plain_count,
     exp.IgnoreNulls: _in_window,
+    exp.All: _several,
+    exp.Any: _several,
+    exp.Posexplode: _explode,
+    exp.Sub: _difference,
     exp.Anonymous: _function,
+    exp.Grouping: _grouping,
+    exp.GroupingId: _grouping,
+    exp.Values: _values,
     exp.Explode: _explode,
     exp.Interval: _interval,
     exp.Join: _join,
     exp.Literal: _number,
-    exp.Ordered: _ordered,
     exp.Select: _select,
     exp.Struct: _unnamed,
     exp.Table: _table,

@@ -223,6 +223,33 @@ def test_without_spark_the_same_values_and_names(session: SparkSession, lake: Pa
         assert agree(own, opened, query)
 
 
+EVERYDAY = Path(__file__).with_name("everyday.sql")
+
+
+def test_everyday_questions_are_answered_without_spark(session: SparkSession, lake: Path) -> None:
+    """A hundred functions and clauses: none is refused, and each answer is Spark's."""
+    own = session.newSession()
+    OpenLake(own, str(lake)).show_for("events")
+    opened = DuckLake(str(lake))
+    lines = [line for line in EVERYDAY.read_text("utf-8").splitlines() if not line.startswith("--")]
+    questions = [line for line in lines if line.startswith(("SELECT ", "WITH "))]
+    columns = [column for line in lines if line not in questions for column in split_columns(line)]
+    pieces = [columns[start : start + 40] for start in range(0, len(columns), 40)]
+    values = [
+        "SELECT " + ", ".join(f"{column} AS c{number}" for number, column in enumerate(piece))
+        for piece in pieces
+    ]
+    for query in (*values, *questions):
+        assert agree(own, opened, query), query
+
+
+def split_columns(line: str) -> list[str]:
+    """Return the columns of a line, cut at the commas that stand in no text and no parentheses."""
+    return re.findall(
+        r"(?:'[^']*'|\((?:'[^']*'|\((?:'[^']*'|\([^()]*\)|[^'()])*\)|[^'()])*\)|[^',()])+", line
+    )
+
+
 BROKER = LAG / "broker"
 LAKE_PAGE = (FIXTURES.parent / "docs" / "lake.md").read_text()
 QUESTIONS = re.findall(r"\n([^\n]+\?)\n\n```sql\n(.*?)```\n\n```\n(.*?)```", LAKE_PAGE, re.DOTALL)
