@@ -44,15 +44,16 @@ def plain(value: Any) -> Any:
             return value + 0.0
         case datetime():
             return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        case Decimal():
-            return f"{value:f}"
         case bytes() | bytearray():
             return b64encode(value).decode()
         case dict():
             return {str(plain(key)): plain(inner) for key, inner in value.items()}
         case list():
             return [plain(inner) for inner in value]
-    return str(value) if isinstance(value, date) else value
+        case Decimal() | date():
+            # Without an exponent, as both engines show them.
+            return f"{value:f}" if isinstance(value, Decimal) else str(value)
+    return value
 
 
 def distinct_names(names: Sequence[str]) -> tuple[str, ...]:
