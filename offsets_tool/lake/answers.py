@@ -50,10 +50,8 @@ def plain(value: Any) -> Any:
             return {str(plain(key)): plain(inner) for key, inner in value.items()}
         case list():
             return [plain(inner) for inner in value]
-        case Decimal() | date():
-            # Without an exponent, as both engines show them.
-            return f"{value:f}" if isinstance(value, Decimal) else str(value)
-    return value
+    # Decimals without an exponent, as both engines show them.
+    return f"{value:f}" if isinstance(value, Decimal) else str(value) if isinstance(value, date) else value
 
 
 def distinct_names(names: Sequence[str]) -> tuple[str, ...]:
