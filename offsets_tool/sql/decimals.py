@@ -19,7 +19,7 @@ _LEAST_SCALE: Final = 6
 """How many digits after the point Spark keeps where a result has more digits than a decimal holds."""
 
 
-class Number(NamedTuple):
+class NumberType(NamedTuple):
     """The type of a number in Spark: a decimal (integers are decimals without a scale), or a floating-point number."""
 
     precision: int
@@ -28,18 +28,18 @@ class Number(NamedTuple):
     """Whether it is a decimal by its type, and not only for whoever calculates with one."""
 
 
-_DOUBLE: Final = Number(0, 0, is_decimal=False)
-_INTEGERS: Final[Mapping[str, Number]] = {
-    "TINYINT": Number(3, 0, is_decimal=False),
-    "SMALLINT": Number(5, 0, is_decimal=False),
-    "INTEGER": Number(10, 0, is_decimal=False),
-    "BIGINT": Number(20, 0, is_decimal=False),
-    "HUGEINT": Number(20, 0, is_decimal=False),
+_DOUBLE: Final = NumberType(0, 0, is_decimal=False)
+_INTEGERS: Final[Mapping[str, NumberType]] = {
+    "TINYINT": NumberType(3, 0, is_decimal=False),
+    "SMALLINT": NumberType(5, 0, is_decimal=False),
+    "INTEGER": NumberType(10, 0, is_decimal=False),
+    "BIGINT": NumberType(20, 0, is_decimal=False),
+    "HUGEINT": NumberType(20, 0, is_decimal=False),
 }
 _INT: Final = _INTEGERS["INTEGER"]
 _BIGINT: Final = _INTEGERS["BIGINT"]
 _DECIMAL: Final = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
-_CASTS: Final[Mapping[exp.DType, Number]] = {
+_CASTS: Final[Mapping[exp.DType, NumberType]] = {
     exp.DType.TINYINT: _INTEGERS["TINYINT"],
     exp.DType.SMALLINT: _INTEGERS["SMALLINT"],
     exp.DType.INT: _INT,
@@ -113,7 +113,7 @@ class Decimals:
         for scope in traverse_scope(tree):
             for column in scope.columns:
                 self._scopes.setdefault(id(column), scope)
-        self._known: dict[int, Number | None] = {}
+        self._known: dict[int, NumberType | None] = {}
         self._made: dict[int, Callable[[exp.Expr], exp.Expr]] = {}
         for node in tree.dfs():
             if made := self._plan(node):
@@ -160,7 +160,7 @@ class Decimals:
             raise refused(node)
         return (lambda each: _as_decimal(each, made.scale)) if exact > made.scale else None
 
-    def _of(self, node: exp.Expr | None) -> Number | None:
+    def _of(self, node: exp.Expr | None) -> NumberType | None:
         """Return the type of a number; None where it is not known, or no number."""
         if node is None:
             return None
@@ -168,7 +168,7 @@ class Decimals:
             self._known[id(node)] = self._look_at(node)
         return self._known[id(node)]
 
-    def _look_at(self, node: exp.Expr) -> Number | None:
+    def _look_at(self, node: exp.Expr) -> NumberType | None:
         if isinstance(node, exp.Literal):
             return None if node.args["is_string"] else _of_literal(node)
         if isinstance(node, exp.Subquery):
@@ -184,18 +184,18 @@ class Decimals:
                 return number_of(node)
         return self._of(node.this) if isinstance(node, _INNER) else self._of_function(node)
 
-    def _of_function(self, node: exp.Expr) -> Number | None:
+    def _of_function(self, node: exp.Expr) -> NumberType | None:
         if isinstance(node, exp.Sum | exp.Avg | exp.Round | exp.Ceil | exp.Floor):
             return _of_aggregate(node, self._of(_argument(node)))
         kinds = ((_BIGINTS, _BIGINT), (_INTS, _INT), (_DOUBLES, _DOUBLE))
         return next((number for kind, number in kinds if isinstance(node, kind)), None)
 
-    def _of_branches(self, node: exp.Expr) -> Number | None:
+    def _of_branches(self, node: exp.Expr) -> NumberType | None:
         values = [value for value in _branches(node) if not isinstance(value, exp.Null)]
         numbers = [number for number in map(self._of, values) if number is not None]
         return reduce(_wider, numbers) if numbers and len(numbers) == len(values) else None
 
-    def _of_arithmetic(self, node: exp.Expr) -> Number | None:
+    def _of_arithmetic(self, node: exp.Expr) -> NumberType | None:
         left, right = self._of(node.this), self._of(node.expression)
         if left is None or right is None:
             return None
@@ -207,7 +207,7 @@ class Decimals:
             return _BIGINT._replace(is_decimal=True)
         return _RESULTS[type(node)](_by_digits(node.this, left), _by_digits(node.expression, right))
 
-    def _of_column(self, column: exp.Expr) -> Number | None:
+    def _of_column(self, column: exp.Expr) -> NumberType | None:
         scope = self._scopes.get(id(column))
         while scope is not None:
             for name, (_, source) in scope.selected_sources.items():
@@ -218,7 +218,7 @@ class Decimals:
             scope = scope.parent
         return None
 
-    def _of_source(self, source: exp.Table | Scope, name: str) -> Number | None:
+    def _of_source(self, source: exp.Table | Scope, name: str) -> NumberType | None:
         """Return the type of a column of a table or of a query by its name."""
         if isinstance(source, exp.Table):
             return _of_type(self._types_of(source.name.lower()).get(name, ""))
@@ -229,7 +229,7 @@ class Decimals:
             return reduce(_wider, known) if known and len(known) == len(numbers) else None
         return self._of_select(source, query, name) if isinstance(query, exp.Select) else None
 
-    def _of_select(self, source: Scope, query: exp.Select, name: str) -> Number | None:
+    def _of_select(self, source: Scope, query: exp.Select, name: str) -> NumberType | None:
         for each in query.selects:
             if each.alias_or_name.lower() == name:
                 return self._of(each)
@@ -239,28 +239,28 @@ class Decimals:
         return next((number for number in numbers if number is not None), None)
 
 
-def _of_literal(literal: exp.Expr) -> Number:
+def _of_literal(literal: exp.Expr) -> NumberType:
     if is_decimal(literal):
         whole, _, fraction = literal.this.partition(".")
         digits = len((whole + fraction).lstrip("0")) or 1
-        return Number(max(digits, len(fraction)), len(fraction))
+        return NumberType(max(digits, len(fraction)), len(fraction))
     if not literal.this.isdigit():
         return _DOUBLE
     return _INT if int(literal.this) < 1 << 31 else _BIGINT
 
 
-def _by_digits(node: exp.Expr, number: Number) -> Number:
+def _by_digits(node: exp.Expr, number: NumberType) -> NumberType:
     """Return the decimal that an operand is: of an integer in the query's text, its own digits."""
     is_written = isinstance(node, exp.Literal) and not number.is_decimal
-    return Number(len(node.this), 0) if is_written else Number(number.precision, number.scale)
+    return NumberType(len(node.this), 0) if is_written else NumberType(number.precision, number.scale)
 
 
-def _of_cast(cast: exp.Expr) -> Number | None:
+def _of_cast(cast: exp.Expr) -> NumberType | None:
     to: exp.DataType = cast.args["to"]
     if to.this != exp.DType.DECIMAL:
         return _CASTS.get(to.this)
     precision, scale = decimal_parts(to)
-    return Number(precision, scale)
+    return NumberType(precision, scale)
 
 
 def decimal_parts(to: exp.DataType) -> tuple[int, int]:
@@ -269,9 +269,9 @@ def decimal_parts(to: exp.DataType) -> tuple[int, int]:
     return (numbers[0] if numbers else 10, numbers[1] if len(numbers) > 1 else 0)
 
 
-def _of_type(name: str) -> Number | None:
+def _of_type(name: str) -> NumberType | None:
     if parts := _DECIMAL.fullmatch(name):
-        return Number(int(parts[1]), int(parts[2]))
+        return NumberType(int(parts[1]), int(parts[2]))
     return _DOUBLE if name in ("DOUBLE", "FLOAT") else _INTEGERS.get(name)
 
 
@@ -280,7 +280,7 @@ def _argument(node: exp.Expr) -> exp.Expr:
     return inner.expressions[0] if isinstance(inner, exp.Distinct) else inner
 
 
-def _of_aggregate(node: exp.Expr, inner: Number | None) -> Number | None:
+def _of_aggregate(node: exp.Expr, inner: NumberType | None) -> NumberType | None:
     """Return the type of a sum, a mean or a rounded number, given what it is made of."""
     if inner is None:
         return None
@@ -292,19 +292,19 @@ def _of_aggregate(node: exp.Expr, inner: Number | None) -> Number | None:
     return _DOUBLE if is_double else _BIGINT
 
 
-def _of_decimals(node: exp.Expr, inner: Number) -> Number:
+def _of_decimals(node: exp.Expr, inner: NumberType) -> NumberType:
     match node:
         case exp.Sum():
-            return Number(min(inner.precision + 10, _MOST_DIGITS), inner.scale)
+            return NumberType(min(inner.precision + 10, _MOST_DIGITS), inner.scale)
         case exp.Avg():
-            return Number(min(inner.precision + 4, _MOST_DIGITS), min(inner.scale + 4, _MOST_DIGITS))
+            return NumberType(min(inner.precision + 4, _MOST_DIGITS), min(inner.scale + 4, _MOST_DIGITS))
         case exp.Round():
             decimals = node.args.get("decimals") or exp.Literal.number(0)
             if not isinstance(decimals, exp.Literal) or not decimals.this.isdigit():
                 raise refused(node)
             scale = min(inner.scale, int(decimals.this))
-            return Number(min(inner.precision - inner.scale + 1 + scale, _MOST_DIGITS), scale)
-    return Number(inner.precision - inner.scale + 1, 0)
+            return NumberType(min(inner.precision - inner.scale + 1 + scale, _MOST_DIGITS), scale)
+    return NumberType(inner.precision - inner.scale + 1, 0)
 
 
 def _branches(node: exp.Expr) -> Iterable[exp.Expr]:
@@ -318,43 +318,43 @@ def _branches(node: exp.Expr) -> Iterable[exp.Expr]:
     return [node.this, *node.expressions]
 
 
-def _wider(left: Number, right: Number) -> Number:
+def _wider(left: NumberType, right: NumberType) -> NumberType:
     if _DOUBLE in (left, right):
         return _DOUBLE
     if not (left.is_decimal or right.is_decimal):
         return max(left, right)
     scale = max(left.scale, right.scale)
     whole = max(left.precision - left.scale, right.precision - right.scale)
-    return Number(min(whole + scale, _MOST_DIGITS), scale)
+    return NumberType(min(whole + scale, _MOST_DIGITS), scale)
 
 
-def _bounded(precision: int, scale: int) -> Number:
+def _bounded(precision: int, scale: int) -> NumberType:
     """Return the type of a result with such digits: where they are too many, those after the point go first, but for six."""
     if precision <= _MOST_DIGITS:
-        return Number(precision, scale)
-    return Number(_MOST_DIGITS, max(_MOST_DIGITS - (precision - scale), min(scale, _LEAST_SCALE)))
+        return NumberType(precision, scale)
+    return NumberType(_MOST_DIGITS, max(_MOST_DIGITS - (precision - scale), min(scale, _LEAST_SCALE)))
 
 
-def _of_sum(left: Number, right: Number) -> Number:
+def _of_sum(left: NumberType, right: NumberType) -> NumberType:
     scale = max(left.scale, right.scale)
     return _bounded(max(left.precision - left.scale, right.precision - right.scale) + scale + 1, scale)
 
 
-def _of_product(left: Number, right: Number) -> Number:
+def _of_product(left: NumberType, right: NumberType) -> NumberType:
     return _bounded(left.precision + right.precision + 1, left.scale + right.scale)
 
 
-def _of_quotient(left: Number, right: Number) -> Number:
+def _of_quotient(left: NumberType, right: NumberType) -> NumberType:
     scale = max(_LEAST_SCALE, left.scale + right.precision + 1)
     return _bounded(left.precision - left.scale + right.scale + scale, scale)
 
 
-def _of_remainder(left: Number, right: Number) -> Number:
+def _of_remainder(left: NumberType, right: NumberType) -> NumberType:
     scale = max(left.scale, right.scale)
     return _bounded(min(left.precision - left.scale, right.precision - right.scale) + scale, scale)
 
 
-_RESULTS: Final[Mapping[type[exp.Expr], Callable[[Number, Number], Number]]] = {
+_RESULTS: Final[Mapping[type[exp.Expr], Callable[[NumberType, NumberType], NumberType]]] = {
     exp.Add: _of_sum,
     exp.Sub: _of_sum,
     exp.Mul: _of_product,
@@ -381,7 +381,7 @@ def _quotient(left: exp.Expr, right: exp.Expr, left_scale: int, right_scale: int
     return _as_decimal(macro("decimal_divide", *operands, factor, smallest), scale)
 
 
-def _mean(node: exp.Expr, inner: Number, scale: int) -> exp.Expr:
+def _mean(node: exp.Expr, inner: NumberType, scale: int) -> exp.Expr:
     if isinstance(node.this, exp.Distinct):
         raise refused(node)
     total, count = call("sum", node.this.copy()), call("count", node.this.copy())
