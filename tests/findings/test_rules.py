@@ -737,7 +737,10 @@ NONE: tuple[str, ...] = ()
 @pytest.mark.parametrize(
     ("remedy", "words"),
     [
-        (_idle_among("range", ("a-0", "a-1"), NONE, topics=("a",)), "Look|Name another assignor than range"),
+        (
+            _idle_among("range", ("a-0", "a-1"), NONE, topics=("a",)),
+            "Look at the group's assignor range, which",
+        ),
         (_idle_among("range", ("a-0",), NONE, topics=("a",)), "Stop the members"),
         (
             _idle_among("range", ("a-0", "b-0"), NONE, NONE, topics=("a", "b")),

@@ -3,7 +3,7 @@
 Ownership is what members were assigned; while a group rebalances nobody need own anything, so only what lasts counts.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Final, NamedTuple
@@ -245,8 +245,8 @@ def _idle(rows: GroupRows, idle: list[MemberHistoryRow]) -> Finding:
 def _what_helps(rows: GroupRows, idle: Iterable[MemberHistoryRow]) -> str:
     """Return the remedy for idle members: to have fewer of them helps only where all partitions that there are have owners.
 
-    Where fewer members have partitions than could, another assignor would give the idle ones some. Of Kafka Streams, whose tasks
-    are of several partitions, nothing like that is known.
+    Where fewer members have partitions than could, another assignor would give the idle ones some; range gives some to as many as
+    the largest topic has partitions. Of Kafka Streams, whose tasks are of several partitions, nothing like that is known.
     """
     there = [row for row in rows.members if row.to_log_offset is None]
     expressions = {row.subscribed_regex for row in idle if row.subscribed_regex}
@@ -259,14 +259,16 @@ def _what_helps(rows: GroupRows, idle: Iterable[MemberHistoryRow]) -> str:
         {name for name in (*row.assignment, *row.pending_revocation) if name.rpartition("-")[0] in topics}
         for row in asking
     ]
-    known, owners = len(set().union(*partitions)), sum(map(bool, partitions))
+    names = set[str]().union(*partitions)
+    known, owners = len(names), sum(map(bool, partitions))
     protocol = rows.groups[-1].protocol if rows.groups else None
     if not known and (topics or expressions):
         return "Look whether the topics that they ask for exist, and at the group's assignor: nobody owns a partition of them."
     if not topics or protocol == _STREAMS or owners >= min(known, len(asking)):
         return IDLE.remedy
     numbers = f"there are {count(known, 'partition')} for {count(len(asking), 'member')}"
-    if protocol == _RANGE:
+    by_range = max(Counter(name.rpartition("-")[0] for name in names).values())
+    if protocol == _RANGE and owners >= min(by_range, len(asking)):
         return (
             "Name another assignor than range, which deals out each topic by itself (partition.assignment.strategy: roundrobin, "
             f"sticky or cooperative-sticky), or give each topic more partitions: {numbers}."
