@@ -18,7 +18,10 @@ from tests.findings.made import GROUP, LOG_PARTITION, commit
         ([(0, 300, 0), (0, 300, 0)], "in partition 0: offset 300 again."),
         ([(0, 300, 10), (1, 310, 20)], "in partitions 0 to 1: 30 ahead in all."),
         ([(0, 300, 10), (1, 310, -20)], "in partitions 0 to 1: 10 ahead and 20 back in all."),
-        ([(0, 300, 0), (1, 310, None)], "in partitions 0 to 1: nothing moved."),
+        (
+            [(0, 300, 0), (1, 310, None)],
+            "in partitions 0 to 1: nothing moved; first commit in partition 1 at offset 310.",
+        ),
     ],
 )
 def test_a_sentence_on_commits(commits: list[tuple[int, int, int | None]], said: str) -> None:
