@@ -104,8 +104,8 @@ class OffsetCase:
 
     @property
     def current_offset(self) -> int | None:
-        """The offset that is committed at the end of the log; None where none is."""
-        return _number(self.current)
+        """The offset that is committed at the end of the log; None where none is, or where the log does not prove it."""
+        return _number(self.current) if self.is_current_proven else None
 
     @property
     def is_proven(self) -> bool:
@@ -113,9 +113,15 @@ class OffsetCase:
         return bool(self.moment["is_proven"])
 
     @property
+    def is_current_proven(self) -> bool:
+        """Whether the log proves which offset is committed at its end, or that none is."""
+        return bool(self.current["is_proven"])
+
+    @property
     def is_changed(self) -> bool:
-        """Whether the committed offset differs from that of the moment, or the log does not prove the latter."""
-        return not self.is_proven or self.new_offset != self.current_offset
+        """Whether the committed offset differs from that of the moment, or the log does not prove one of the two."""
+        is_proven = self.is_proven and self.is_current_proven
+        return not is_proven or self.new_offset != self.current_offset
 
     @property
     def is_in_question(self) -> bool:

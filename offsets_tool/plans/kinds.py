@@ -10,7 +10,8 @@ UNPROVEN: Final = RiskKind(
     Severity.CRITICAL,
     True,
     "The log does not prove what was committed at the moment.",
-    "Choose another --as-of, or add copies of the log that were compacted less: other replicas, backups.",
+    "Choose another --as-of, or add copies of the log that were compacted less: other replicas, backups. Of copies that contradict "
+    "each other, name the one in force with --leader.",
 )
 TOPIC_DELETED: Final = RiskKind(
     "topic_deleted",

@@ -45,6 +45,7 @@ def plan_row(case: OffsetCase) -> PlanRow:
         log_partition=case.of.rows.log_partition,
         new_log_offset=case.moment["log_offset"],
         current_log_offset=case.current["log_offset"],
+        is_current_proven=case.is_current_proven,
     )
 
 

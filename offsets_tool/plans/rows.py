@@ -52,7 +52,7 @@ class PlanRow(NamedTuple):
     partition: int
     action: PlanAction
     current_offset: int | None
-    """What is committed at the end of the log; None if nothing is."""
+    """What is committed at the end of the log; None if nothing is, or if the log does not prove it."""
     new_offset: int | None
     """What was committed at the moment; None if nothing was, or if the log does not prove it."""
     difference: int | None
@@ -83,6 +83,8 @@ class PlanRow(NamedTuple):
     new_log_offset: int | None
     """Offset in the log of the commit that was effective at the moment."""
     current_log_offset: int | None
+    is_current_proven: bool = True
+    """Whether the log proves what is committed at its end."""
 
     @property
     def reset_line(self) -> ResetLine | None:

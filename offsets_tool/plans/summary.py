@@ -71,13 +71,16 @@ def movements(rows: Iterable[PlanRow]) -> Iterator[str]:
     reset = [row for row in every if row.action is PlanAction.RESET]
     back = [-row.difference for row in reset if row.difference is not None and row.difference < 0]
     ahead = [row.difference for row in reset if row.difference is not None and row.difference > 0]
-    gone = sum(row.current_offset is None for row in reset)
+    unknown = sum(not row.is_current_proven for row in reset)
+    gone = sum(row.current_offset is None for row in reset) - unknown
     if back:
         yield f"{len(back):,} {_goes(back)} back by {sum(back):,} in all: so many records are read again."
     if ahead:
         yield f"{len(ahead):,} {_goes(ahead)} ahead by {sum(ahead):,} in all: so many records are not read again."
     if gone:
         yield f"{gone:,} {'has' if gone == 1 else 'have'} no committed offset now."
+    if unknown:
+        yield f"What is committed now is unknown for {unknown:,} of them."
     kept = sum(row.action is PlanAction.KEEP for row in every)
     left = sum(row.action is PlanAction.LEAVE for row in every)
     if kept:

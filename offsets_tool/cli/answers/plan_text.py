@@ -17,7 +17,9 @@ TABLE: Final = PrintedTable.of(
     Column.name("GROUP", 1),
     Column.name("TOPIC", 2),
     Column.number("PARTITION", 3),
-    Column.number("CURRENT-OFFSET", 6),
+    Column.number(
+        "CURRENT-OFFSET", 6, lambda row: row["current_offset"] if row["is_current_proven"] else "unknown"
+    ),
     Column.number("NEW-OFFSET", 4, lambda row: row["new_offset"] if row["is_proven"] else "unknown"),
     Column.number("DIFFERENCE", 7),
     Column.word("ACTION", 8),

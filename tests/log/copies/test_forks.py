@@ -192,3 +192,16 @@ def test_a_plan_does_not_call_an_older_end_the_newest_record(tmp_path: Path) -> 
     assert "Now is 1970-01-01T00:03:22Z, the newest record of this evidence" in stdout_of(*given)
     named = stdout_of(*given, "--leader", f"3={older}")
     assert "the newest record of this evidence" not in named and "go on until 1970-01-01T00:03:22Z" in named
+
+
+def test_a_plan_says_that_what_is_committed_now_is_unknown(tmp_path: Path) -> None:
+    paths = [
+        copy(tmp_path / word, branch(time, at))
+        for at, (word, time) in enumerate((("a", OLD), ("b", OLD + 500)))
+    ]
+    rows = {row["group"]: row for row in asked("plan", *paths, "--as-of", "3:3")}
+    assert [(row["current_offset"], row["is_current_proven"], row["new_offset"]) for row in rows.values()] == [
+        (None, False, 1), (None, False, 2), (3, True, 3)
+    ]  # fmt: skip
+    told = stdout_of("plan", *paths, "--as-of", "3:3", "--format", "table")
+    assert "What is committed now is unknown for 2 of them." in told and "no committed offset" not in told
