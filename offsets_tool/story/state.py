@@ -30,9 +30,9 @@ def state_sentences(rows: GroupRows, moment: str, wanted: Wanted = _ALL) -> Iter
     effective = [row for row in held if row.is_effective]
     unread = _unread(rows, wanted)
     if wanted.partition is not None and len(effective) < 2 and not unread:
-        yield _one_offset(effective)
+        yield _one_offset(effective) if effective else f"There is no committed offset{_reason(rows)}."
     elif effective or not unread:
-        yield _offsets(effective)
+        yield _offsets(effective) if effective else f"It has no committed offset{_reason(rows)}."
     if unread:
         yield f"What it has committed in {count(unread, 'partition')} is unknown: the newest commits there were not understood."
     yield from _pending(rows)
@@ -80,13 +80,17 @@ def _is_member(row: MemberHistoryRow) -> bool:
 
 
 def _offsets(held: list[OffsetHistoryRow]) -> str:
-    if not held:
-        return "It has no committed offset."
     last = max(held, key=lambda row: row.from_log_offset)
     return (
         f"It has {count(len(held), 'committed offset')} {of_topics([row.topic for row in held])}, "
         f"the last committed at {when(last.from_timestamp)}."
     )
+
+
+def _reason(rows: GroupRows) -> str:
+    """Return why a group can have no committed offset; nothing where it can have some."""
+    is_share = bool(rows.groups) and rows.groups[-1].kind == GroupKind.SHARE
+    return ", as share groups have none: their positions are in __share_group_state" if is_share else ""
 
 
 def _unread(rows: GroupRows, wanted: Wanted) -> int:
@@ -96,8 +100,6 @@ def _unread(rows: GroupRows, wanted: Wanted) -> int:
 
 
 def _one_offset(held: list[OffsetHistoryRow]) -> str:
-    if not held:
-        return "There is no committed offset."
     row = held[0]
     return f"The committed offset is {row.committed_offset:,}, since {when(row.from_timestamp)}."
 

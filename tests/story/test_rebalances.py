@@ -1,8 +1,11 @@
-"""What a story says of rebalances that have two halves, and of static members that leave for now."""
+"""What a story says of rebalances that have two halves, of static members that leave for now, and of a share group's state."""
 
 from typing import Any, Final
 
+import pytest
+
 from offsets_tool.findings.group_rows import LogStretch, gather
+from offsets_tool.story.state import state_sentences
 from offsets_tool.story.story import GroupStory
 from tests.findings.made import GROUP, LOG_PARTITION, SECOND, TOPIC, group, member, states, until
 
@@ -48,4 +51,16 @@ def test_a_static_member_that_leaves_for_now_is_told_where_it_does() -> None:
     ]
     assert _texts(rows)[1] == (
         "Without a rebalance: i left for now: a static member keeps its partitions until its session ends."
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"), [("share", "__share_group_state"), ("consumer", "no committed offset.")]
+)
+def test_that_a_share_group_has_no_offsets_is_explained(kind: str, says: str) -> None:
+    rows = [group(0, 0, 1, kind=kind, generation=None, epoch=1, assignment_epoch=1)]
+    gathered = gather(rows, LogStretch(LOG_PARTITION, 0))[GROUP]
+    assert any(
+        each.startswith("It has no committed offset") and says in each
+        for each in state_sentences(gathered, "Now")
     )
