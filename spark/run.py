@@ -5,6 +5,7 @@ Every job makes its own commit: killed and run again, the tables end up the same
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -19,8 +20,8 @@ from spark.derived.ends import EndsRequest
 from spark.derived.expiry import OF_EXPIRY, as_before, expiry
 from spark.derived.findings import findings
 from spark.derived.lag import OF_LAG, LagRequest, lag
-from spark.ingest.ingest import Ingested, Request, ingest
-from spark.lake.folder import root_of
+from spark.ingest.ingest import Ingested, Request, Writer, ingest
+from spark.lake.folder import locked, root_of
 from spark.replay.replay import Replayed, replay
 from spark.replay.topic_ids import DIRECTORY, Named
 from spark.runtime.memory import release_unused
@@ -51,8 +52,20 @@ def run(
 
     `start` makes a session, and is called only if a job needs one; `coordinator` is auto, classic or new; `topic_ids` are names
     that no record gives; `progress` returns for a job's name the function that its progress is reported to. Lag and expiry are
-    computed as they were last asked for; the first time, by what the log proves.
+    computed as they were last asked for; the first time, by what the log proves. The lake is locked from the first job to the last.
     """
+    # What only Spark can write is locked by no job.
+    with locked(root_of(request.lake)) if request.writer is Writer.ARROW else nullcontext():
+        yield from _all_jobs(request, start, coordinator, progress, topic_ids)
+
+
+def _all_jobs(
+    request: Request,
+    start: Callable[[], SparkSession],
+    coordinator: str,
+    progress: Callable[[str], Progress],
+    topic_ids: Named,
+) -> Iterator[JobDone]:
     yield _timed(lambda: _ingested(ingest(request, start, progress("ingest"))))
     named = _names_of(request.paths) | dict(topic_ids)
     yield run_replay(request.lake, start, coordinator, named, progress("replay"))

@@ -6,12 +6,13 @@ from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.lake.layout import added_since, layout_error
 from offsets_tool.lake.tables import ALL_TABLES, SOURCES, TABLES, Table
 from offsets_tool.log.archive.delta import OpenDelta, open_delta
-from offsets_tool.log.archive.delta_log import DELTA_LOG, has_commit, lost_commit
+from offsets_tool.log.archive.delta_log import lost_commit
+from offsets_tool.log.archive.delta_mirror import has_commit, has_log
 
 
 def is_table(root: Path, table: Table) -> bool:
     """Return whether the lake has the table."""
-    return (root / table.name / DELTA_LOG).is_dir()
+    return has_log(root / table.name)
 
 
 def no_lake(lake: str | Path, missing: Table = SOURCES) -> UsageError:

@@ -68,9 +68,14 @@ def _of_s3(authority: str) -> Bucket:
     if not endpoint and not region:
         region = fs.resolve_s3_region(authority)
     retries = fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS)
-    return Bucket(
-        fs.S3FileSystem(endpoint_override=endpoint, region=region, retry_strategy=retries), authority
+    system = fs.S3FileSystem(
+        endpoint_override=endpoint,
+        region=region,
+        retry_strategy=retries,
+        # A small file is then put by one request, and not by three.
+        allow_delayed_open=True,
     )
+    return Bucket(system, authority)
 
 
 def _of_google(authority: str) -> Bucket:

@@ -22,6 +22,7 @@ from offsets_tool.lake.moment import FinishedRows, ReadRow, Runs, finished_rows
 from offsets_tool.lake.tables import ALL_TABLES, Table
 from offsets_tool.lake.whole import check_whole, open_table
 from offsets_tool.log.archive.delta import OpenDelta, dataset_of, open_delta, parquet_files
+from offsets_tool.log.archive.delta_mirror import logs_listed_once
 from offsets_tool.log.refusals import meant_refusal
 from offsets_tool.log.storage import StoredPath, as_path
 from offsets_tool.sql.calls import refused
@@ -89,9 +90,10 @@ class DuckLake:
 
     def _opened(self, root: Path) -> dict[Table, FinishedRows[_Stored] | None]:
         """Return the tables with the rows that count, and let DuckDB open no other file from now on."""
-        check_whole(root)
-        counted = finished_rows(self._lake, partial(_stored, self._session, root))
-        as_of = {table: found and _as_of(found) for table, found in counted.items()}
+        with logs_listed_once(root):
+            check_whole(root)
+            counted = finished_rows(self._lake, partial(_stored, self._session, root))
+            as_of = {table: found and _as_of(found) for table, found in counted.items()}
         files = [file for found in as_of.values() if found for file in _files(found.stored.opened)]
         self._session.execute(f"SET allowed_paths = [{', '.join(map(_text, files))}]")
         for statement in _SHUT:

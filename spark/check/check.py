@@ -9,7 +9,7 @@ from typing import Final
 from offsets_tool.errors import SourceError
 from offsets_tool.lake.tables import TABLES
 from offsets_tool.lake.whole import is_table, no_lake
-from offsets_tool.log.storage import as_path
+from offsets_tool.log.storage import StoredPath, as_path, one_listing, stored_in
 from spark.check import files, jobs, ledger, sources_again
 from spark.check.checked import Check, Checked, Defect, Looked
 from spark.check.lake import LakeToCheck
@@ -42,7 +42,10 @@ def check(lake: str, *, reads_rows: bool = False, reads_sources: bool = False) -
     if not any(is_table(root, table) for table in TABLES):
         raise no_lake(root)
     more = [*([_OF_ROWS] if reads_rows else []), *([_OF_SOURCES] if reads_sources else [])]
-    with unwritten(root):
+    with unwritten(root), one_listing():
+        if isinstance(root, StoredPath):
+            # Of all files, their sizes are known from then on.
+            stored_in(root)
         looked_at = LakeToCheck(root)
         for each in (*_CHECKS, *more):
             yield from _checked(each, looked_at)

@@ -19,6 +19,7 @@ import pyarrow as pa
 from offsets_tool.errors import UsageError
 from offsets_tool.job_rows import DerivationRow
 from offsets_tool.lake.tables import DERIVATIONS, REPLAYS, Table
+from offsets_tool.lake.whole import is_table
 from offsets_tool.rows import Row
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import String
@@ -68,7 +69,7 @@ def replayed(root: Path) -> Iterator[dict[str, int]]:
 
     UsageError where the lake has no histories yet, or while another job writes to it.
     """
-    if not (root / REPLAYS.name / "_delta_log").is_dir():
+    if not is_table(root, REPLAYS):
         raise UsageError(f"{root} has no histories: run offsets-spark replay first")
     with locked(root):
         lake = ArrowLake(root, REPLAY)
@@ -145,7 +146,7 @@ def _text(basis: BasisFields) -> str:
 
 def known_derivations(root: Path, table: Table) -> dict[str, Derivation]:
     """Return what each cluster's rows of a table were computed from; empty where none were."""
-    if not (root / DERIVATIONS.name / "_delta_log").is_dir():
+    if not is_table(root, DERIVATIONS):
         return {}
     [newest] = _newest(ArrowLake(root, REPLAY), [table])
     return {of: Derivation(row["run"], json.loads(row["basis"])) for of, row in newest.items()}
@@ -179,7 +180,7 @@ def finished(root: Path, job: Chain) -> list[str]:
 
     From then on the options of that job count as the last ones. UsageError while another job writes to the lake.
     """
-    if not all((root / table.name / "_delta_log").is_dir() for table in job.tables):
+    if not all(is_table(root, table) for table in job.tables):
         return []
     with locked(root):
         return [note for note in [ArrowLake(root, job).finish()] if note]

@@ -16,7 +16,7 @@ from offsets_tool.errors import SourceError
 from offsets_tool.lake.journal import COMPACTED
 from offsets_tool.lake.tables import ALL_TABLES, Table
 from offsets_tool.lake.whole import is_table
-from offsets_tool.log.archive.delta import history_of, open_delta, parquet_files
+from offsets_tool.log.archive.delta import history_of, open_delta, open_to_commit, parquet_files
 from offsets_tool.log.archive.delta_mirror import committing, data_files_known
 from offsets_tool.log.storage import is_of_hadoop, is_stored
 from spark.lake.commit import ArrowLake
@@ -103,7 +103,7 @@ def _vacuum(path: Path, days_kept: int) -> int:
     """Delete files that no kept version needs, and return their number; without such files no commit is made."""
     hours = days_kept * 24
     with data_files_known(path):
-        table = open_delta(path)
+        table = open_to_commit(path)
         old = table.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True)
         there = [path / name for name in old if (path / name).exists()]
         if there:

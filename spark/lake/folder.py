@@ -3,6 +3,7 @@
 import fcntl
 import json
 import shlex
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import accumulate
@@ -12,6 +13,7 @@ from typing import Final
 from offsets_tool.errors import SetupError, UsageError
 from offsets_tool.lake.tables import ALL_TABLES, TABLES
 from offsets_tool.lake.whole import check_whole, is_table, layout_error_of, no_lake
+from offsets_tool.log.archive.delta_mirror import logs_listed_once
 from offsets_tool.log.files.folders import size_of
 from offsets_tool.log.storage import StoredPath, as_path, is_stored
 from spark.lake.lease import LakeInUse, leased, unleased
@@ -26,6 +28,8 @@ CAPTURED: Final = "_captured"
 LOCK: Final = ".ingest.lock"
 """The file of a lake that jobs lock."""
 _SMALL: Final = 64 << 20
+_HELD: Final[set[tuple[int, Path]]] = set()
+"""The threads of this process that have locked a lake, and the lake."""
 
 
 def root_of(lake: str) -> Path:
@@ -42,13 +46,23 @@ def root_of(lake: str) -> Path:
 def locked(root: Path, forgetting: str | None = None) -> Iterator[None]:
     """Lock a lake, so that one job at a time works on it; the lock ends with the process that holds it (in storage: soon after).
 
+    Within the block of a thread that has locked the lake already, do nothing: several jobs are then one to all others.
+
     SetupError if nothing can be written, LakeInUse while somebody else writes, SourceError for a lake that has lost a table.
     UsageError where something else than `forgetting`, as FORGETTING has it, was forgotten in part: only that can go on.
     """
-    with leased(root) if isinstance(root, StoredPath) else _file_locked(root):
+    held = threading.get_ident(), root
+    if held in _HELD:
+        yield
+        return
+    with leased(root) if isinstance(root, StoredPath) else _file_locked(root), logs_listed_once(root):
         check_whole(root)
         _refuse_half_forgotten(root, forgetting)
-        yield
+        _HELD.add(held)
+        try:
+            yield
+        finally:
+            _HELD.discard(held)
 
 
 @contextmanager
@@ -76,7 +90,7 @@ def unwritten(root: Path) -> Iterator[None]:
     In storage nothing is locked: UsageError at the end if a job has written meanwhile.
     """
     if isinstance(root, StoredPath):
-        with unleased(root):
+        with unleased(root), logs_listed_once(root):
             yield
         return
     try:

@@ -23,9 +23,13 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from offsets_tool.errors import OffsetsToolError, UsageError
-from offsets_tool.log.archive.delta import delta_options, history_of, open_delta, reading_delta
-from offsets_tool.log.archive.delta_log import has_commit
-from offsets_tool.log.archive.delta_mirror import committing, within_reach
+from offsets_tool.log.archive.delta import (
+    history_of,
+    open_delta,
+    open_to_commit,
+    reading_delta,
+)
+from offsets_tool.log.archive.delta_mirror import committing, delta_options, has_commit, within_reach
 from spark.lake.log_checkpoints import checkpoint_log, clean_log
 
 LEASE: Final = "_lease"
@@ -116,7 +120,7 @@ def _take(table: Path, mine: Holding, now: datetime) -> None:
     """Take the lease; LakeInUse where somebody holds it. Of a commit whose answer was lost, the table says whether it was done."""
     failure: DeltaError | OSError | None = None
     for _ in range(_ATTEMPTS):
-        there = open_delta(table)
+        there = open_to_commit(table)
         held = _last_holding(table, there)
         if held is not None and held.job == mine.job:
             return
@@ -178,7 +182,7 @@ def _put(table: Path, there: DeltaTable, holding: Holding) -> None:
 
 def _prolong(table: Path, mine: Holding, by: timedelta) -> bool:
     """Extend a lease; return False, and do nothing, where another job has taken it by now."""
-    there = open_delta(table)
+    there = open_to_commit(table)
     held = _last_holding(table, there)
     if held is None or held.job != mine.job:
         return False

@@ -5,8 +5,10 @@ dictionaries and statistics to pay. Knows nothing about commits.
 """
 
 import json
+import time
 from collections.abc import Collection
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 from uuid import uuid4
@@ -63,6 +65,7 @@ class TableWriter:
         self._told_apart = ("cluster", *(table.order if is_sorted else ()))
         self._path = lake / table.name / f"part-{uuid4()}.parquet"
         self._writer: pq.ParquetWriter | None = None
+        self._sink: pa.NativeFile | None = None
         self._waiting: list[pa.RecordBatch] = []
         self._rows_waiting = self._bytes_waiting = 0
         self.rows = 0
@@ -78,6 +81,10 @@ class TableWriter:
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         self._beside.shutdown()
         if kind is not None:
+            with suppress(OSError, pa.ArrowException):
+                # What nobody closes would be there once it is forgotten.
+                if self._sink is not None:
+                    self._sink.close()
             self._path.unlink(missing_ok=True)
 
     def write(self, rows: pa.RecordBatch) -> None:
@@ -104,10 +111,19 @@ class TableWriter:
         assert self._writer is not None
         with refusals_of(self._path):
             self._writer.close()
-        stat = self._path.stat()
+        size, modified_at = self._size_and_time()
         rows, statistics = self._statistics.rows, self._statistics.json()
-        modified_at = stat.st_mtime_ns // 1_000_000
-        return [NewFile(self._table.name, self._path.name, stat.st_size, rows, modified_at, statistics)]
+        return [NewFile(self._table.name, self._path.name, size, rows, modified_at, statistics)]
+
+    def _size_and_time(self) -> tuple[int, int]:
+        """Return the bytes of the file, which is written, and when that was; of one in storage without a look at it."""
+        if self._sink is None:
+            stat = self._path.stat()
+            return stat.st_size, stat.st_mtime_ns // 1_000_000
+        size = self._sink.tell()
+        with refusals_of(self._path):
+            self._sink.close()
+        return size, time.time_ns() // 1_000_000
 
     def _send(self) -> None:
         """Hand the waiting rows to the writing thread, once the row group before them is written."""
@@ -121,7 +137,8 @@ class TableWriter:
         group = pa.Table.from_batches(map(self._encoded, waiting), self._schema).unify_dictionaries()
         if self._writer is None:
             with refusals_of(self._path):
-                self._writer = _open(self._path, self._schema, self._told_apart)
+                self._sink = _sink(self._path)
+                self._writer = _open(self._sink or str(self._path), self._schema, self._told_apart)
         with refusals_of(self._path):
             self._writer.write_table(group, row_group_size=group.num_rows)
         self._statistics.add(group)
@@ -155,20 +172,26 @@ def parquet_sink(path: Path) -> tuple[str, FileSystem | None]:
     return bucket.name(path), bucket.system
 
 
-def _open(path: Path, schema: pa.Schema, told_apart: Collection[str]) -> pq.ParquetWriter:
+def _sink(path: Path) -> pa.NativeFile | None:
+    """Open a file in storage to be written; on disk make the folder that it is to be in, and return None."""
+    where, system = parquet_sink(path)
+    if system is not None:
+        return system.open_output_stream(where, compression=None)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return None
+
+
+def _open(sink: "str | pa.NativeFile", schema: pa.Schema, told_apart: Collection[str]) -> pq.ParquetWriter:
     """Return a writer that has for each column the encoding that takes the least time and still keeps files small.
 
     Small numbers stay the same for long, and plain ones are compressed at once; those of _VARIES are packed. Of the columns
     `told_apart`, and of numbers that may grow with the log, each row group says the least and the greatest value.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     growing = [f.name for f in schema if pa.types.is_int64(f.type)]
     packed = [f.name for f in schema if f.name in growing or f.name in _VARIES]
-    where, system = parquet_sink(path)
     return pq.ParquetWriter(
-        where,
+        sink,
         schema,
-        filesystem=system,
         compression="zstd",
         compression_level=1,
         use_dictionary=[f.name for f in schema if pa.types.is_dictionary(f.type) or f.name == "metadata"],

@@ -5,9 +5,8 @@ of Arrow's that still holds a file of it when the interpreter ends aborts the pr
 (delta_log). Knows no table's meaning, and writes nothing.
 """
 
-import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import unquote
@@ -27,8 +26,8 @@ from offsets_tool.log.archive.delta_log import (
     lost_commit,
     why_no_parquet,
 )
-from offsets_tool.log.archive.delta_mirror import within_reach
-from offsets_tool.log.buckets import bucket_of, endpoint_of
+from offsets_tool.log.archive.delta_mirror import changed, delta_options, kept_rows, within_reach
+from offsets_tool.log.buckets import bucket_of
 from offsets_tool.log.refusals import answer_of, meant_refusal
 from offsets_tool.log.storage import StoredPath, as_path, is_of_hadoop, is_stored
 
@@ -57,14 +56,29 @@ def open_delta(table: str | Path, version: int | None = None, *, with_history: b
     with within_reach(table, with_history=with_history or version is not None) as place:
         if not is_stored(place) and (found := _lost_commit(table, place, version)):
             raise SourceError((as_path(table) / DELTA_LOG / found.path.name).as_posix(), found.reason)
+        options = delta_options(table) if is_stored(place) else None
         with reading_delta(table):
-            return answer_of(lambda: DeltaTable(place, version, storage_options=delta_options(table)))
+            return answer_of(lambda: DeltaTable(place, version, storage_options=options))
+
+
+def open_to_commit(table: str | Path) -> OpenDelta:
+    """Open a Delta table at its newest version, so that it can be changed; errors as `open_delta` has them.
+
+    What is opened for reading may be a mirror of the table's log, which no commit is made to.
+    """
+    if not is_stored(table) or is_of_hadoop(table):
+        return open_delta(table)
+    from deltalake import DeltaTable  # noqa: PLC0415
+
+    with reading_delta(table):
+        return answer_of(lambda: DeltaTable(str(table), storage_options=delta_options(table)))
 
 
 def _lost_commit(table: str | Path, place: str, version: int | None) -> Damage | None:
     found = lost_commit(as_path(place), version)
-    if found is None or not is_of_hadoop(table):
+    if found is None or not is_stored(table):
         return found
+    changed(table)
     # A listing is of no moment: it may have a commit, and not the one that was made before it.
     with within_reach(table, with_history=version is not None):
         return lost_commit(as_path(place), version)
@@ -72,7 +86,8 @@ def _lost_commit(table: str | Path, place: str, version: int | None) -> Damage |
 
 def bring_up_to_date(opened: OpenDelta, table: str | Path) -> None:
     """Let an open table be at its newest version, of which only what was committed since is read. SourceError as `open_delta`."""
-    with within_reach(table), reading_delta(table):
+    is_itself = is_stored(opened.table_uri)
+    with nullcontext() if is_itself else within_reach(table), reading_delta(table):
         answer_of(opened.update_incremental)
 
 
@@ -80,29 +95,6 @@ def history_of(table: str | Path, opened: OpenDelta, limit: int | None = None) -
     """Return what the commits of an open table say of themselves, so many as `limit` says, the newest first."""
     with reading_delta(table):
         return answer_of(lambda: opened.history(limit))
-
-
-def delta_options(table: str | Path) -> dict[str, str] | None:
-    """Return the options of storage, such as endpoints, that deltalake does not find by itself; None for a table on disk."""
-    there = as_path(table)
-    if not isinstance(there, StoredPath):
-        return None
-    system, scheme = bucket_of(there).system, there.parts[0].removesuffix(":")
-    options = {"aws_region": system.region} if isinstance(system, fs.S3FileSystem) else {}
-    if endpoint := endpoint_of(scheme):
-        options |= {**_to_endpoint(scheme, endpoint), "allow_http": "true"}
-    return options
-
-
-def _to_endpoint(scheme: str, endpoint: str) -> dict[str, str]:
-    if scheme != "gs":
-        return {{"s3": "aws_endpoint", "abfs": "azure_storage_endpoint"}[scheme]: endpoint}
-    # deltalake takes Google's address, and that nobody is to be asked for a token, from an account alone.
-    url = endpoint if "://" in endpoint else f"http://{endpoint}"
-    account = {"gcs_base_url": url, "disable_oauth": True} | dict.fromkeys(
-        ("client_email", "private_key", "private_key_id"), ""
-    )
-    return {"google_service_account_key": json.dumps(account)}
 
 
 def parquet_files(opened: OpenDelta) -> list[str] | None:
@@ -147,6 +139,18 @@ def rows_of(
     where: "ds.Expression | None" = None,
 ) -> pa.Table:
     """Return the rows of a table as of the version that it is open at, as `delta_rows` does of its newest."""
+    kept = kept_rows(table) if where is None else None
+    if kept is None:
+        return _read(table, opened, columns, where)
+    key = opened.version(), None if columns is None else tuple(columns)
+    if key not in kept:
+        kept[key] = _read(table, opened, columns, None)
+    return kept[key]
+
+
+def _read(
+    table: str | Path, opened: OpenDelta, columns: list[str] | None, where: "ds.Expression | None"
+) -> pa.Table:
     rows = dataset_of(table, opened)
     # A file of other bytes that happens to be Parquet has nulls for columns that it lacks.
     if (
@@ -199,6 +203,8 @@ def _queried(table: Path, opened: OpenDelta, columns: Sequence[str]) -> Iterator
     if is_of_hadoop(table):
         yield f"{table}: rows of it are deleted by deletion vectors, which are not read there; copy the table to disk"
         return
+    if is_stored(table):
+        opened = open_to_commit(table)  # its engine reads the files where the log is
     quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
     try:
         with reading_delta(table):
@@ -260,7 +266,8 @@ def _files(table: Path) -> list[tuple[str, int]]:
 
     try:
         with within_reach(table) as place:
-            return _files_of_version(DeltaTable(place, storage_options=delta_options(table)))
+            options = delta_options(table) if is_stored(place) else None
+            return _files_of_version(DeltaTable(place, storage_options=options))
     except (DeltaError, *UNREADABLE):
         return []
 

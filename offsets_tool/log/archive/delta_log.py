@@ -86,11 +86,6 @@ def since_checkpoint(sizes: Mapping[str, int], before: int, known: str | None) -
     ]
 
 
-def has_commit(table: Path) -> bool:
-    """Return whether a table has a commit, by the names of its log files; none of them is opened."""
-    return next((table / DELTA_LOG).glob("*.json"), None) is not None
-
-
 def lost_commit(table: Path, version: int | None = None) -> Damage | None:
     """Return a commit that is empty, as a power cut leaves one, or missing before others: what readers do not always see, and
     then take the table for one that never had its rows. None if there is none.

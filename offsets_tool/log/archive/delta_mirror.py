@@ -1,25 +1,31 @@
-"""The logs of Delta tables that deltalake does not reach: it is given a mirror on disk, which this module keeps up to date.
+"""The logs of Delta tables in storage: deltalake is given a mirror on disk, which this module keeps up to date.
 
-That is so on Hadoop's file systems but HDFS. A mirror is this process's own. What deltalake commits to it counts once the table's
-own log has it, under a name that nobody had taken: as Delta's log store for HDFS does it. Of a long log the mirror has the newest
-checkpoint and what came since, unless its history is asked for. Data are read and written where they are. Knows only the names of
-the log's files.
+In object storage it is for reading alone: deltalake would ask for each commit twice and for a checkpoint column by column, each
+time that a table is opened; a mirror asks for each file once. Commits are made where the table is.
+Of Hadoop's file systems deltalake reaches HDFS alone: there, what it commits to a mirror counts once the table's own log has it,
+under a name that nobody had taken, as Delta's log store for HDFS does it. A mirror is this process's own. Of a long log it has the
+newest checkpoint and what came since, unless its history is asked for. Data are read and written where they are. Knows only the
+names of the log's files.
 """
 
 import atexit
 import hashlib
+import json
 import os
 import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from threading import RLock
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pyarrow as pa
+from pyarrow import fs
 
 from offsets_tool.errors import OffsetsToolError, SetupError, SourceError
 from offsets_tool.log.archive.delta_log import (
@@ -30,11 +36,17 @@ from offsets_tool.log.archive.delta_log import (
     since_checkpoint,
 )
 from offsets_tool.log.archive.new_files import put_new
-from offsets_tool.log.buckets import bucket_of
+from offsets_tool.log.buckets import bucket_of, endpoint_of
+from offsets_tool.log.refusals import answer_of, refusals_of
 from offsets_tool.log.storage import StoredPath, as_path, is_of_hadoop
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileInfo
 
 _BEFORE: Final = 64
 """So many commits before the newest checkpoint are mirrored too: what runs have left to commit is looked for there."""
+_FEW_BEFORE: Final = 4
+"""So many in object storage, where each costs a request."""
 _ATTEMPTS: Final = 5
 """How often a log is listed again of which a file went away before it was read."""
 _AT_ONCE: Final = 16
@@ -44,6 +56,10 @@ _PAUSE: Final = 0.2
 _SIDECARS: Final = "_sidecars"
 _FULL: Final = re.compile(r"No space left|os error (?:28|122)\b|quota", re.IGNORECASE)
 """What deltalake says of a disk that is full."""
+
+
+KeptRows = dict[tuple[int, tuple[str, ...] | None], pa.Table]
+"""Rows of a table by its version and the columns that were asked for, None for all."""
 
 
 @contextmanager
@@ -57,8 +73,59 @@ def within_reach(table: str | Path, *, with_history: bool = False) -> Iterator[s
         yield str(table)
         return
     with mirror.lock:
-        mirror.bring_up_to_date(with_history=with_history)
-        yield str(mirror.folder)
+        is_mirrored = mirror.bring_up_to_date(with_history=with_history)
+        yield str(mirror.folder if is_mirrored else table)
+
+
+@contextmanager
+def logs_listed_once(root: Path) -> Iterator[None]:
+    """Inside of a `with` block, list the log of each table in storage below `root` once, until it is changed here.
+
+    What another writer commits meanwhile is not seen, and a commit of ours is in conflict with it.
+    """
+    with _MIRRORS:
+        _ALONE[root] = _ALONE.get(root, 0) + 1
+    try:
+        yield
+    finally:
+        with _MIRRORS:
+            _ALONE[root] -= 1
+            if not _ALONE[root]:
+                del _ALONE[root]
+        for mirror in _all_mirrors(root):
+            mirror.forget_listing()
+
+
+def is_listed_once(table: str | Path) -> bool:
+    """Return whether the log of a table is one of those that are listed once."""
+    there = as_path(table)
+    return isinstance(there, StoredPath) and any(there.is_relative_to(root) for root in list(_ALONE))
+
+
+def kept_rows(table: str | Path) -> KeptRows | None:
+    """Return where rows of a table are kept that were read inside of `logs_listed_once`, until it is changed; None outside."""
+    mirror = _mirror_of(table) if is_listed_once(table) else None
+    return None if mirror is None else mirror.rows
+
+
+def changed(table: str | Path) -> None:
+    """Have a table's log listed again when it is needed next: somebody has committed to it."""
+    if mirror := _mirror_of(table):
+        mirror.forget_listing()
+
+
+def has_log(table: Path) -> bool:
+    """Return whether there is a Delta table in a folder, though perhaps one without a commit."""
+    mirror = _mirror_of(table)
+    return (table / DELTA_LOG).is_dir() if mirror is None else mirror.has_log()
+
+
+def has_commit(table: Path) -> bool:
+    """Return whether a table has a commit, by the names of its log files; none of them is opened."""
+    mirror = _mirror_of(table)
+    if mirror is None:
+        return next((table / DELTA_LOG).glob("*.json"), None) is not None
+    return mirror.has_commit()
 
 
 @contextmanager
@@ -69,8 +136,11 @@ def committing(table: str | Path) -> Iterator[str]:
     must be opened anew.
     """
     mirror = _mirror_of(table)
-    if mirror is None:
-        yield str(table)
+    if mirror is None or not is_of_hadoop(table):
+        try:
+            yield str(table)
+        finally:
+            changed(table)
         return
     with mirror.lock, mirror.published():
         yield str(mirror.folder)
@@ -79,7 +149,7 @@ def committing(table: str | Path) -> Iterator[str]:
 @contextmanager
 def data_files_known(table: Path) -> Iterator[None]:
     """Inside of a `with` block, let deltalake find the table's data files where it looks: by name and time, and empty."""
-    mirror = _mirror_of(table)
+    mirror = _mirror_of(table) if is_of_hadoop(table) else None
     with mirror.stand_ins() if mirror else nullcontext():
         yield
 
@@ -105,10 +175,23 @@ class _Mirror:
         self.lock: Final = RLock()
         self._seen: _Names = {}
         """The files of the table's own log that the mirror has."""
+        self._is_reached = not is_of_hadoop(table)
+        """Whether deltalake reaches the table itself."""
+        self._has_history = self._is_current = False
+        self.rows: Final[KeptRows] = {}
+        self._listing: list[FileInfo] | None = None
+        """What the table's own log has, where it need not be listed again."""
 
-    def bring_up_to_date(self, *, with_history: bool) -> None:
+    def bring_up_to_date(self, *, with_history: bool) -> bool:
+        """Make the mirror as the table's own log; return False, and do nothing, where deltalake must read the log itself."""
+        if self._is_current and (self._has_history or not with_history):
+            return True
+        found: _Names = {}
         for attempt in range(_ATTEMPTS):
-            found = self._listed()
+            listed = self._listed()
+            if listed is None:
+                return False
+            found = listed
             try:
                 self._fetch(found if with_history else {name: found[name] for name in self._needed(found)})
                 break
@@ -117,19 +200,45 @@ class _Mirror:
                 if attempt == _ATTEMPTS - 1:
                     said = "its log is cleaned while it is read; run the same command again"
                     raise SetupError(f"{self._table}: {said}") from error
+                self.forget_listing()
                 time.sleep(_PAUSE)
         self._forget(self._files().keys() - found.keys())
         # It may name a checkpoint that is gone; without it the newest is looked for.
         (self._log / LAST_CHECKPOINT).unlink(missing_ok=True)
+        self._has_history = with_history
+        self._is_current = self._listing is not None
+        return True
+
+    def forget_listing(self) -> None:
+        self._listing, self._is_current = None, False
+        self.rows.clear()
+
+    def has_log(self) -> bool:
+        return bool(self._entries())
+
+    def has_commit(self) -> bool:
+        return any(each.path.endswith(".json") for each in self._entries())
+
+    def _entries(self) -> "list[FileInfo]":
+        """Return what the table's own log has; it is listed, unless that was done inside of the same block."""
+        if self._listing is not None:
+            return self._listing
+        found = bucket_of(self._own).below(self._own, is_deep=False)
+        self._listing = found if self._is_reached and is_listed_once(self._table) else None
+        return found
 
     def _needed(self, found: _Names) -> list[str]:
         """Return what opens a table, and goes on from where tables are that were opened before: a gap is an error to deltalake."""
         there = max(filter(is_commit, self._files()), default=None)
-        return since_checkpoint({name: facts.size for name, facts in found.items()}, _BEFORE, there)
+        before = _FEW_BEFORE if self._is_reached else _BEFORE
+        return since_checkpoint({name: facts.size for name, facts in found.items()}, before, there)
 
-    def _listed(self) -> _Names:
-        below = bucket_of(self._own).below(self._own, is_deep=False)
+    def _listed(self) -> _Names | None:
+        """Return the files of the table's own log; None where deltalake must read it itself, as it has more than those."""
+        below = self._entries()
         if any(each.path.endswith(f"/{_SIDECARS}") for each in below):
+            if self._is_reached:
+                return None
             raise SourceError(
                 str(self._table),
                 "has checkpoints of Delta's kind V2, which are not read there; copy it to disk",
@@ -144,12 +253,26 @@ class _Mirror:
         ]
         for begin in range(0, len(missing), _AT_ONCE):
             some = missing[begin : begin + _AT_ONCE]
-            each = map(self._read, some) if len(some) == 1 else _threads().map(self._read, some)
+            read = self._reading(wanted)
+            each = map(read, some) if len(some) == 1 else _threads().map(read, some)
             for name, data in zip(some, each, strict=True):
                 self._put(name, data, wanted[name])
 
-    def _read(self, name: str) -> bytes:
-        return (self._own / name).read_bytes()
+    def _reading(self, sizes: _Names) -> Callable[[str], bytes]:
+        """Return what reads files of the log; deltalake's client, where it reaches them, asks once for a file of a known size."""
+        if not self._is_reached:
+            return lambda name: (self._own / name).read_bytes()
+        from deltalake.fs import DeltaStorageHandler  # noqa: PLC0415 - of an extra, and heavy
+
+        known = {name: facts.size for name, facts in sizes.items()}
+        with refusals_of(self._table):
+            handler = DeltaStorageHandler(str(self._own), delta_options(self._table), known)
+
+        def read(name: str) -> bytes:
+            with refusals_of(self._own / name):
+                return answer_of(lambda: bytes(handler.open_input_file(name).read()))
+
+        return read
 
     def _put(self, name: str, data: bytes, facts: _Facts) -> None:
         staged = self.folder.with_suffix(".staged")
@@ -239,21 +362,55 @@ class _Mirror:
                         path.unlink()
 
 
-def _mirror_of(table: str | Path) -> _Mirror | None:
-    """Return the mirror of a table's log; None of a table that deltalake reaches."""
+def delta_options(table: str | Path) -> dict[str, str] | None:
+    """Return the options of storage, such as endpoints, that deltalake does not find by itself; None for a table on disk."""
     there = as_path(table)
-    if not isinstance(there, StoredPath) or not is_of_hadoop(there):
+    if not isinstance(there, StoredPath):
+        return None
+    system, scheme = bucket_of(there).system, there.parts[0].removesuffix(":")
+    options = {"aws_region": system.region} if isinstance(system, fs.S3FileSystem) else {}
+    if endpoint := endpoint_of(scheme):
+        options |= {**_to_endpoint(scheme, endpoint), "allow_http": "true"}
+    return options
+
+
+def _to_endpoint(scheme: str, endpoint: str) -> dict[str, str]:
+    if scheme != "gs":
+        return {{"s3": "aws_endpoint", "abfs": "azure_storage_endpoint"}[scheme]: endpoint}
+    # deltalake takes Google's address, and that nobody is to be asked for a token, from an account alone.
+    url = endpoint if "://" in endpoint else f"http://{endpoint}"
+    account = {"gcs_base_url": url, "disable_oauth": True} | dict.fromkeys(
+        ("client_email", "private_key", "private_key_id"), ""
+    )
+    return {"google_service_account_key": json.dumps(account)}
+
+
+def _mirror_of(table: str | Path) -> _Mirror | None:
+    """Return the mirror of a table's log; None of a table on disk."""
+    there = as_path(table)
+    if not isinstance(there, StoredPath):
         return None
     with _MIRRORS:
-        return _mirror(there)
+        mirror = _OF_TABLES[there] = _mirror(there)
+        return mirror
+
+
+def _all_mirrors(root: Path) -> list[_Mirror]:
+    with _MIRRORS:
+        return [mirror for table, mirror in _OF_TABLES.items() if table.is_relative_to(root)]
 
 
 _MIRRORS: Final = RLock()
+_OF_TABLES: Final[dict[StoredPath, _Mirror]] = {}
 
 
 @cache
 def _mirror(table: StoredPath) -> _Mirror:
     return _Mirror(table)
+
+
+_ALONE: Final[dict[Path, int]] = {}
+"""The folders whose tables nobody else changes, and how many blocks say so."""
 
 
 @cache

@@ -12,7 +12,7 @@ from offsets_tool.cli import main as tool
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.lake.tables import ALL_TABLES, Table
 from offsets_tool.log.archive.delta import delta_rows
-from offsets_tool.log.archive.delta_log import has_commit
+from offsets_tool.log.archive.delta_mirror import has_commit
 from offsets_tool.log.storage import as_path
 from offsets_tool.sql.duck_lake import DuckLake
 from spark.check.check import check
