@@ -12,7 +12,13 @@ from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.as_of.views_groups import group_rows
 from offsets_tool.as_of.views_members import member_rows, named_partitions
-from offsets_tool.as_of.views_offsets import empty_offset_row, offset_rows
+from offsets_tool.as_of.views_offsets import (
+    NO_COMMIT,
+    current_homes,
+    empty_offset_row,
+    is_current,
+    offset_rows,
+)
 from offsets_tool.replay.changes import Change, ChangeKind, GroupKind, GroupOf, OffsetOf
 from offsets_tool.replay.member_records import assigned, client_of
 from offsets_tool.rows import Row
@@ -21,10 +27,18 @@ _NOBODY: Final[Row] = dict.fromkeys(("member_id", "client_host", "client_id"))
 
 
 def described_offsets(snapshot: Snapshot, wanted: Wanted) -> list[Row]:
-    """Return a row for each committed offset, with the member that owns the partition, and for each owned partition without one."""
-    rows = {
-        OffsetOf(row["group"], row["topic"], row["partition"]): row for row in offset_rows(snapshot, wanted)
-    }
+    """Return a row for each committed offset, with the member that owns the partition, and for each owned partition without one.
+
+    Of a group that lies in several log partitions it is what the one has where the group lives now, and unknown if nothing tells.
+    """
+    homes = current_homes(snapshot)
+    rows: dict[OffsetOf, Row] = {}
+    for row in offset_rows(snapshot, wanted):
+        offset = OffsetOf(row["group"], row["topic"], row["partition"])
+        if is_current(homes, row["group"], row["log_partition"]):
+            rows[offset] = row
+        elif homes[row["group"]] is None:
+            rows[offset] = row | NO_COMMIT | {"log_offset": None, "is_proven": False}
     for p in snapshot:
         for offset, owner in owned_partitions(snapshot, p, wanted):
             rows.setdefault(offset, empty_offset_row(p, offset)).update(owner)

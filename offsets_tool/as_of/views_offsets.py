@@ -6,11 +6,12 @@ Nothing is committed in it, unless a record that was not understood may have bee
 before that.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from operator import itemgetter
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
+from offsets_tool.placement import homes_of_moved
 from offsets_tool.replay.changes import CommittedOffset, OffsetOf, PendingCommit
 from offsets_tool.rows import Row
 from offsets_tool.wire.json import uuid_text
@@ -108,3 +109,29 @@ def pending_row(producer_id: int, waiting: PendingCommit) -> Row:
         "log_offset": waiting.commit.log_offset,
         "noop_tombstone_log_offset": waiting.deleted_at,
     }
+
+
+def current_homes(snapshot: Snapshot) -> dict[str, int | None]:
+    """Return of each group that lies in several log partitions the one in which it lives at a moment; None where nothing tells.
+
+    By the number of partitions that the groups show; where they do not, the one with the newest commit.
+    """
+    newest: dict[tuple[str, int], int] = {}
+    for p in snapshot:
+        if p.log_partition is None:
+            continue
+        for group in p.state.groups:
+            commits = p.state.offsets.get(group, {}).values()
+            newest[group, p.log_partition] = max((each.commit_timestamp for each in commits), default=-1)
+    homes = homes_of_moved(newest.keys(), max((place for _, place in newest), default=0))
+    for group in [group for group, home in homes.items() if home is None]:
+        latest, *others = sorted(
+            ((at, place) for (name, place), at in newest.items() if name == group), reverse=True
+        )
+        homes[group] = latest[1] if latest[0] > others[0][0] else None
+    return homes
+
+
+def is_current(homes: Mapping[str, int | None], group: str, log_partition: int | None) -> bool:
+    """Return whether a group lives in a log partition, given `current_homes`."""
+    return group not in homes or homes[group] == log_partition

@@ -2,7 +2,7 @@
 
 import click
 
-from offsets_tool.as_of.views_offsets import offset_rows
+from offsets_tool.as_of.views_offsets import current_homes, is_current, offset_rows
 from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import offset_options, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
@@ -13,13 +13,7 @@ from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import quoted
 from offsets_tool.errors import UsageError
-from offsets_tool.evidence.answers.reset_gaps import (
-    current_homes,
-    is_current,
-    moved_notes,
-    refuse_partial,
-    reset_gaps,
-)
+from offsets_tool.evidence.answers.reset_gaps import moved_notes, refuse_partial, reset_gaps
 from offsets_tool.evidence.moments.moment_notes import listed, orphans
 from offsets_tool.plans.reset_file import ResetLine, Unsayable
 from offsets_tool.rows import Row

@@ -43,7 +43,7 @@ def plan_row(case: OffsetCase) -> PlanRow:
         end_method=lag.method if lag else None,
         expires_at=expiry.at if expiry else None,
         log_partition=case.of.rows.log_partition,
-        new_log_offset=case.moment["log_offset"],
+        new_log_offset=_place(case),
         current_log_offset=case.current["log_offset"],
         is_current_proven=case.is_current_proven,
     )
@@ -63,3 +63,9 @@ def _action(case: OffsetCase, risks: Iterable[Risk]) -> PlanAction:
     if any(RISKS[risk.risk].is_left_out for risk in risks):
         return PlanAction.LEAVE
     return PlanAction.RESET if case.is_changed else PlanAction.KEEP
+
+
+def _place(case: OffsetCase) -> int | None:
+    """Return the log offset of the commit of the moment; None where the group has moved to another log partition since."""
+    log_offset: int | None = case.moment["log_offset"]
+    return log_offset if case.moment["log_partition"] == case.of.rows.log_partition else None

@@ -2,10 +2,13 @@
 
 import csv
 import io
+import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from offsets_tool.cli import main
 from offsets_tool.placement import partition_for
 from offsets_tool.wire.text import shown, visible
 from oracle.client import Oracle
@@ -81,8 +84,25 @@ def test_a_group_in_two_log_partitions_has_one_line(group: str, tmp_path: Path) 
     assert result.stdout == f"{group},t,0,900\n"
     assert f"group '{group}' lies in several partitions of __consumer_offsets" in result.stderr
     assert f"elsewhere than in {own}" in result.stderr
+    for command in ("describe", "lag"):
+        lines = CliRunner().invoke(main, [command, str(tmp_path), "--group", group]).stdout.splitlines()
+        assert [json.loads(line)["committed_offset"] for line in lines] == [900]
     alone = invoke(tmp_path, "--format", "csv", "--partial", "--group", group, "--log-partition", old)
     assert alone.stdout == f"{group},t,0,100\n"
+
+
+def test_the_way_back_of_a_group_that_moved_is_to_what_it_had_where_it_lived(tmp_path: Path) -> None:
+    for number, offset, at in ((3, 100, 1_000), (4, 900, 9_000)):
+        placed = in_order(commit("g", "t", 0, offset, commit_timestamp=at), timestamp=at)
+        write_log(tmp_path, placed, partition=number)
+    args = ["plan", str(tmp_path), "--as-of", "1970-01-01T00:00:05Z", "--format"]
+    result = CliRunner().invoke(main, [*args, "jsonl"])
+    [row] = map(json.loads, result.stdout.splitlines())
+    facts = [
+        row[name] for name in ("action", "current_offset", "new_offset", "log_partition", "new_log_offset")
+    ]
+    assert facts == ["reset", 900, 100, 4, None]
+    assert CliRunner().invoke(main, [*args, "csv"]).stdout == "g,t,0,100\n"
 
 
 def test_of_a_group_in_two_log_partitions_without_others_the_newest_commit_is_taken(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import BinaryIO, Final
 import click
 
 from offsets_tool.as_of.selection import Wanted, exact_text
+from offsets_tool.as_of.views_offsets import current_homes
 from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.answers.plan_text import (
     TABLE,
@@ -25,13 +26,7 @@ from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import PrintedTable
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.answers.planning import Plan, plan_back
-from offsets_tool.evidence.answers.reset_gaps import (
-    current_homes,
-    incomplete,
-    moved_notes,
-    refuse_partial,
-    reset_gaps,
-)
+from offsets_tool.evidence.answers.reset_gaps import incomplete, moved_notes, refuse_partial, reset_gaps
 from offsets_tool.evidence.moments.moment_notes import orphans
 from offsets_tool.plans.commands import ANY_BROKER, ClusterAddress, CommandWords
 from offsets_tool.plans.reset_file import is_of_one_group

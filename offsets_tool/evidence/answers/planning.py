@@ -10,8 +10,7 @@ from typing import NamedTuple
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.as_of.transactions import open_rows
-from offsets_tool.as_of.views_offsets import empty_offset_row, offset_rows
-from offsets_tool.evidence.answers.reset_gaps import current_homes, is_current
+from offsets_tool.as_of.views_offsets import current_homes, empty_offset_row, is_current, offset_rows
 from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import partition_rows
@@ -84,9 +83,13 @@ def plan_between(
 
 def _standing(snapshot: Snapshot, end: Snapshot, wanted: Wanted) -> dict[_Home, dict[OffsetOf, _Standing]]:
     """Return both rows of each offset that has a committed offset at the moment or at the end, or may have had one."""
-    then, now = (_by_home(offset_rows(each, wanted)) for each in (snapshot, end))
+    homes = current_homes(end)
+    then, now = (
+        _at_home(_by_home(offset_rows(snapshot, wanted)), snapshot, homes),
+        _by_home(offset_rows(end, wanted)),
+    )
     before, after = ({p.log_partition: p for p in each} for each in (snapshot, end))
-    asked, homes = snapshot.as_of.ends, current_homes(end)
+    asked = snapshot.as_of.ends
     found: dict[_Home, dict[OffsetOf, _Standing]] = defaultdict(dict)
     for home, offset in dict.fromkeys((*then, *now)):
         log_partition = home[0]
@@ -98,6 +101,24 @@ def _standing(snapshot: Snapshot, end: Snapshot, wanted: Wanted) -> dict[_Home, 
         is_ = now.get((home, offset)) or empty_offset_row(after[log_partition], offset)
         if not was["is_proven"] or any(row["committed_offset"] is not None for row in (was, is_)):
             found[home][offset] = _Standing(was, is_)
+    return found
+
+
+def _at_home(
+    rows: dict[tuple[_Home, OffsetOf], Row], snapshot: Snapshot, homes: Mapping[str, int | None]
+) -> dict[tuple[_Home, OffsetOf], Row]:
+    """Return the rows of a moment, those of a group that lies in several log partitions by the one of `homes`, where it lives now.
+
+    They are those of the log partition where it lived then.
+    """
+    lived = current_homes(snapshot)
+    found = {}
+    for ((log_partition, group), offset), row in rows.items():
+        home = homes.get(group, log_partition)
+        if home == log_partition and is_current(lived, group, log_partition):
+            found[(log_partition, group), offset] = row
+        elif home is not None and is_current(lived, group, log_partition):
+            found[(home, group), offset] = row
     return found
 
 
@@ -139,7 +160,7 @@ def _cases(
     end: Snapshot,
 ) -> Iterator[OffsetCase]:
     before, after = ({p.log_partition: p for p in each} for each in (snapshot, end))
-    there = {number: _groups_there(partition) for number, partition in before.items()}
+    there = {group for partition in before.values() for group in _groups_there(partition)}
     for rows in groups:
         number = rows.log_partition
         offsets = standing.get((number, rows.group))
@@ -149,7 +170,7 @@ def _cases(
             rows,
             after[number],
             before[number].end,
-            rows.group in there[number],
+            rows.group in there,
             _kind(before[number], rows.group),
             _policy(rows),
             end.newest_timestamp,

@@ -12,7 +12,7 @@ from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.moments.moment_notes import listed, number_text
 from offsets_tool.findings.sentences import named
 from offsets_tool.log.ledger import LedgerEntry
-from offsets_tool.placement import homes_of_moved, infer_partitions, likely_counts
+from offsets_tool.placement import infer_partitions, likely_counts
 from offsets_tool.replay.changes import GroupKind, OffsetOf
 from offsets_tool.rows import Row
 from offsets_tool.wire.text import shown
@@ -145,27 +145,6 @@ def _is_contradicted(row: Row, snapshot: Snapshot) -> bool:
     return any(p.log_partition == row["log_partition"] and offset in p.coverage.unknown for p in snapshot)
 
 
-def current_homes(snapshot: Snapshot) -> dict[str, int | None]:
-    """Return of each group that lies in several log partitions the one in which it lives at a moment; None where nothing tells.
-
-    By the number of partitions that the groups show; where they do not, the one with the newest commit.
-    """
-    newest: dict[tuple[str, int], int] = {}
-    for p in snapshot:
-        if p.log_partition is None:
-            continue
-        for group in p.state.groups:
-            commits = p.state.offsets.get(group, {}).values()
-            newest[group, p.log_partition] = max((each.commit_timestamp for each in commits), default=-1)
-    homes = homes_of_moved(newest.keys(), max((place for _, place in newest), default=0))
-    for group in [group for group, home in homes.items() if home is None]:
-        latest, *others = sorted(
-            ((at, place) for (name, place), at in newest.items() if name == group), reverse=True
-        )
-        homes[group] = latest[1] if latest[0] > others[0][0] else None
-    return homes
-
-
 def moved_notes(homes: Mapping[str, int | None], wanted: Wanted) -> Iterator[str]:
     """Yield a note for each wanted group that lies in several log partitions: which of its offsets are left out."""
     for group, home in sorted(homes.items()):
@@ -179,11 +158,6 @@ def moved_notes(homes: Mapping[str, int | None], wanted: Wanted) -> Iterator[str
                 f"group '{shown(group)}' lies in several partitions of __consumer_offsets (the topic was given more partitions, or "
                 f"files are misnamed): {left} is left out; --log-partition names one of them"
             )
-
-
-def is_current(homes: Mapping[str, int | None], group: str, log_partition: int | None) -> bool:
-    """Return whether a group lives in a log partition, given `current_homes`."""
-    return group not in homes or homes[group] == log_partition
 
 
 def _elsewhere(snapshot: Snapshot, wanted: Wanted) -> Iterator[str]:
