@@ -78,6 +78,8 @@ class LogContext(NamedTuple):
     """By group, the offsets below the start of their partition's log, where that is known."""
     moved: Mapping[str, Moved] = {}
     """Groups that lie in several log partitions."""
+    contradicted_at: Mapping[int | None, int] = {}
+    """By log partition, the first offset at which copies have different records of one leader epoch."""
 
 
 _TELLING: Final = 8

@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Final
 
 from offsets_tool import findings
+from offsets_tool.expiry.causes import Confidence
 from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Finder, LogFinder
 from offsets_tool.findings.group_rows import GroupRows
@@ -53,7 +54,24 @@ def kinds() -> dict[str, FindingKind]:
 def find_all(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield all that any finder finds of one group."""
     for each in finders():
-        yield from each.find(rows, context)
+        for found in each.find(rows, context):
+            yield _as_sure(found, context.contradicted_at.get(found.log_partition))
+
+
+def _as_sure(found: Finding, contradicted_at: int | None) -> Finding:
+    """Return a finding that is no surer than its records: across the place where copies part it may have been otherwise."""
+    if contradicted_at is None or found.confidence != Confidence.CERTAIN:
+        return found
+    offsets = [
+        int(log_offset)
+        for number, _, log_offset in (place.rpartition(":") for place in found.evidence)
+        if number == str(found.log_partition)
+    ]
+    if not offsets or not min(offsets) < contradicted_at <= max(offsets):
+        return found
+    return found._replace(
+        confidence=Confidence.LIKELY.value, alternatives=(*found.alternatives, "otherwise in another copy")
+    )
 
 
 def find_in_log(facts: PartitionFacts, context: LogContext) -> Iterator[Finding]:

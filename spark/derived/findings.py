@@ -164,6 +164,10 @@ class _Findings:
             newest_at=latest_of(newest.values()),
             is_new=any(row["rules"] == Rules.NEW for row in replays.values()),
         )
+        contradicted = ((key[1], row["first_contradicting_log_offset"]) for key, row in replays.items())
+        context = context._replace(
+            contradicted_at={number: at for number, at in contradicted if at is not None}
+        )
         task = _finding_task(self._root, run, cluster, context)
         partitions = partition_facts(cluster, self._sources[cluster], replays, facts)
         of_groups = given.through(self._start, self._progress, task, arrow_schema(FilesMade))

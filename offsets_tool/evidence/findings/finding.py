@@ -220,6 +220,8 @@ def log_context(
     newest_at = snapshot.newest_timestamp if is_by_records else snapshot.as_of.time
     is_new = any(partition.coordinator.rules is Rules.NEW for partition in snapshot)
     context = parts.context(newest_at=newest_at, is_new=is_new)
+    contradicted = ((number, log.left_out.contradiction_at) for number, log in replay.joined.items())
+    context = context._replace(contradicted_at={number: at for number, at in contradicted if at is not None})
     return context._replace(server_log=joined_log(server_logs, records))
 
 

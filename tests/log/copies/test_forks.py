@@ -9,7 +9,7 @@ from offsets_tool.log.copies.views import CopiesView
 from tests.depth import DEEP
 from tests.evidence.copies import asked, copy, offsets, stderr_of, stdout_of
 from tests.replay.random_logs import READERS, RandomLog, segment
-from tests.replay.story import commit, group_metadata
+from tests.replay.story import commit, group_metadata, member
 from tests.replay.story_segments import Placed, archive_lines, in_order
 
 SEEDS = range(12 if DEEP else 3)
@@ -205,3 +205,16 @@ def test_a_plan_says_that_what_is_committed_now_is_unknown(tmp_path: Path) -> No
     ]  # fmt: skip
     told = stdout_of("plan", *paths, "--as-of", "3:3", "--format", "table")
     assert "What is committed now is unknown for 2 of them." in told and "no committed offset" not in told
+
+
+def test_a_finding_that_spans_the_place_where_histories_part_is_not_certain(tmp_path: Path) -> None:
+    """The other history may have had what this one lacked."""
+    empty = in_order(group_metadata("g", 1, member("m")), group_metadata("g", 2))
+    later = [
+        [*empty, Placed(2, time, group_metadata("g", 3, member("m", client_id=str(time))))]
+        for time in (OLD * 100, NEW * 100)
+    ]
+    older, newer = (copy(tmp_path / word, log) for word, log in zip("ab", later, strict=True))
+    for given, wanted in (((newer,), "certain"), ((older, newer), "likely")):
+        rows = {row["kind"]: row for row in asked("findings", *given)}
+        assert rows["group_without_members"]["confidence"] == wanted
