@@ -39,6 +39,8 @@ from spark.runtime.settings import (
 SESSION: Final = {"spark.sql.session.timeZone": "UTC"}
 """Settings of a session, which a Spark Connect server takes too: what the answers rest on."""
 
+_OWN: Final[list[SparkSession]] = []
+"""The sessions that were made here, of contexts that still run."""
 _EXTENSIONS: Final = "spark.sql.extensions"
 _DELTA: Final = "io.delta.sql.DeltaSparkSessionExtension"
 _CATALOG: Final = {"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}
@@ -74,7 +76,7 @@ _OF_SESSION: Final = "spark.sql."
 
 
 def session(app: str = "offsets-tool", *, master: str | None = None, **conf: str) -> SparkSession:
-    """Return a SparkSession that reads and writes Delta; the running one if there is one.
+    """Return a SparkSession that reads and writes Delta; where another runs, a new one beside it, whose settings stay as they are.
 
     `master` defaults to what others have set, else to all cores of this machine; `sc://HOST:PORT` is a Spark Connect server. `conf`
     holds Spark's own keys (`**{"spark.driver.memory": "2g"}`) and wins. On a cluster, executors are sent this package.
@@ -101,6 +103,29 @@ def is_awaited() -> bool:
 
 
 def _made(app: str, settings: Mapping[str, str]) -> SparkSession:
+    running = SparkSession._instantiatedSession
+    if running is not None and running not in _OWN:
+        return _beside(running, settings)
+    try:
+        own = _started(app, settings)
+    finally:
+        _OWN[:] = [each for each in _OWN if each.sparkContext is SparkContext._active_spark_context]
+    _OWN.append(own)
+    return own
+
+
+def _beside(running: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    """Return a session of ours in the context of one that a notebook or program started: views and settings of its own."""
+    own = next((each for each in _OWN if each.sparkContext is running.sparkContext), None)
+    if own is None:
+        _OWN.append(own := running.newSession())
+    for name, value in settings.items():
+        if name.startswith(_OF_SESSION) and own.conf.isModifiable(name):
+            own.conf.set(name, value)
+    return own
+
+
+def _started(app: str, settings: Mapping[str, str]) -> SparkSession:
     try:
         return SparkSession.builder.appName(app).config(map=dict(settings)).getOrCreate()
     except Py4JJavaError as error:

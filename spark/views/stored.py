@@ -4,6 +4,7 @@ Of a lake in a folder, Spark reads nothing before it is asked for rows. Makes no
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
@@ -11,11 +12,14 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from offsets_tool.errors import SetupError
 from offsets_tool.lake.moment import FinishedRows, ReadRow, Runs, finished_rows
 from offsets_tool.lake.tables import Table
 from offsets_tool.lake.whole import check_whole, open_table
@@ -96,4 +100,12 @@ def _by_arrow(session: SparkSession, files: Sequence[Path], table: Table) -> Dat
 
 def _load(session: SparkSession, path: str, version: int | None = None) -> DataFrame:
     reader = session.read.format("delta")
-    return (reader if version is None else reader.option("versionAsOf", version)).load(path)
+    try:
+        return (reader if version is None else reader.option("versionAsOf", version)).load(path)
+    except (PySparkException, Py4JJavaError) as error:
+        if not re.search(r"DATA_SOURCE_NOT_FOUND|ClassNotFoundException|NoClassDefFoundError", str(error)):
+            raise
+        raise SetupError(
+            "this Spark session cannot read Delta: let spark.runtime.session.session() make one, or start it with Delta's jars "
+            "(--packages io.delta:delta-spark_4.2_2.13:4.4.0)"
+        ) from error

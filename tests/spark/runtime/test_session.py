@@ -55,6 +55,43 @@ def test_an_own_setting_wins(session: SparkSession) -> None:
         session.conf.set(key, before)
 
 
+BESIDE = """
+from pathlib import Path
+from pyspark.sql import SparkSession
+from offsets_tool.errors import SetupError
+from spark.cli import main
+from spark.runtime.session import session
+from spark.views.views import open_lake
+from tests.spark.lakes import SEGMENT, ingest_here
+import sys, tempfile
+lake = Path(tempfile.mkdtemp()) / "lake"
+ingest_here(lake, SEGMENT, cluster="txn")
+theirs = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config(
+    "spark.sql.session.timeZone", "Asia/Tokyo").getOrCreate()
+theirs.sql("SELECT 7 AS mine").createOrReplaceTempView("events")
+main(["sql", "--lake", str(lake), "SELECT count(*) > 0 AS some FROM events"], standalone_mode=False)
+assert session() is session() is not theirs
+print(theirs.conf.get("spark.sql.session.timeZone"), theirs.table("events").first()[0], len(theirs.catalog.listTables()))
+import spark.views.stored
+spark.views.stored._FEW_FILES = 0
+try:
+    open_lake(theirs, str(lake))
+except SetupError as error:
+    print(str(error)[:37])
+"""
+
+
+def test_a_session_that_runs_keeps_its_settings_and_views() -> None:
+    """That of a notebook: what it is asked beside stays out of it; one without Delta is told so in a sentence."""
+    told = subprocess.run([sys.executable, "-c", BESIDE], capture_output=True, text=True, check=False)
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.splitlines() == [
+        '{"some":true}',
+        "Asia/Tokyo 7 1",
+        "this Spark session cannot read Delta:",
+    ]
+
+
 SPEAKING = """
 from spark.runtime.session import session
 started = session(master="local[1]")
