@@ -31,7 +31,7 @@ def refusals(events: list[Event], rules: Rules) -> Iterator[int]:
     for event in events:
         for change in coordinator.replay(event):
             note = change.note or ""
-            unread = "cannot be read" in note and "unknown record type" not in note
+            unread = change.is_unread and "unknown record type" not in note
             if change.kind is ChangeKind.ANOMALY and (unread or "Kafka refuses to load it" in note):
                 yield event.record.log_offset if rules is Rules.NEW else _base_offset(event)
 
