@@ -50,7 +50,8 @@ def test_run_is_every_job(session: SparkSession, tmp_path: Path) -> None:
         (job, 1, {"clusters": 1}) for job in ("lag", "expiry", "findings")
     ]
     assert [step["rows"] for step in derived] == [
-        {job: len(rows(lake, job))} for job in ("lag", "expiry", "findings")
+        {table: len(rows(lake, table)) for table in tables}
+        for tables in (["lag"], ["expiry"], ["findings", "rebalances"])
     ]
     again = CliRunner().invoke(main, [*command, "--format", "table"])
     assert again.stderr == "".join(
