@@ -6,6 +6,7 @@
       SourceError      this file is not a log we know                    (path, reason)
         MissingSource  there is no file at all
       UsageError       you asked for something that cannot be            (what to do instead)
+      LakeInUse        another job is writing to this lake               (wait, and ask again)
       SetupError       this machine lacks something                      (what it lacks, how to get it)
 
 Bytes are never the program's fault: a DecodeError becomes the `problem` of its event and the next record is read.
@@ -67,6 +68,10 @@ class MissingSource(SourceError):
 
 class UsageError(OffsetsToolError):
     """A request that cannot be met; the message says what to ask instead."""
+
+
+class LakeInUse(OffsetsToolError):
+    """A lake that another job is writing to: the same request may be met later."""
 
 
 class SetupError(OffsetsToolError):

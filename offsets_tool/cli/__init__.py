@@ -1,9 +1,11 @@
 """The command line: each command parses options, makes one library call, and shows the result on stdout; notes go to stderr.
 
-Exit codes: 0, 1 our error, 2 usage, 3 `--strict` met a problem. Commands are loaded when they are asked for.
+Exit codes: 0, 1 our error, 2 usage, 3 `--strict` met a problem, 75 a lake in use by another job. Commands are loaded when they are
+asked for.
 """
 
 import importlib
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import groupby
@@ -14,7 +16,7 @@ from click.exceptions import NoArgsIsHelpError
 
 from offsets_tool import __version__
 from offsets_tool.cli.options import Option
-from offsets_tool.errors import OffsetsToolError, UsageError
+from offsets_tool.errors import LakeInUse, OffsetsToolError, UsageError
 from offsets_tool.evidence.nearest import did_you_mean
 from offsets_tool.garbage import collect_seldom
 from offsets_tool.wire.text import visible
@@ -149,7 +151,7 @@ _COMMANDS = {
 class LazyGroup(click.Group):
     """A click group that imports a command's module only when the command runs, so that --help and small commands start at once.
 
-    Turns an OffsetsToolError into one sentence on stderr and exit code 1, a UsageError into exit code 2.
+    Turns an OffsetsToolError into one sentence on stderr and exit code 1, a UsageError into 2, LakeInUse into 75.
     """
 
     def __init__(self, *args: Any, entries: Mapping[str, CommandEntry], **options: Option) -> None:
@@ -200,8 +202,20 @@ class LazyGroup(click.Group):
             try:
                 return super().invoke(ctx)
             except OffsetsToolError as error:
-                usage = isinstance(error, UsageError)
-                raise (click.UsageError if usage else click.ClickException)(str(error)) from error
+                raise _failure(error) from error
+
+
+class _InUse(click.ClickException):
+    """A lake in use by another job: an exit code that schedulers take for one to try again."""
+
+    exit_code = os.EX_TEMPFAIL
+
+
+def _failure(error: OffsetsToolError) -> click.ClickException:
+    """Return click's error for one of ours, which has its exit code."""
+    if isinstance(error, UsageError):
+        return click.UsageError(str(error))
+    return (_InUse if isinstance(error, LakeInUse) else click.ClickException)(str(error))
 
 
 @contextmanager
@@ -214,7 +228,8 @@ def _one_line() -> Iterator[None]:
     except click.UsageError as error:
         raise click.UsageError(visible(error.format_message()), error.ctx) from error
     except click.ClickException as error:
-        raise click.ClickException(visible(error.format_message())) from error
+        failure = _InUse if isinstance(error, _InUse) else click.ClickException
+        raise failure(visible(error.format_message())) from error
 
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}

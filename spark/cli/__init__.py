@@ -24,7 +24,7 @@ from offsets_tool.cli.source_options import (
 from offsets_tool.cli.sql import answer_each
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.rows import Row
-from spark.cli.job import SparkCommand, starting
+from spark.cli.job import SparkCommand, starting, wait_option
 
 if TYPE_CHECKING:
     from offsets_tool.lake.answers import QueryResult
@@ -139,6 +139,7 @@ def main() -> None:
     help="What writes the files: tasks with Arrow, or Spark (slow, for storage that only Spark can write).",
 )
 @max_batch_bytes_option
+@wait_option
 @format_option
 def ingest_command(
     *, sources: tuple[str, ...], format_: str | None, wide: bool, show: tuple[str, ...], **options: Option
@@ -214,6 +215,7 @@ def _in_one_sentence(lake: str, rows: Iterator[Row]) -> Iterator[Row]:
 @click.option(
     "--full", "is_full", is_flag=True, help="Sort all rows of tables with new ones again; it takes Spark."
 )
+@wait_option
 @format_option
 def compact_command(
     *, lake: str, days_kept: int, is_full: bool, format_: str | None, **options: Option

@@ -8,7 +8,7 @@ from offsets_tool.cli.options import Option, format_option
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.evidence.moments.moment_texts import parse_optional_time
 from spark.cli import Bar
-from spark.cli.job import SparkCommand, starting
+from spark.cli.job import SparkCommand, starting, wait_option
 from spark.cli.run import show, take_shown
 
 _GRIDS = {"1m": 60_000, "5m": 300_000, "1h": 3_600_000}
@@ -48,6 +48,7 @@ Examples:
 @click.option("--since", metavar="TIME", help=f"From a time on: {A_TIME}.")
 @click.option("--until", metavar="TIME", help="Up to a time, exclusive.")
 @tz_option
+@wait_option
 @format_option
 def lag_command(*, lake: str, **options: Option) -> None:
     """Write to the Delta table `lag` how far behind every group was at each of its commits, in offsets and in time.
@@ -85,6 +86,7 @@ def lag_command(*, lake: str, **options: Option) -> None:
 @click.command("expiry", cls=SparkCommand, epilog=_EXPIRY_EPILOG)
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @policy_options
+@wait_option
 @format_option
 def expiry_command(*, lake: str, **options: Option) -> None:
     """Write to the Delta table `expiry` when each committed offset expires, by which rule, and why others were removed.
@@ -109,6 +111,7 @@ def expiry_command(*, lake: str, **options: Option) -> None:
     metavar="NAME",
     help="Only this cluster (repeatable). Default: all.",
 )
+@wait_option
 @format_option
 def findings_command(*, lake: str, clusters: tuple[str, ...], **options: Option) -> None:
     """Write to the Delta table `findings` what is wrong or odd in each cluster, and to `rebalances` each rebalance of its groups.

@@ -5,7 +5,7 @@ import click
 from offsets_tool.cli.options import Option, format_option
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.table import Column, PrintedTable
-from spark.cli.job import LakeCommand
+from spark.cli.job import LakeCommand, wait_option
 
 _TABLE = PrintedTable.of(Column.name("table", 1), Column.number("rows", 2))
 _EPILOG = """
@@ -30,6 +30,7 @@ Examples:
     type=click.Path(),
     help="Only what was ingested from this file or folder, which need not be there any more.",
 )
+@wait_option
 @format_option
 def forget_command(
     *, lake: str, cluster: str, source: str | None, format_: str | None, **options: Option

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from offsets_tool.cli.options import Option
-from offsets_tool.errors import SetupError
+from offsets_tool.cli.render import note
+from offsets_tool.errors import LakeInUse, SetupError
+from offsets_tool.evidence.times import parse_duration
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,6 +23,13 @@ _NEEDED: Final = ("pyspark", "deltalake", "pandas", "numpy")
 _REMEDY: Final = "pip install 'offsets-tool[spark]'"
 MASTER: Final = "master"
 """The option of a SparkCommand, and where its value is kept while it runs."""
+WAIT: Final = "wait"
+wait_option: Final = click.option(
+    f"--{WAIT}",
+    metavar="SPAN",
+    help="Wait so long, 10m say, for a lake that another job is writing to. Default: end at once, with exit code 75.",
+)
+"""The option of a LakeCommand that writes to the lake."""
 
 
 class ExtraCommand(click.Command):
@@ -46,11 +55,20 @@ class LakeCommand(ExtraCommand):
     """An ExtraCommand that works on the lake that its option `--lake` names."""
 
     def run(self, ctx: click.Context) -> Any:
-        """Run the command; OffsetsToolError in one sentence for known failures."""
+        """Run the command, which waits for the lake with `wait_option`; OffsetsToolError in one sentence for known failures."""
         from spark.lake.failures import in_one_sentence  # noqa: PLC0415 - Spark
+        from spark.lake.folder import waiting  # noqa: PLC0415
 
-        with in_one_sentence(ctx.params["lake"]):
-            return super().run(ctx)
+        can_wait = WAIT in ctx.params
+        span = ctx.params.pop(WAIT, None)
+        seconds = parse_duration(span, f"--{WAIT}") / 1000 if span else 0
+        try:
+            with in_one_sentence(ctx.params["lake"]), waiting(seconds, note):
+                return super().run(ctx)
+        except LakeInUse as error:
+            if span or not can_wait:
+                raise
+            raise LakeInUse(f"{error}; --{WAIT} 10m waits for it") from error
 
 
 class SparkCommand(LakeCommand):

@@ -6,7 +6,7 @@ from offsets_tool.cli.options import Option, format_option
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.evidence.times import parse_duration
-from spark.cli.job import LakeCommand
+from spark.cli.job import LakeCommand, wait_option
 
 _TABLE = PrintedTable.of(
     Column.name("cluster", 1),
@@ -21,6 +21,7 @@ _TABLE = PrintedTable.of(
 )
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @click.option("--keep", required=True, metavar="SPAN", help="Keep what is not older than this: 400d, 26w.")
+@wait_option
 @format_option
 def retain_command(*, lake: str, keep: str, format_: str | None, **options: Option) -> None:
     """Take out of `log` and `events` records that are older than --keep, but for the last one of each key, which still holds.

@@ -13,7 +13,7 @@ from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.rows import Row
 from spark.cli import Bar, ingest_command
-from spark.cli.job import MASTER, SparkCommand, starting
+from spark.cli.job import MASTER, SparkCommand, starting, wait_option
 
 if TYPE_CHECKING:
     from spark.run import JobDone
@@ -44,6 +44,7 @@ Examples:
 @click.command("replay", cls=SparkCommand, epilog=_REPLAY_EPILOG)
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @coordinator_option
+@wait_option
 @format_option
 def replay_command(*, lake: str, coordinator: str, topic_ids: tuple[str, ...], **options: Option) -> None:
     """Replay ingested records into the tables `offset_history`, `group_history`, `member_history`, `anomalies` and `removals`.

@@ -5,13 +5,14 @@ import click
 from offsets_tool.cli.options import Option, format_option
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.table import Column, PrintedTable
-from spark.cli.job import LakeCommand
+from spark.cli.job import LakeCommand, wait_option
 
 _TABLE = PrintedTable.of(Column.name("table", 1), Column.listing("added", 2))
 
 
 @click.command("upgrade", cls=LakeCommand, epilog="\b\nExample:\n  offsets-spark upgrade --lake lake\n")
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
+@wait_option
 @format_option
 def upgrade_command(*, lake: str, format_: str | None, **options: Option) -> None:
     """Bring a lake that an earlier version made up to date: add the columns that its tables lack. Shows them table by table.

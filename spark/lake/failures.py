@@ -16,7 +16,7 @@ from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
-from offsets_tool.errors import OffsetsToolError, SetupError, SourceError, UsageError
+from offsets_tool.errors import LakeInUse, OffsetsToolError, SetupError, SourceError, UsageError
 from offsets_tool.lake.damage import damage_of_lake, remedy_for, with_remedy
 from offsets_tool.log.archive.delta_log import first_line
 from offsets_tool.log.refusals import meant_refusal
@@ -45,7 +45,7 @@ def in_one_sentence(lake: str) -> Iterator[None]:
     """Turn errors of a job on a lake into an OffsetsToolError with a remedy; a closed pipe stays a BrokenPipeError."""
     try:
         yield
-    except (UsageError, SetupError, BrokenPipeError):
+    except (UsageError, LakeInUse, SetupError, BrokenPipeError):
         raise
     except SourceError as error:
         raise with_remedy(error, lake) from error

@@ -4,19 +4,21 @@ import fcntl
 import json
 import shlex
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from itertools import accumulate
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from offsets_tool.errors import SetupError, UsageError
+from offsets_tool.errors import LakeInUse, SetupError, UsageError
 from offsets_tool.lake.tables import ALL_TABLES, TABLES
 from offsets_tool.lake.whole import check_whole, is_table, layout_error_of, no_lake
 from offsets_tool.log.archive.delta_mirror import logs_listed_once
 from offsets_tool.log.files.folders import size_of
 from offsets_tool.log.storage import StoredPath, as_path, is_stored
-from spark.lake.lease import LakeInUse, leased, unleased
+from spark.lake.lease import leased, unleased
 from spark.lake.whole_file import write_whole
 
 FORGETTING: Final = "_forgetting.json"
@@ -30,6 +32,18 @@ LOCK: Final = ".ingest.lock"
 _SMALL: Final = 64 << 20
 _HELD: Final[set[tuple[int, Path]]] = set()
 """The threads of this process that have locked a lake, and the lake."""
+_PAUSES: Final = (0.5, 5.0)
+"""Seconds after which a lake that is in use is asked for again: on disk, and in storage, where each time takes some requests."""
+
+
+class _Patience(NamedTuple):
+    """How many seconds to wait for a lake that is in use, and whom to tell, once, that it is waited for."""
+
+    seconds: float
+    report: Callable[[str], None]
+
+
+_PATIENCE: Final[ContextVar[_Patience | None]] = ContextVar("patience", default=None)
 
 
 def root_of(lake: str) -> Path:
@@ -48,14 +62,15 @@ def locked(root: Path, forgetting: str | None = None) -> Iterator[None]:
 
     Within the block of a thread that has locked the lake already, do nothing: several jobs are then one to all others.
 
-    SetupError if nothing can be written, LakeInUse while somebody else writes, SourceError for a lake that has lost a table.
+    SetupError if nothing can be written, SourceError for a lake that has lost a table. LakeInUse while somebody else writes, at
+    once or when the time of `waiting` is over.
     UsageError where something else than `forgetting`, as FORGETTING has it, was forgotten in part: only that can go on.
     """
     held = threading.get_ident(), root
     if held in _HELD:
         yield
         return
-    with leased(root) if isinstance(root, StoredPath) else _file_locked(root), logs_listed_once(root):
+    with _waited_for(root), logs_listed_once(root):
         check_whole(root)
         _refuse_half_forgotten(root, forgetting)
         _HELD.add(held)
@@ -63,6 +78,42 @@ def locked(root: Path, forgetting: str | None = None) -> Iterator[None]:
             yield
         finally:
             _HELD.discard(held)
+
+
+@contextmanager
+def waiting(seconds: float, report: Callable[[str], None]) -> Iterator[None]:
+    """Let `locked` wait within the block so long for a lake that is in use; `report` is given a sentence when it begins to wait."""
+    token = _PATIENCE.set(_Patience(seconds, report))
+    try:
+        yield
+    finally:
+        _PATIENCE.reset(token)
+
+
+@contextmanager
+def _waited_for(root: Path) -> Iterator[None]:
+    """Lock a lake, once or until the patience of the block has ended; LakeInUse if somebody else writes to it even then."""
+    patience = _PATIENCE.get()
+    until = time.monotonic() + (patience.seconds if patience else 0)
+    with ExitStack() as stack:
+        is_told = False
+        while not _is_entered(stack, root, is_last=time.monotonic() >= until):
+            if patience and not is_told:
+                patience.report(f"{root} is in use by another job: waiting for it")
+                is_told = True
+            time.sleep(max(0, min(_PAUSES[isinstance(root, StoredPath)], until - time.monotonic())))
+        yield
+
+
+def _is_entered(stack: ExitStack, root: Path, *, is_last: bool) -> bool:
+    """Lock a lake until a stack ends; return False where another job has it, and LakeInUse if this is the last attempt."""
+    try:
+        stack.enter_context(leased(root) if isinstance(root, StoredPath) else _file_locked(root))
+    except LakeInUse:
+        if is_last:
+            raise
+        return False
+    return True
 
 
 @contextmanager
@@ -79,15 +130,15 @@ def _file_locked(root: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise LakeInUse(f"another ingest is writing to {root}: wait until it is done") from None
+            raise LakeInUse(f"another job is writing to {root}: wait until it is done") from None
         yield
 
 
 @contextmanager
 def unwritten(root: Path) -> Iterator[None]:
-    """Keep jobs from writing to a lake while a reader looks at it, if it can be locked; UsageError while a job is writing.
+    """Keep jobs from writing to a lake while a reader looks at it, if it can be locked; LakeInUse while a job is writing.
 
-    In storage nothing is locked: UsageError at the end if a job has written meanwhile.
+    In storage nothing is locked: LakeInUse at the end if a job has written meanwhile.
     """
     if isinstance(root, StoredPath):
         with unleased(root), logs_listed_once(root):
@@ -102,7 +153,7 @@ def unwritten(root: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UsageError(f"a job is writing to {root}: wait until it is done") from None
+            raise LakeInUse(f"a job is writing to {root}: wait until it is done") from None
         yield
 
 

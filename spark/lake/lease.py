@@ -22,7 +22,7 @@ import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from offsets_tool.errors import OffsetsToolError, UsageError
+from offsets_tool.errors import LakeInUse, OffsetsToolError
 from offsets_tool.log.archive.delta import (
     history_of,
     open_delta,
@@ -44,10 +44,6 @@ _APP: Final = "offsets-tool lease"
 _SCHEMA: Final = Schema.from_arrow(pa.schema([("holder", pa.string())]))
 # Of what was, nothing is needed: only the newest commit counts.
 _PROPERTIES: Final = {"delta.logRetentionDuration": "interval 1 hours"}
-
-
-class LakeInUse(UsageError):
-    """Another job is writing to the lake: it can be asked for again later."""
 
 
 class Holding(NamedTuple):

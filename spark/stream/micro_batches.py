@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from offsets_tool.errors import OffsetsToolError, SourceError
-from spark.lake.lease import LakeInUse
+from offsets_tool.errors import LakeInUse, OffsetsToolError, SourceError
 from spark.run import JobDone
 
 if TYPE_CHECKING:

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.sql import SparkSession
 
-from offsets_tool.errors import UsageError
+from offsets_tool.errors import LakeInUse, UsageError
 from offsets_tool.lake.tables import SOURCES
 from offsets_tool.lake.whole import is_table
 from offsets_tool.log.storage import as_path, is_stored
 from spark.ingest.ingest import Request
 from spark.lake.commit import ArrowLake
 from spark.lake.folder import locked, root_of, uri_of
-from spark.lake.lease import LakeInUse
 from spark.replay.topic_ids import Named
 from spark.run import JobDone, run
 from spark.stream.micro_batches import Arrivals, BatchDone, MicroBatches, Stopped

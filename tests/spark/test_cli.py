@@ -1,18 +1,25 @@
 """The command: what it prints, how it ends, and that killing it does no harm."""
 
 import json
+import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
 from spark.cli import main
+from spark.ingest.ingest import Request
+from spark.lake.folder import locked
+from spark.run import run
 from tests.depth import DEEP
 from tests.spark.lakes import (
     BY_SPARK,
@@ -22,6 +29,7 @@ from tests.spark.lakes import (
     bring,
     comparable,
     content,
+    no_session,
     plain,
     rows,
 )
@@ -58,6 +66,67 @@ def test_what_cannot_be_is_one_sentence(
     assert (done.exit_code, done.stdout) == (code, "")
     assert said in done.stderr
     assert code == 2 or len(done.stderr.splitlines()) == 1
+
+
+WRITING = {
+    "run": [str(SEGMENT)],
+    "ingest": [str(SEGMENT)],
+    "replay": [],
+    "lag": [],
+    "expiry": [],
+    "findings": [],
+    "compact": [],
+    "retain": ["--keep", "1d"],
+    "forget": ["--cluster", "c"],
+    "upgrade": [],
+}
+"""The commands that write to a lake, with what else they must be given."""
+
+
+@pytest.fixture(scope="module")
+def in_use(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A lake that a job is writing to."""
+    lake = tmp_path_factory.mktemp("in-use") / "lake"
+    list(run(Request(paths=[str(SEGMENT)], lake=str(lake), cluster="c"), no_session, "auto"))
+    with locked(lake):
+        yield lake
+
+
+@pytest.mark.parametrize("command", WRITING)
+def test_a_lake_in_use_may_be_tried_again(in_use: Path, command: str) -> None:
+    """Schedulers know this exit code; a wrong option, which none should try again, has another."""
+    asked = [command, *WRITING[command], "--lake", str(in_use)]
+    for wait, end in (([], "; --wait 10m waits for it\n"), (["--wait", "1ms"], "\n")):
+        done = in_another_thread([*asked, *wait])
+        assert done.exit_code == os.EX_TEMPFAIL == 75, done.output
+        refusal = f"Error: another job is writing to {in_use}: wait until it is done{end}"
+        assert done.stderr.endswith(refusal)
+        assert done.stderr.count("\n") == 1 + bool(wait)
+    assert in_another_thread([*asked, "--wait", "soon"]).exit_code == 2
+
+
+def test_a_lake_is_waited_for(in_use: Path, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    shutil.copytree(in_use, lake)
+    with ExitStack() as job:
+        job.enter_context(locked(lake))
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(CliRunner().invoke, main, ["replay", "--lake", str(lake), "--wait", "10m"])
+            time.sleep(0.3)
+            assert not waiting.done()
+            job.close()
+            done = waiting.result(60)
+    assert done.exit_code == 0
+    assert done.stderr.splitlines() == [
+        f"{lake} is in use by another job: waiting for it",
+        "replay: nothing new, the tables are as they were",
+    ]
+
+
+def in_another_thread(arguments: Sequence[str]) -> Result:
+    """Run a command as another job than that of this thread."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(CliRunner().invoke, main, arguments).result()
 
 
 @pytest.mark.spark

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from deltalake import DeltaTable
 
-from offsets_tool.errors import UsageError
+from offsets_tool.errors import LakeInUse, UsageError
 from offsets_tool.findings.rows import Severity
 from offsets_tool.lake.tables import SOURCES
 from offsets_tool.wire.arrow import record_batch
@@ -361,7 +361,7 @@ def test_sources_are_read_again_where_that_is_asked_for(
 
 
 def test_while_a_job_writes_nothing_is_checked(lake: Path, tmp_path: Path) -> None:
-    with locked(lake), pytest.raises(UsageError, match="a job is writing"):
+    with locked(lake), pytest.raises(LakeInUse, match="a job is writing"):
         wrong(lake)
     with pytest.raises(UsageError, match="is no lake"):
         wrong(tmp_path)

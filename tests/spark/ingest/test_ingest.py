@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from offsets_tool.errors import SourceError, UsageError
+from offsets_tool.errors import LakeInUse, SourceError, UsageError
 from offsets_tool.lake.tables import EVENTS
 from spark.ingest.ingest import Writer
 from spark.lake.folder import locked, root_of
@@ -112,7 +112,7 @@ def test_names_that_clients_read_otherwise_are_refused(name: str) -> None:
 
 
 def test_one_ingest_at_a_time(session: SparkSession, tmp_path: Path) -> None:
-    with locked(tmp_path), pytest.raises(UsageError, match="another ingest"):
+    with locked(tmp_path), pytest.raises(LakeInUse, match="another job is writing"):
         bring(session, tmp_path, SEGMENT)
 
 

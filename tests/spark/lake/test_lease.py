@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from offsets_tool.errors import UsageError
+from offsets_tool.errors import LakeInUse
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.archive.delta_log import DELTA_LOG
 from spark.lake import lease
@@ -18,7 +18,7 @@ from spark.lake.log_checkpoints import VERSIONS_BETWEEN
 def test_a_second_job_is_told_who_writes_and_since_when(tmp_path: Path) -> None:
     with leased(tmp_path):
         for _ in range(2):
-            with pytest.raises(UsageError) as error, leased(tmp_path):
+            with pytest.raises(LakeInUse) as error, leased(tmp_path):
                 raise AssertionError("it was given to two")
         held = lease._last_holding(tmp_path / LEASE, open_delta(tmp_path / LEASE))
     assert held is not None
@@ -40,7 +40,7 @@ def test_of_many_who_ask_at_once_one_has_it(tmp_path: Path) -> None:
             with leased(tmp_path):
                 had.append(number)
                 ended.wait(20)
-        except UsageError:
+        except LakeInUse:
             return False
         finally:
             if len(had) != 1 or had != [number]:
@@ -88,5 +88,5 @@ def test_many_jobs_leave_a_log_that_is_opened_from_its_newest_checkpoint(tmp_pat
     newest = max(int(path.name[:20]) for path in log.glob("*.checkpoint.parquet"))
     assert table.version() >= 4 * VERSIONS_BETWEEN
     assert table.version() - newest < VERSIONS_BETWEEN
-    with leased(tmp_path), pytest.raises(UsageError, match="is writing to"), leased(tmp_path):
+    with leased(tmp_path), pytest.raises(LakeInUse, match="is writing to"), leased(tmp_path):
         raise AssertionError("it was given to two")

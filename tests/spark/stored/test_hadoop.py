@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from deltalake import WriterProperties, write_deltalake
 
-from offsets_tool.errors import SetupError, SourceError
+from offsets_tool.errors import LakeInUse, SetupError, SourceError
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.buckets import bucket_of
 from offsets_tool.log.storage import as_path
@@ -81,7 +81,7 @@ def test_files_that_no_version_needs_are_deleted(mounted: Mounted, tmp_path: Pat
 
 def test_a_second_writer_is_refused() -> None:
     lake = f"{MOUNTED}/disk/lakes/one"
-    with lease.leased(as_path(lake)), pytest.raises(lease.LakeInUse, match="is writing to"):
+    with lease.leased(as_path(lake)), pytest.raises(LakeInUse, match="is writing to"):
         bring(lake, SEGMENTS)
     assert bring(lake, SEGMENTS).run == 1
 

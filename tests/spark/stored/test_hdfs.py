@@ -10,13 +10,13 @@ from deltalake.exceptions import CommitFailedError
 from hdfs_native import Client, FileStatus
 from pyarrow import fs
 
-from offsets_tool.errors import SetupError, SourceError
+from offsets_tool.errors import LakeInUse, SetupError, SourceError
 from offsets_tool.log.buckets import bucket_of
 from offsets_tool.log.hadoop.system import Handler
 from offsets_tool.log.storage import StoredPath, as_path
 from offsets_tool.log.stored_bytes import StoredBytes, open_binary
 from spark.check.check import check
-from spark.lake.lease import LakeInUse, leased
+from spark.lake.lease import leased
 from tests.log.environment import environment
 from tests.log.hdfs_store import hdfs_store, upload
 from tests.spark.stored.test_stored_lake import SEGMENTS, assert_same, assert_same_answer, bring, run

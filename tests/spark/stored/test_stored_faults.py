@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from offsets_tool.errors import OffsetsToolError
+from offsets_tool.errors import LakeInUse, OffsetsToolError
 from offsets_tool.lake.tables import LOG
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.storage import as_path
@@ -213,7 +213,7 @@ def test_a_lease_is_taken_or_refused_whatever_its_put_meets(store: FaultyStore, 
     root = as_path(f"{store.root}/lease-{code.replace(' ', '-')}")
     lease._create(root / lease.LEASE)
     store.fail(code, times=1, method="PUT", part=f"{root.name}/{lease.LEASE}/_delta_log")
-    with suppress(OffsetsToolError), lease.leased(root), pytest.raises(lease.LakeInUse), lease.leased(root):
+    with suppress(OffsetsToolError), lease.leased(root), pytest.raises(LakeInUse), lease.leased(root):
         raise AssertionError("it was given to two")
     assert store.mend() == 1
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from offsets_tool.errors import OffsetsToolError, SourceError
-from spark.lake.lease import LakeInUse
+from offsets_tool.errors import LakeInUse, OffsetsToolError, SourceError
 from spark.run import JobDone
 from spark.stream import micro_batches
 from spark.stream.micro_batches import BatchDone, MicroBatches
