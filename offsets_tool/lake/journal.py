@@ -40,8 +40,12 @@ def journal_in(metadata: str | None) -> dict[str, Any]:
     """Return the journal in a commit's user metadata; empty without one."""
     if not metadata or not metadata.startswith("{"):
         return {}
-    found: dict[str, Any] = json.loads(metadata).get(JOURNAL, {})
-    return found
+    try:
+        found = json.loads(metadata).get(JOURNAL)
+    except (ValueError, RecursionError):
+        # Others may say of their commits what they like.
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def run_of(metadata: str | None) -> int:

@@ -3,6 +3,7 @@
 Knows nothing about what objects hold.
 """
 
+import errno
 import io
 import os
 from pathlib import Path
@@ -71,8 +72,14 @@ class _Reader(io.RawIOBase):
 
 
 def open_binary(path: Path) -> io.BufferedReader:
-    """Open a file on disk or in storage for reading bytes, from front to back or by range. OSError as `Path.open`."""
-    return io.BufferedReader(_Reader(path), _READ_AHEAD) if isinstance(path, StoredPath) else path.open("rb")
+    """Open a file on disk or in storage for reading bytes, from front to back or by range. OSError as `Path.open`, and for a
+    pipe or a device, which would have the reader wait.
+    """
+    if isinstance(path, StoredPath):
+        return io.BufferedReader(_Reader(path), _READ_AHEAD)
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is not a file", str(path))
+    return path.open("rb")
 
 
 def for_arrow(path: Path) -> Path | io.RawIOBase:

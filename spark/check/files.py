@@ -6,7 +6,6 @@ Of data files only sizes and footers are read, or all rows where that is asked. 
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 from urllib.parse import unquote
 
 import pyarrow.parquet as pq
@@ -19,18 +18,18 @@ from offsets_tool.lake.tables import ALL_TABLES, REPLAY_TABLES, REPLAYS, TABLES,
 from offsets_tool.lake.whole import layout_error_of
 from offsets_tool.log.archive.delta_log import (
     DELTA_LOG,
+    FILE_ACTIONS,
     UNREADABLE,
     damage_of_log,
     damage_of_sizes,
     first_line,
+    is_file,
     why_no_parquet,
 )
 from offsets_tool.log.stored_bytes import for_arrow
 from spark.check.checked import Defect, Looked
 from spark.check.lake import LakeToCheck
 from spark.lake.scan import FileFacts
-
-_CHANGES: Final = ("add", "remove")
 
 
 def tables(lake: LakeToCheck) -> Looked:
@@ -69,7 +68,8 @@ def sizes(lake: LakeToCheck) -> Looked:
 def rows(lake: LakeToCheck) -> Looked:
     """Check that all rows of each data file can be read."""
     for path, _ in _all_files(lake):
-        reason = why_no_parquet(path) if path.is_file() else None
+        # `files` names one that is not there, or no file.
+        reason = why_no_parquet(path) if is_file(path) else None
         yield broken(lake, path, reason) if reason else None
 
 
@@ -122,6 +122,6 @@ def _referenced(log: Path) -> Iterator[str]:
     for commit in log.glob("*.json"):
         for line in commit.read_bytes().splitlines():
             action = json.loads(line)
-            yield from (unquote(action[name]["path"]) for name in _CHANGES if name in action)
-            if journal := journal_in(action.get("commitInfo", {}).get("userMetadata")):
+            yield from (unquote(action[name]["path"]) for name in FILE_ACTIONS if action.get(name))
+            if journal := journal_in((action.get("commitInfo") or {}).get("userMetadata")):
                 yield from (path for _, path, *_ in journal.get("files", ()))

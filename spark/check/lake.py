@@ -8,6 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from offsets_tool.errors import SourceError
+from offsets_tool.lake.layout import added_since
 from offsets_tool.lake.tables import COPIES, DERIVATIONS, REPLAYS, SOURCES, Table
 from offsets_tool.lake.whole import is_table
 from offsets_tool.log.archive.delta import delta_rows, open_delta
@@ -19,7 +21,10 @@ Fields = dict[str, Any]
 
 
 class LakeToCheck:
-    """A lake in the folder `root`. Everything raises SourceError for files that do not read."""
+    """A lake in the folder `root`. Everything raises SourceError for files that do not read.
+
+    Of a table that an earlier version made, columns that it lacks are null.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -53,7 +58,8 @@ class LakeToCheck:
         found: Counter[tuple[Any, ...]] = Counter()
         for file in self.files(table):
             values = tuple(file.get(f"min.{name}") for name in columns)
-            if None not in values and all(map(is_only, [file] * len(columns), columns, values)):
+            is_told = file.get("num_records") is not None and None not in values
+            if is_told and all(map(is_only, [file] * len(columns), columns, values)):
                 found[values] += file["num_records"]
                 continue
             for rows in file_rows(self.root / table.name / file["path"], table, columns):
@@ -67,5 +73,14 @@ class LakeToCheck:
         return shlex.join(["offsets-spark", name, *arguments, "--lake", self.root.as_posix()])
 
     def _rows(self, table: Table) -> list[Fields]:
-        rows: list[Fields] = delta_rows(self.root / table.name).to_pylist() if self.has(table) else []
-        return rows
+        if not self.has(table):
+            return []
+        folder = self.root / table.name
+        rows = delta_rows(folder)
+        lacking = added_since(rows.column_names, table)
+        if lacking is None:
+            raise SourceError(folder.as_posix(), "has other columns than this version writes")
+        for field in lacking:
+            rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
+        found: list[Fields] = rows.to_pylist()
+        return found

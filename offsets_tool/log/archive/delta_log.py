@@ -9,7 +9,9 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from stat import S_ISREG
 from typing import Final, NamedTuple
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,6 +20,8 @@ from offsets_tool.log.storage import is_stored
 from offsets_tool.log.stored_bytes import for_arrow
 
 DELTA_LOG: Final = "_delta_log"
+FILE_ACTIONS: Final = ("add", "remove")
+"""What of a commit names a data file."""
 UNREADABLE: Final = (pa.ArrowException, OSError, UnicodeDecodeError)
 """What Arrow raises of damaged files; UnicodeDecodeError where a name or text becomes Python's."""
 _DIGITS: Final = 20
@@ -25,6 +29,10 @@ _DIGITS: Final = 20
 _COMMIT: Final = re.compile(r"\d{20}\.json")
 _CHECKPOINT: Final = re.compile(r"\d{20}\.checkpoint\..*parquet")
 _PART: Final = re.compile(r"\d{20}\.checkpoint\.\d{10}\.(\d{10})\.parquet")
+_NO_FILE: Final = "is not a file"
+"""Of a pipe or a device in a file's place, which readers would wait for without an end."""
+_MOST_BYTES: Final = 1 << 63
+"""More than any file has."""
 LAST_CHECKPOINT: Final = "_last_checkpoint"
 """The name of the file that names the newest checkpoint."""
 
@@ -60,6 +68,14 @@ def damage_of_sizes(table: Path, files: Iterable[tuple[str, int]]) -> Damage | N
     return None
 
 
+def is_file(path: Path) -> bool:
+    """Return whether a path is that of a file, on disk or in storage; False for a name that no file can have."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def is_commit(name: str) -> bool:
     """Return whether a file of a log is a commit, by its name."""
     return _COMMIT.fullmatch(name) is not None
@@ -91,7 +107,7 @@ def lost_commit(table: Path, version: int | None = None) -> Damage | None:
     then take the table for one that never had its rows. None if there is none.
 
     It looks at names and sizes alone, of the newest checkpoint (up to `version`, where an older version is opened) and of the
-    commits from there on: nobody reads the others to open the table.
+    commits from there on: nobody reads the others to open the table. A pipe in a file's place would have readers wait for ever.
     """
     if is_stored(table):
         # What is put there is complete or not there.
@@ -104,12 +120,15 @@ def lost_commit(table: Path, version: int | None = None) -> Damage | None:
         # A comparison of texts first: a log may have thousands of names. A power cut may take the commit with its checkpoint.
         commits = [name for name in found if name >= newest + ".json" and is_commit(name)]
         sizes = {name: _size(found[name]) for name in sorted(commits)}
+        pipes = [name for name, entry in found.items() if not (entry.is_file() or entry.is_dir())]
     except OSError:
         # Whoever opens the table meets the same, and says it.
         return None
+    if pipes:
+        return Damage(log / min(pipes), _NO_FILE)
     for name, size in sizes.items():
         if size <= 0:
-            return Damage(log / name, "is empty" if size == 0 else "is not a file")
+            return Damage(log / name, "is empty" if size == 0 else _NO_FILE)
     return next(_gaps(log, _versions(commits), {int(newest)} if newest else set()), None)
 
 
@@ -150,7 +169,7 @@ def _of_log(log: Path) -> Iterator[Damage]:
         yield Damage(log, "holds no commit")
         return
     for name in [*commits, *(name for name in names if name == LAST_CHECKPOINT)]:
-        yield from _of_lines(log / name)
+        yield from _of_lines(log / name) if is_file(log / name) else [Damage(log / name, _NO_FILE)]
     for name in checkpoints:
         if reason := why_no_parquet(log / name):
             yield Damage(log / name, reason)
@@ -174,29 +193,58 @@ def _of_lines(path: Path) -> Iterator[Damage]:
     if not lines:
         yield Damage(path, "is empty")
     for number, line in enumerate(lines, 1):
-        if not _is_object(line):
-            yield Damage(path, f"is cut off or not JSON (line {number})")
+        if reason := _why_no_action(line):
+            yield Damage(path, f"{reason} (line {number})")
 
 
-def _is_object(line: bytes) -> bool:
+def _why_no_action(line: bytes) -> str | None:
+    """Return why a line of a commit cannot be understood; None where it can, as all that we read of it is as Delta has it."""
     try:
-        return isinstance(json.loads(line), dict)
+        action = json.loads(line, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
-        return False
+        return "is cut off or not JSON"
+    if not isinstance(action, dict):
+        return "is cut off or not JSON"
+    for name in FILE_ACTIONS:
+        if name in action and (reason := _why_no_file_action(action[name])):
+            return f"has an action {name!r} that names no file: {reason}"
+    info = action.get("commitInfo")
+    is_told = info is None or (isinstance(info, dict) and isinstance(info.get("userMetadata"), str | None))
+    return None if is_told else "has a commitInfo that is not one of Delta's"
+
+
+def _why_no_file_action(file: object) -> str | None:
+    if not isinstance(file, dict):
+        return "it is no object"
+    path, size = file.get("path"), file.get("size")
+    if not isinstance(path, str) or not path or "\0" in unquote(path):
+        return "it has no path" if path is None else "its path can be no file's"
+    is_size = size is None or (type(size) is int and 0 <= size < _MOST_BYTES)
+    return None if is_size else "its size can be no file's"
+
+
+def _refuse_constant(text: str) -> object:
+    raise ValueError(text)  # Python takes NaN and Infinity, which are not JSON
 
 
 def _why_not_whole(path: Path, size: int) -> str | None:
     try:
-        there = path.stat().st_size
+        there = path.stat()
     except FileNotFoundError:
         return "is missing, though the table's log names it"
     except OSError as error:
         return f"cannot be read ({error.strerror})"
-    return None if there == size else f"has {there} bytes, where the table's log says {size}"
+    except ValueError as error:
+        return f"cannot be read ({error})"
+    if not (is_stored(path) or S_ISREG(there.st_mode)):
+        return _NO_FILE
+    return None if there.st_size == size else f"has {there.st_size} bytes, where the table's log says {size}"
 
 
 def why_no_parquet(path: Path, *, is_whole: bool = True) -> str | None:
     """Return why a Parquet file cannot be read, None if it can: all its rows, or (not `is_whole`) its footer alone."""
+    if os.path.lexists(path) and not is_file(path):
+        return _NO_FILE
     try:
         with pq.ParquetFile(for_arrow(path)) as file:
             for _ in file.iter_batches() if is_whole else ():
