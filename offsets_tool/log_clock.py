@@ -76,6 +76,10 @@ class LogClock:
             return False
         return timestamp < FIRST_KAFKA_MS or timestamp - newest > LONGEST_PAUSE_MS
 
+    def has_left_out(self, timestamp: int) -> bool:
+        """Return whether a time of the log is that of a record that does not count, as far as these are known."""
+        return self.is_absurd(timestamp) or any(record.timestamp == timestamp for record in self.odd)
+
     def _go_on(self, timestamp: int, *, has_others: bool) -> None:
         self.newest = timestamp
         if has_others:

@@ -37,7 +37,7 @@ _RANK: Final = {severity.value: rank for rank, severity in enumerate(Severity)}
 
 
 class Matter(NamedTuple):
-    """Findings of one kind and severity together: the first one in words, the others as a number."""
+    """Findings of one kind, severity and remedy together: the first one in words, the others as a number."""
 
     findings: tuple[Finding, ...]
 
@@ -91,14 +91,15 @@ def _of_groups(groups: Collection[str | None]) -> str:
 
 
 def matters(findings: Iterable[Finding]) -> list[Matter]:
-    """Group findings by severity and kind; return the worst first.
+    """Group findings by severity, kind and remedy; return the worst first.
 
-    Within a severity come first those that put all else in doubt, and last those that only cost something.
+    What helps one group may not help another of the same kind: a share group has no offsets here to reset to. Within a severity
+    come first those that put all else in doubt, and last those that only cost something.
     """
-    by_kind: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+    by_remedy: dict[tuple[str, str, str], list[Finding]] = defaultdict(list)
     for finding in worst_first(findings):
-        by_kind[finding.severity, finding.kind].append(finding)
-    found = [Matter(tuple(some)) for some in by_kind.values()]
+        by_remedy[finding.severity, finding.kind, finding.remedy].append(finding)
+    found = [Matter(tuple(some)) for some in by_remedy.values()]
     return sorted(found, key=_weight)
 
 

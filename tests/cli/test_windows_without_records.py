@@ -149,3 +149,20 @@ def test_what_is_called_unreached_has_no_record(
     within = [event for event in events if asked.matches(event)]
     # A range inside of a file may be without a record: the sums of files do not say that.
     assert (unreached(asked, evidence.ledgers) is None) is bool(within or (since is None and until is None))
+
+
+@pytest.mark.parametrize("years", [4, 74])
+@pytest.mark.parametrize("place", [1, 5])
+@pytest.mark.parametrize("command", ["diagnose", "diagnose --group g"])
+def test_a_record_of_a_wrong_clock_reaches_no_window(
+    command: str, place: int, years: int, tmp_path: Path
+) -> None:
+    """What the records around it contradict says nothing of the years between."""
+    began_at = 1_795_726_063_000
+    placed = in_order(*(commit("g", "t", 0, number) for number in range(9)), timestamp=began_at)
+    placed[place] = placed[place]._replace(timestamp=began_at + years * 366 * 86_400_000)
+    write_log(tmp_path, placed)
+    done = invoke(command, "--strict --since 2027-01-01", tmp_path=tmp_path, log=tmp_path)
+    assert done.exit_code == 3
+    assert NONE in done.output.lower() and not ALL_CLEAR.search(done.output)
+    assert "The records here are from 2026-11-26T20:47:43Z to 2026-11-26T20:47:51Z." in done.output

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.findings.sentences import at_time
 from offsets_tool.review.verdict import Verdict
-from offsets_tool.story.verdict import Matter, group_headline, log_headline
+from offsets_tool.story.verdict import Matter, group_headline, log_headline, matters
 
 ONE = Finding("rewind", "notice", "g", "t", 0, 1, 1, "certain", (), "A title", "A remedy", ("3:1",), 3, 1)
 _SEVERITIES = st.lists(st.sampled_from([each.value for each in Severity]), min_size=1, max_size=5)
@@ -54,3 +54,17 @@ def test_the_others_are_beside_the_time_of_the_first(ends: list[tuple[int, int]]
         assert said.endswith(f"the last{at_time(max(times))}.")
     else:
         assert said.endswith(f"the first{at_time(min(times))}.")
+
+
+def test_findings_of_other_remedies_are_told_apart() -> None:
+    """The offsets of a share group are elsewhere: what helps it does not help the next group that was deleted."""
+    share, other, third = (
+        ONE._replace(kind="group_deleted", group=group, remedy=remedy)
+        for group, remedy in (("s", "Where it is"), ("a", "As of"), ("b", "As of"))
+    )
+    told = matters([share, other, third])
+    assert {matter.remedy(): {each.group for each in matter.findings} for matter in told} == {
+        "Where it is": {"s"},
+        "As of": {"a", "b"},
+    }
+    assert all(("more like it" in matter.what()) is (len(matter.findings) > 1) for matter in told)
