@@ -51,8 +51,9 @@ def run(
     """Run every job on the lake of `request`, and yield a JobDone as each ends; errors are those of the single jobs.
 
     `start` makes a session, and is called only if a job needs one; `coordinator` is auto, classic or new; `topic_ids` are names
-    that no record gives; `progress` returns for a job's name the function that its progress is reported to. Lag and expiry are
-    computed as they were last asked for; the first time, by what the log proves. The lake is locked from the first job to the last.
+    that no record gives; `progress` is called with a job's name as it begins, and returns the function that is told how far it is.
+    Lag and expiry are computed as they were last asked for; the first time, by what the log proves. The lake is locked from the
+    first job to the last.
     """
     # What only Spark can write is locked by no job.
     with locked(root_of(request.lake)) if request.writer is Writer.ARROW else nullcontext():
@@ -67,13 +68,15 @@ def _all_jobs(
     topic_ids: Named,
 ) -> Iterator[JobDone]:
     yield _timed(lambda: _ingested(ingest(request, start, progress("ingest"))))
+    replaying = progress("replay")
     named = _names_of(request.paths) | dict(topic_ids)
-    yield run_replay(request.lake, start, coordinator, named, progress("replay"))
+    yield run_replay(request.lake, start, coordinator, named, replaying)
+    lagging = progress("lag")
     ends = EndsRequest(paths=request.paths, cluster=request.cluster)
     root = root_of(request.lake)
     notes = finished(root, OF_LAG)
     asked = asked_before(root, LAG)
-    yield _also(notes, run_lag(request.lake, start, LagRequest(ends=ends, **asked), progress("lag")))
+    yield _also(notes, run_lag(request.lake, start, LagRequest(ends=ends, **asked), lagging))
     yield _expiry_as_before(request.lake, start, progress("expiry"))
     yield _found(request.lake, start, (), progress("findings"))
 

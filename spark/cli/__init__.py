@@ -237,7 +237,7 @@ def compact_command(
 def _ingest(request: "Request") -> "Ingested":
     from spark.ingest.ingest import ingest  # noqa: PLC0415 - Spark
 
-    with Bar() as bar:
+    with Bar("ingest") as bar:
         return ingest(request, starting(), bar.of("ingest"))
 
 
@@ -251,7 +251,9 @@ class Bar:
     It names the job, and appears with the first report of how far it is.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, job: str) -> None:
+        """Show nothing yet; until another begins, `job` is the one at work."""
+        self.job = job
         self._bar: ProgressBar | None = None
         self._shown = ("", 0, 0)
 
@@ -263,7 +265,8 @@ class Bar:
             self._bar.close()
 
     def of(self, job: str) -> Callable[[int, int], None]:
-        """Return the progress function of a job, by its name: an ingest counts bytes, other jobs count units of work."""
+        """Return the progress function of a job that begins, by its name: an ingest counts bytes, other jobs units of work."""
+        self.job = job
         return partial(self._show, job)
 
     def _show(self, job: str, done: int, total: int) -> None:

@@ -7,9 +7,8 @@ from offsets_tool.cli.moment_options import ends_options
 from offsets_tool.cli.options import Option, format_option
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.evidence.moments.moment_texts import parse_optional_time
-from spark.cli import Bar
 from spark.cli.job import SparkCommand, starting, wait_option
-from spark.cli.run import show, take_shown
+from spark.cli.run import show_job, take_shown
 
 _GRIDS = {"1m": 60_000, "5m": 300_000, "1h": 3_600_000}
 _LAG_EPILOG = """
@@ -78,9 +77,8 @@ def lag_command(*, lake: str, **options: Option) -> None:
         is_last_stable=options["read_committed"],
     )
     shown = take_shown(options)
-    with Bar() as bar:
-        step = run_lag(lake, starting(), request, bar.of("lag"))
-    show([step], shown)
+    start = starting()
+    show_job(lake, "lag", lambda progress: run_lag(lake, start, request, progress), shown)
 
 
 @click.command("expiry", cls=SparkCommand, epilog=_EXPIRY_EPILOG)
@@ -97,9 +95,8 @@ def expiry_command(*, lake: str, **options: Option) -> None:
 
     request = parse_policy(options)
     shown = take_shown(options)
-    with Bar() as bar:
-        step = run_expiry(lake, starting(), request, bar.of("expiry"))
-    show([step], shown)
+    start = starting()
+    show_job(lake, "expiry", lambda progress: run_expiry(lake, start, request, progress), shown)
 
 
 @click.command("findings", cls=SparkCommand, epilog=_FINDINGS_EPILOG)
@@ -122,6 +119,5 @@ def findings_command(*, lake: str, clusters: tuple[str, ...], **options: Option)
     from spark.run import run_findings  # noqa: PLC0415 - Spark
 
     shown = take_shown(options)
-    with Bar() as bar:
-        step = run_findings(lake, starting(), clusters, bar.of("findings"))
-    show([step], shown)
+    start = starting()
+    show_job(lake, "findings", lambda progress: run_findings(lake, start, clusters, progress), shown)

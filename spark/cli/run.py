@@ -1,6 +1,6 @@
 """The commands `offsets-spark replay` and `run`: parse, make one call of this package, show the jobs that were done."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -17,6 +17,7 @@ from spark.cli.job import MASTER, SparkCommand, starting, wait_option
 
 if TYPE_CHECKING:
     from spark.run import JobDone
+    from spark.runtime.rows import Progress
 
 _TABLE = PrintedTable.of(
     Column.word("job", 1),
@@ -57,9 +58,8 @@ def replay_command(*, lake: str, coordinator: str, topic_ids: tuple[str, ...], *
 
     shown = take_shown(options)
     named = {id_: (name, OPTION) for id_, name in parse_topic_ids(topic_ids).items()}
-    with Bar() as bar:
-        step = run_replay(lake, starting(), coordinator, named, bar.of("replay"))
-    show([step], shown)
+    start = starting()
+    show_job(lake, "replay", lambda progress: run_replay(lake, start, coordinator, named, progress), shown)
 
 
 @click.command(
@@ -85,8 +85,8 @@ def run_command(*, coordinator: str, topic_ids: tuple[str, ...], **options: Opti
     options["limits"] = parse_limits(options.pop("max_batch_bytes"))
     request = Request(paths=options.pop("sources"), **options)
     named = {id_: (name, OPTION) for id_, name in parse_topic_ids(topic_ids).items()}
-    with Bar() as bar:
-        show(_in_sentences(run(request, starting(), coordinator, bar.of, named), request.lake), shown)
+    with Bar("run") as bar:
+        _show(_in_sentences(run(request, starting(), coordinator, bar.of, named), request.lake), shown, bar)
 
 
 def _in_sentences(steps: "Iterator[JobDone]", lake: str) -> "Iterator[JobDone]":
@@ -115,7 +115,22 @@ def take_shown(options: dict[str, Option]) -> OutputOptions:
     return OutputOptions(chosen, _TABLE.chosen(chosen, how))
 
 
-def show(steps: "Iterable[JobDone]", shown: OutputOptions) -> None:
+def show_job(lake: str, name: str, job: "Callable[[Progress], JobDone]", shown: OutputOptions) -> None:
+    """Run one job on a lake, and write its row to stdout; of one that fails, a JSON line with its name and the error.
+
+    OffsetsToolError for a job that failed, or could not do all of its work.
+    """
+    bar = Bar(name)
+
+    def done() -> "Iterator[JobDone]":
+        with bar:
+            step = job(bar.of(name))
+        yield step
+
+    _show(_in_sentences(done(), lake), shown, bar)
+
+
+def _show(steps: "Iterable[JobDone]", shown: OutputOptions, bar: Bar) -> None:
     """Write a row to stdout for each job: JSON lines as each job ends, a table when all have ended; notes go to stderr.
 
     OffsetsToolError at the end, where a job could not do all of its work.
@@ -125,8 +140,8 @@ def show(steps: "Iterable[JobDone]", shown: OutputOptions) -> None:
     noted = _with_notes(steps, problems)
     with output(None) as out:
         if chosen == "jsonl":
-            for step in noted:
-                write_rows(out, [step._asdict()], chosen, table)
+            for row in _json_rows(noted, bar):
+                write_rows(out, [row], chosen, table)
                 out.flush()
         else:
             write_rows(out, map(_row, noted), chosen, table)
@@ -134,6 +149,16 @@ def show(steps: "Iterable[JobDone]", shown: OutputOptions) -> None:
         raise OffsetsToolError(
             f"{len(problems)} part(s) of the work could not be done, as noted above: all others were; mend these and run it again"
         )
+
+
+def _json_rows(steps: "Iterable[JobDone]", bar: Bar) -> "Iterator[Row]":
+    """Yield a row for each job, and before the error of one that fails a row with its name and the error."""
+    try:
+        for step in steps:
+            yield step._asdict()
+    except OffsetsToolError as error:
+        yield {"job": bar.job, "error": str(error)}
+        raise
 
 
 def _with_notes(steps: "Iterable[JobDone]", problems: list[str]) -> "Iterator[JobDone]":

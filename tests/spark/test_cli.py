@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
 from spark.cli import main
@@ -68,6 +69,8 @@ def test_what_cannot_be_is_one_sentence(
     assert code == 2 or len(done.stderr.splitlines()) == 1
 
 
+ORDER = ["ingest", "replay", "lag", "expiry", "findings"]
+"""The jobs of `run`."""
 WRITING = {
     "run": [str(SEGMENT)],
     "ingest": [str(SEGMENT)],
@@ -99,10 +102,35 @@ def test_a_lake_in_use_may_be_tried_again(in_use: Path, command: str) -> None:
     for wait, end in (([], "; --wait 10m waits for it\n"), (["--wait", "1ms"], "\n")):
         done = in_another_thread([*asked, *wait])
         assert done.exit_code == os.EX_TEMPFAIL == 75, done.output
+        assert [json.loads(line)["job"] for line in done.stdout.splitlines()] == (
+            [command] if command in ("run", *ORDER[1:]) else []
+        )
         refusal = f"Error: another job is writing to {in_use}: wait until it is done{end}"
         assert done.stderr.endswith(refusal)
         assert done.stderr.count("\n") == 1 + bool(wait)
     assert in_another_thread([*asked, "--wait", "soon"]).exit_code == 2
+
+
+@pytest.mark.parametrize("job", ORDER)
+def test_a_pipe_sees_which_job_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: str) -> None:
+    """Of `run` behind those that were done, and of a job alone. The sentence and the exit code are as on a terminal."""
+
+    def fail(*arguments: object) -> None:
+        raise DeltaError("the disk hums")
+
+    monkeypatch.setattr(f"spark.run.{job}", fail)
+    lake = ["--lake", str(tmp_path)]
+    done = CliRunner().invoke(main, ["run", str(SEGMENT), *lake])
+    *steps, failed = map(json.loads, done.stdout.splitlines())
+    assert [step["job"] for step in steps] == ORDER[: ORDER.index(job)]
+    assert failed == {"job": job, "error": failed["error"]}
+    assert failed["error"].startswith("it could not be done (the disk hums); ")
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, f"Error: {failed['error']}")
+    if job == "ingest":
+        return
+    alone = CliRunner().invoke(main, [job, *lake])
+    assert (alone.exit_code, json.loads(alone.stdout)) == (1, failed)
+    assert CliRunner().invoke(main, [job, *lake, "--format", "table"]).stdout == ""
 
 
 def test_a_lake_is_waited_for(in_use: Path, tmp_path: Path) -> None:

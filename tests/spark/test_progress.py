@@ -79,7 +79,7 @@ def test_a_terminal_shows_the_job_and_how_far_it_is(monkeypatch: pytest.MonkeyPa
     terminal = Terminal()
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", terminal)
-    with Bar() as bar:
+    with Bar("run") as bar:
         for done in range(3):
             bar.of("replay")(done, 3)
         bar.of("ingest")(2_000, 4_000)
@@ -92,6 +92,6 @@ def test_a_terminal_shows_the_job_and_how_far_it_is(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_is_no_terminal_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with Bar() as bar:
+    with Bar("run") as bar:
         bar.of("replay")(1, 3)
     assert capsys.readouterr().err == ""
