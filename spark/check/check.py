@@ -36,7 +36,7 @@ def check(lake: str, *, reads_rows: bool = False, reads_sources: bool = False) -
     """Yield what is wrong with a lake, and a row for each check that found nothing.
 
     `reads_rows` reads all rows of all tables too, `reads_sources` the sources that are still there. UsageError where there is no
-    lake, while a job is writing to it and, in object storage, at the end if one began meanwhile.
+    lake, while a job is writing to it and at the end if one wrote meanwhile: jobs are not kept from it.
     """
     root = root_of(lake)
     if not any(is_table(root, table) for table in TABLES):

@@ -1,5 +1,6 @@
 """A lake as a folder that a job works on: check that it is complete, and lock it, so that one job at a time writes."""
 
+import errno
 import fcntl
 import json
 import shlex
@@ -12,13 +13,15 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from offsets_tool.errors import LakeInUse, SetupError, UsageError
+from offsets_tool.errors import LakeInUse, SetupError, SourceError, UsageError
 from offsets_tool.lake.tables import ALL_TABLES, TABLES
 from offsets_tool.lake.whole import check_whole, is_table, layout_error_of, no_lake
+from offsets_tool.log.archive.delta_log import DELTA_LOG
 from offsets_tool.log.archive.delta_mirror import logs_listed_once
 from offsets_tool.log.files.folders import size_of
 from offsets_tool.log.storage import StoredPath, as_path, is_stored
-from spark.lake.lease import leased, unleased
+from offsets_tool.log.stored_bytes import open_binary
+from spark.lake.lease import leased, unleased, written_meanwhile
 from spark.lake.whole_file import write_whole
 
 FORGETTING: Final = "_forgetting.json"
@@ -120,7 +123,10 @@ def _is_entered(stack: ExitStack, root: Path, *, is_last: bool) -> bool:
 def _file_locked(root: Path) -> Iterator[None]:
     try:
         root.mkdir(parents=True, exist_ok=True)
-        opened = (root / LOCK).open("w")
+        path = root / LOCK
+        if path.exists() and not path.is_file():
+            raise OSError(errno.EINVAL, f"{LOCK} is not a file")
+        opened = path.open("w")
     except OSError as error:
         why = "it is not a folder" if root.exists() and not root.is_dir() else error.strerror
         raise SetupError(
@@ -136,25 +142,47 @@ def _file_locked(root: Path) -> Iterator[None]:
 
 @contextmanager
 def unwritten(root: Path) -> Iterator[None]:
-    """Keep jobs from writing to a lake while a reader looks at it, if it can be locked; LakeInUse while a job is writing.
+    """Look at a lake that nobody writes to; LakeInUse while a job is writing, and at the end if one has written meanwhile.
 
-    In storage nothing is locked: LakeInUse at the end if a job has written meanwhile.
+    Nothing is locked, on disk or in storage: who looks has no right to keep jobs from their work.
     """
     if isinstance(root, StoredPath):
         with unleased(root), logs_listed_once(root):
             yield
         return
+    _refuse_if_locked(root)
+    before = _newest_commits(root)
     try:
-        opened = (root / LOCK).open()
-    except OSError:
         yield
-        return
-    with opened as lock:
-        try:
+    except OSError as error:
+        # A job may have removed what was being looked at.
+        if _newest_commits(root) != before:
+            raise written_meanwhile(root) from error
+        raise
+    _refuse_if_locked(root)
+    if _newest_commits(root) != before:
+        raise written_meanwhile(root)
+
+
+def _refuse_if_locked(root: Path) -> None:
+    """Raise LakeInUse while a job has locked a lake on disk. Nothing stays locked: a job that begins now is not refused."""
+    path = root / LOCK
+    try:
+        if not path.is_file():
+            return
+        with path.open() as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise LakeInUse(f"a job is writing to {root}: wait until it is done") from None
-        yield
+    except BlockingIOError:
+        raise LakeInUse(f"a job is writing to {root}: wait until it is done") from None
+    except OSError:
+        # Nobody can write there who cannot open it.
+        return
+
+
+def _newest_commits(root: Path) -> list[str]:
+    """Return the name of the newest commit of each table of a lake on disk, with its folder."""
+    logs = (root / table.name / DELTA_LOG for table in ALL_TABLES)
+    return [max(map(str, log.glob("*.json")), default="") for log in logs]
 
 
 def mark(marker: Path, text: str) -> None:
@@ -167,11 +195,19 @@ def interrupted(root: Path) -> str | None:
     marker = root / FORGETTING
     if not marker.exists():
         return None
-    asked = json.loads(marker.read_text(encoding="utf-8"))
-    source = "" if asked["source"] is None else f" --source {shlex.quote(asked['source'])}"
+    try:
+        with open_binary(marker) as file:
+            asked = json.load(file)
+        cluster = shlex.quote(asked["cluster"])
+        source = "" if asked["source"] is None else f" --source {shlex.quote(asked['source'])}"
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise SourceError(
+            marker.as_posix(),
+            "is not what an interrupted offsets-spark forget leaves; put it back from a backup",
+        ) from error
     return (
         "offsets-spark forget was interrupted, and the lake is as it left it: run offsets-spark forget "
-        f"--lake {shlex.quote(str(root))} --cluster {shlex.quote(asked['cluster'])}{source} again"
+        f"--lake {shlex.quote(str(root))} --cluster {cluster}{source} again"
     )
 
 

@@ -88,9 +88,12 @@ def unleased(root: Path) -> Iterator[None]:
         raise _refused(root, held)
     yield
     if open_delta(table).version() != before.version():
-        raise LakeInUse(
-            f"a job wrote to {root} meanwhile, so what was seen may be of two moments: do it again"
-        )
+        raise written_meanwhile(root)
+
+
+def written_meanwhile(root: Path) -> LakeInUse:
+    """Return the error of who looked at a lake while a job wrote to it."""
+    return LakeInUse(f"a job wrote to {root} meanwhile, so what was seen may be of two moments: do it again")
 
 
 def _create(table: Path) -> None:

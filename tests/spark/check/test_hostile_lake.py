@@ -15,10 +15,10 @@ from deltalake import DeltaTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from offsets_tool.errors import SourceError
+from offsets_tool.errors import LakeInUse, SetupError, SourceError
 from spark.check.check import check
 from spark.check.checked import Checked
-from spark.lake.folder import LOCK
+from spark.lake.folder import FORGETTING, LOCK, locked
 from tests.depth import DEEP, sample
 from tests.evidence.copies import copy
 from tests.spark.derived.test_forget import LOG
@@ -187,3 +187,38 @@ def test_nobody_waits_for_a_pipe(lake: Path, place: Callable[[Path], Path], what
     found = wrong(lake)
     assert [row.what for row in found[:1]] == ([what] if what else [])
     assert all("is not a file" in (row.problem or "") for row in found[:1])
+
+
+@pytest.mark.parametrize("text", [None, "", "{", "[]", "5", "{}", '{"cluster": 5, "source": null}', "\xff"])
+def test_a_marker_of_something_else_is_named(lake: Path, text: str | None) -> None:
+    marker = lake / FORGETTING
+    if text is None:
+        os.mkfifo(marker)
+    else:
+        marker.write_bytes(text.encode("latin-1"))
+    assert [(row.what, row.where) for row in wrong(lake)] == [("runs", FORGETTING)]
+    with soon(), pytest.raises(SourceError, match=f"{FORGETTING}: is not what an interrupted"):
+        replay_here(lake)
+
+
+def test_a_job_does_not_wait_for_a_pipe_either(lake: Path) -> None:
+    (lake / LOCK).unlink()
+    os.mkfifo(lake / LOCK)
+    with soon(), pytest.raises(SetupError, match="is not a file"):
+        replay_here(lake)
+
+
+def test_a_check_keeps_no_job_from_its_work(lake: Path, tmp_path: Path) -> None:
+    """Nothing is locked; who looked while a job wrote is told so at the end."""
+    rows = check(str(lake))
+    next(rows)
+    with locked(lake):
+        pass
+    next(rows)
+    ingest_here(lake, copy(tmp_path / "d", LOG[:3]), cluster="d")
+    with pytest.raises(LakeInUse, match=r"a job wrote to .* meanwhile, .*: do it again"):
+        list(rows)
+    rows = check(str(lake))
+    next(rows)
+    with locked(lake), pytest.raises(LakeInUse, match="a job is writing"):
+        list(rows)
