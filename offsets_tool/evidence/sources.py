@@ -154,7 +154,11 @@ class _Files:
             from offsets_tool.log.archive.read import read_archive  # noqa: PLC0415 - pyarrow, only when it is needed
 
             yield from read_archive(
-                file, columns=self.columns, log_partition=self.log_partition, ledger=ledger
+                file,
+                columns=self.columns,
+                log_partition=self.log_partition,
+                ledger=ledger,
+                limits=self.limits,
             )
             # Of what cannot be read to its end the ledger says so; a folder has no hash.
             with suppress(SourceError):

@@ -122,7 +122,11 @@ class PieceRead:
         archive = self._piece.file.archive
         assert archive is not None
         rows = read_archive(
-            archive, columns=self._columns, log_partition=self._log_partition, ledger=self.ledger
+            archive,
+            columns=self._columns,
+            log_partition=self._log_partition,
+            ledger=self.ledger,
+            limits=self._limits,
         )
         yield from (item for item in rows if isinstance(item, LogRecord))
         self._start, self._end = 0, self.ledger.entry().bytes

@@ -23,10 +23,13 @@ from offsets_tool.log.archive.delta_log import (
     damage_of_log,
     damage_of_sizes,
     first_line,
+    is_file,
     lost_commit,
+    why_inflated,
     why_no_parquet,
 )
 from offsets_tool.log.archive.delta_mirror import changed, delta_options, kept_rows, within_reach
+from offsets_tool.log.batches.limits import LIMITS, REMEDY, Limits
 from offsets_tool.log.buckets import bucket_of
 from offsets_tool.log.refusals import answer_of, meant_refusal
 from offsets_tool.log.storage import StoredPath, as_path, is_of_hadoop, is_stored
@@ -163,8 +166,11 @@ def _read(
         return answer_of(lambda: rows.to_table(columns=columns, filter=where))
 
 
-def delta_batches(table: Path, opened: OpenDelta, columns: Sequence[str]) -> Iterator[pa.RecordBatch | str]:
-    """Yield the rows of a table that another program wrote, in batches; for rows that cannot be read, a text that says why.
+def delta_batches(
+    table: Path, opened: OpenDelta, columns: Sequence[str], limits: Limits = LIMITS
+) -> Iterator[pa.RecordBatch | str]:
+    """Yield the rows of a table that another program wrote, in batches; for rows that cannot be read, or inflate to more than
+    `limits`, a text that says why.
 
     Rows of other files are yielded even if one file is damaged.
     """
@@ -177,16 +183,18 @@ def delta_batches(table: Path, opened: OpenDelta, columns: Sequence[str]) -> Ite
         yield str(error)
         return
     for file in rows.get_fragments():
-        yield from _of_file(
-            Path(file.path).name, file.to_batches(rows.schema, columns=list(columns), use_threads=False)
-        )
-
-
-def _of_file(name: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch | str]:
-    try:
-        yield from batches
-    except UNREADABLE as error:
-        yield f"{name}: {first_line(error)}"
+        name = Path(file.path).name
+        # A pipe would be waited for, and a log may name a hundred thousand files that are not there.
+        if not is_stored(table) and not is_file(table / file.path):
+            yield f"{name}: is not a file that is there, though the table's log names it"
+            continue
+        try:
+            if too_much := why_inflated(file.metadata, limits, columns):
+                yield f"{name}: {too_much}, {REMEDY}"
+            else:
+                yield from file.to_batches(rows.schema, columns=list(columns), use_threads=False)
+        except UNREADABLE as error:
+            yield f"{name}: {first_line(error)}"
 
 
 def _queried(table: Path, opened: OpenDelta, columns: Sequence[str]) -> Iterator[pa.RecordBatch | str]:

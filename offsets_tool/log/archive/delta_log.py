@@ -7,7 +7,7 @@ damaged one. It relies only on Delta's file names, and decides nothing about rem
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from stat import S_ISREG
 from typing import Final, NamedTuple
@@ -16,6 +16,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.storage import is_stored
 from offsets_tool.log.stored_bytes import for_arrow
 
@@ -107,7 +108,8 @@ def lost_commit(table: Path, version: int | None = None) -> Damage | None:
     then take the table for one that never had its rows. None if there is none.
 
     It looks at names and sizes alone, of the newest checkpoint (up to `version`, where an older version is opened) and of the
-    commits from there on: nobody reads the others to open the table. A pipe in a file's place would have readers wait for ever.
+    commits from there on: nobody reads the others to open the table. A pipe in a file's place would have readers wait for ever,
+    and of a checkpoint the footer says what it inflates to.
     """
     if is_stored(table):
         # What is put there is complete or not there.
@@ -126,6 +128,14 @@ def lost_commit(table: Path, version: int | None = None) -> Damage | None:
         return None
     if pipes:
         return Damage(log / min(pipes), _NO_FILE)
+    for name in found:
+        if (
+            newest
+            and name[:_DIGITS] == newest
+            and _CHECKPOINT.fullmatch(name)
+            and (reason := _why_bomb(log / name))
+        ):
+            return Damage(log / name, reason)
     for name, size in sizes.items():
         if size <= 0:
             return Damage(log / name, "is empty" if size == 0 else _NO_FILE)
@@ -247,10 +257,44 @@ def why_no_parquet(path: Path, *, is_whole: bool = True) -> str | None:
         return _NO_FILE
     try:
         with pq.ParquetFile(for_arrow(path)) as file:
+            if reason := why_inflated(file.metadata):
+                return reason
             for _ in file.iter_batches() if is_whole else ():
                 pass
     except UNREADABLE as error:
         return f"is not a Parquet file that can be read ({first_line(error)})"
+    return None
+
+
+def _why_bomb(checkpoint: Path) -> str | None:
+    """Return why a checkpoint would inflate to more than it may; None too for one without a footer, whose readers say so."""
+    try:
+        reason = why_inflated(pq.read_metadata(checkpoint))
+    except UNREADABLE:
+        return None
+    return reason and f"{reason}, which no log needs; copy the table again from where it was written"
+
+
+def why_inflated(
+    footer: pq.FileMetaData,
+    limits: Limits = LIMITS,
+    columns: Collection[str] | None = None,
+    groups: Iterable[int] | None = None,
+) -> str | None:
+    """Return why a Parquet file would inflate to more than `limits` let it, by its footer; None if it would not.
+
+    Of all columns, or some that are read, and of all row groups, or some.
+    """
+    for number in range(footer.num_row_groups) if groups is None else groups:
+        group = footer.row_group(number)
+        for index in range(group.num_columns):
+            column = group.column(index)
+            name = column.path_in_schema.partition(".")[0]
+            size, inflated = column.total_compressed_size, column.total_uncompressed_size
+            if (columns is None or name in columns) and inflated > limits.column(size, group.num_rows):
+                return (
+                    f"column {name} of row group {number} claims to inflate from {size} to {inflated} bytes"
+                )
     return None
 
 

@@ -5,7 +5,7 @@ archive's own order, which need not be the log's. Every row is a record, an Unre
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -14,14 +14,15 @@ from offsets_tool.log.archive.columns import Columns, match_columns, read_row
 from offsets_tool.log.archive.files import ArchiveFile, ArchiveKind, archive_files
 from offsets_tool.log.archive.lines import RowRead, RowSource, line_source
 from offsets_tool.log.archive.tables import delta_source, parquet_source
+from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.files.folders import size_of
 from offsets_tool.log.ledger import Ledger, whole_file
 from offsets_tool.log.names import OFFSETS_TOPIC
 from offsets_tool.log.storage import as_path
 from offsets_tool.rows import LogRecord, Unreadable, UnreadableKind
 
-_OPEN: Final = {
-    ArchiveKind.JSON_LINES: line_source,
+_OPEN: Final[Mapping[ArchiveKind, Callable[[Path, Limits], RowSource]]] = {
+    ArchiveKind.JSON_LINES: lambda path, _: line_source(path),
     ArchiveKind.PARQUET: parquet_source,
     ArchiveKind.DELTA: delta_source,
 }
@@ -46,7 +47,9 @@ class ArchiveRead(Iterator[LogRecord | Unreadable]):
         columns: Mapping[str, str],
         log_partition: int | None,
         ledger: Ledger | None = None,
+        limits: Limits = LIMITS,
     ) -> None:
+        self._limits = limits
         self.rows = 0
         self.records = 0
         self.unreadable_rows = 0
@@ -68,7 +71,7 @@ class ArchiveRead(Iterator[LogRecord | Unreadable]):
     def _read_all(self, files: list[ArchiveFile]) -> Iterator[LogRecord | Unreadable]:
         for file in files:
             try:
-                opened = _OPEN[file.kind](file.path)
+                opened = _OPEN[file.kind](file.path, self._limits)
                 columns = _columns(opened, self._columns)
             except (SourceError, UsageError) as error:
                 if file.is_named:
@@ -136,25 +139,26 @@ def read_archive(
     columns: Mapping[str, str] | None = None,
     log_partition: int | None = None,
     ledger: Ledger | None = None,
+    limits: Limits = LIMITS,
 ) -> ArchiveRead:
     """Return the records of a file, a folder of files, or a Delta table; or of one ArchiveFile that was found before.
 
     `columns` names columns by hand, field to column, as in {"offset": "kafka_offset_no", "partition": "meta.partition"}.
     `log_partition` numbers records whose row and path do not say it, and leaves out (and counts) the others.
     The number comes from the row, or else from the path: `partition=N/`, `__consumer_offsets-N/`, a sink's file name.
-    `ledger` receives the size, every item, and how many rows were left out.
+    `ledger` receives the size, every item, and how many rows were left out. `limits` bound what columns inflate to.
     Raises SourceError when nothing readable is there or the file that was named lacks a needed column, UsageError for columns
     that it lacks; a file that was found in a folder is then one Unreadable, and so is whatever a row holds.
     """
     if isinstance(source, ArchiveFile):
-        return ArchiveRead([source], columns or {}, log_partition, ledger)
+        return ArchiveRead([source], columns or {}, log_partition, ledger, limits)
     files = archive_files(source, columns)
     if not files:
         raise SourceError(
             as_path(source).as_posix(),
             "no archive is here; expected JSON lines (.jsonl, .gz and .zst too), Parquet or a Delta table",
         )
-    return ArchiveRead(files, columns or {}, log_partition, ledger)
+    return ArchiveRead(files, columns or {}, log_partition, ledger, limits)
 
 
 def _columns(opened: RowSource, chosen: Mapping[str, str]) -> Columns:

@@ -13,7 +13,9 @@ import pyarrow.parquet as pq
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.archive.columns import ColumnPath, Columns
+from offsets_tool.log.archive.delta_log import why_inflated
 from offsets_tool.log.archive.lines import RowRead, RowSource
+from offsets_tool.log.batches.limits import LIMITS, REMEDY, Limits
 from offsets_tool.log.stored_bytes import for_arrow
 from offsets_tool.rows import Unreadable, UnreadableKind
 
@@ -22,8 +24,10 @@ _ROWS_AT_ONCE: Final = 8192
 _BROKEN: Final = (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError)
 
 
-def parquet_source(path: Path) -> RowSource:
-    """Return the rows of a Parquet file. SourceError when its footer cannot be read; a damaged row group is an Unreadable."""
+def parquet_source(path: Path, limits: Limits = LIMITS) -> RowSource:
+    """Return the rows of a Parquet file. SourceError when its footer cannot be read; a row group that is damaged, or inflates to
+    more than `limits`, is an Unreadable.
+    """
     source = path.as_posix()
     try:
         with pq.ParquetFile(for_arrow(path)) as file:
@@ -31,10 +35,10 @@ def parquet_source(path: Path) -> RowSource:
     except _BROKEN as error:
         reason = f"not a Parquet file that can be read ({error}); copy it again if it is cut off"
         raise SourceError(source, reason) from error
-    return RowSource(source, names, lambda columns: _read_parquet(path, columns), path.stat().st_size)
+    return RowSource(source, names, lambda columns: _read_parquet(path, columns, limits), path.stat().st_size)
 
 
-def _read_parquet(path: Path, columns: Columns) -> Iterator[RowRead | Unreadable]:
+def _read_parquet(path: Path, columns: Columns, limits: Limits) -> Iterator[RowRead | Unreadable]:
     with pq.ParquetFile(for_arrow(path)) as file:
         start = 0
         for group in range(file.num_row_groups):
@@ -42,7 +46,10 @@ def _read_parquet(path: Path, columns: Columns) -> Iterator[RowRead | Unreadable
             batches = file.iter_batches(_ROWS_AT_ONCE, row_groups=[group], columns=columns.top_level)
             done = start
             try:
-                for batch in batches:
+                if too_much := why_inflated(file.metadata, limits, columns.top_level, [group]):
+                    reason = f"rows {start} to {start + size - 1}: {too_much}, {REMEDY}"
+                    yield Unreadable(path.as_posix(), 0, 0, reason, UnreadableKind.DAMAGE)
+                for batch in () if too_much else batches:
                     yield from _rows(batch, done)
                     done += batch.num_rows
             except _BROKEN as error:
@@ -51,7 +58,7 @@ def _read_parquet(path: Path, columns: Columns) -> Iterator[RowRead | Unreadable
             start += size
 
 
-def delta_source(path: Path) -> RowSource:
+def delta_source(path: Path, limits: Limits = LIMITS) -> RowSource:
     """Return the rows of a Delta table as of its newest version, without deleted ones. SetupError without deltalake."""
     # With Arrow's data sets and deltalake it takes a tenth of a second, which other archives need not spend.
     from offsets_tool.log.archive.delta import delta_batches, open_delta  # noqa: PLC0415
@@ -60,7 +67,7 @@ def delta_source(path: Path) -> RowSource:
 
     def read(columns: Columns) -> Iterator[RowRead | Unreadable]:
         done = 0
-        for rows in delta_batches(path, table, columns.top_level):
+        for rows in delta_batches(path, table, columns.top_level, limits):
             if isinstance(rows, str):
                 reason = f"rows behind row {done}: {rows}"
                 yield Unreadable(source, 0, 0, reason, UnreadableKind.DAMAGE)

@@ -29,6 +29,10 @@ _SMALLEST_RECORD: Final = 64
 """Bytes of a record with a short key, on the average of many."""
 
 
+_USUAL_CELL: Final = 4096
+"""Bytes of a record with a long value, on the average of a column of an archive."""
+
+
 class Limits(NamedTuple):
     """Bounds of one batch: `batch_bytes` is what it may inflate to; with `is_asked`, the user's bound, it holds for any size."""
 
@@ -39,6 +43,10 @@ class Limits(NamedTuple):
         """Return the most bytes that a batch of `size` bytes in the log may inflate to."""
         most = max(self.batch_bytes, _USUAL_RATIO * size)
         return most if self.is_asked else min(most, max(_ALWAYS, _HIGHEST_RATIO * size))
+
+    def column(self, size: int, rows: int) -> int:
+        """Return the most bytes that a column of `rows` rows, of `size` bytes in an archive, may inflate to."""
+        return max(self.batch_bytes, _HIGHEST_RATIO * size, _USUAL_CELL * rows)
 
     def records(self, size: int) -> int:
         """Return the most records, or headers of records, that a batch of `size` bytes in the log may have."""

@@ -1,5 +1,7 @@
 """Damaged Delta archives: what still reads is read, what does not is one line of the ledger; nothing ends the process."""
 
+import json
+import os
 import random
 import shutil
 from collections.abc import Callable
@@ -14,7 +16,9 @@ from deltalake import DeltaTable, write_deltalake
 from offsets_tool.cli import main
 from offsets_tool.errors import SourceError
 from offsets_tool.log.archive.delta import delta_rows, open_delta
-from offsets_tool.log.archive.delta_log import Damage, lost_commit
+from offsets_tool.log.archive.delta_log import Damage, lost_commit, why_inflated
+from offsets_tool.log.archive.read import read_archive
+from offsets_tool.rows import Unreadable
 from tests.depth import DEEP
 
 ROWS = 200
@@ -136,3 +140,103 @@ def test_any_damage_ends_as_it_should(table: Path) -> None:
             assert isinstance(done.exception, SystemExit | None), changed.hex()
             assert done.exit_code in (0, 1) and "<unknown>" not in done.output
         path.write_bytes(content)
+
+
+BOMB = 40 << 20
+"""Bytes that no cell of this topic has, of which zstd leaves a few hundred."""
+
+
+def bomb(path: Path) -> None:
+    """Replace a data file by one whose last value inflates to BOMB bytes of zeros."""
+    rows = {"offset": [0, 1], "key": [b"\0\2\0\1g"] * 2, "value": [b"", b"\0" * BOMB]}
+    pq.write_table(pa.table(rows), path, compression="zstd", write_statistics=False)
+
+
+def inflated_checkpoint(table: Path) -> None:
+    """Write a checkpoint whose statistics inflate to BOMB bytes of spaces."""
+    DeltaTable(table).create_checkpoint()
+    path = next((table / "_delta_log").glob("*.checkpoint.parquet"))
+    actions = pq.read_table(path)
+    rows = [row | {"add": row["add"] and row["add"] | {"stats": " " * BOMB}} for row in actions.to_pylist()]
+    pq.write_table(pa.Table.from_pylist(rows, actions.schema), path, compression="zstd", use_dictionary=False)
+
+
+def test_a_cell_that_inflates_to_more_than_a_batch_is_not_read(table: Path, tmp_path: Path) -> None:
+    """Its rows are named with a remedy, and the others are read, of a table as of a Parquet file alone; the remedy reads them."""
+    bomb(data(table))
+    bomb(tmp_path / "alone.parquet")
+    for source, others in ((table, ROWS), (tmp_path / "alone.parquet", 0)):
+        done = CliRunner().invoke(main, ["decode", str(source)])
+        assert len(done.stdout.splitlines()) == others
+        assert (
+            "claims to inflate from" in done.stderr
+            and "--max-batch-bytes reads it all the same" in done.stderr
+        )
+        read = CliRunner().invoke(main, ["inspect", str(source), "--max-batch-bytes", "100m"])
+        assert read.exit_code == 0 and "claims to inflate" not in read.output
+
+
+def test_a_checkpoint_that_inflates_to_more_than_a_log_is_one_sentence(table: Path) -> None:
+    inflated_checkpoint(table)
+    done = CliRunner().invoke(main, ["decode", str(table)])
+    assert (done.exit_code, done.stdout) == (1, "") and done.stderr.count("\n") == 1
+    assert "checkpoint.parquet: column add of row group 0 claims to inflate from" in done.stderr
+
+
+def test_repetitive_rows_are_no_bomb(tmp_path: Path) -> None:
+    """A column of many equal values is well within the limit, however small it is on disk."""
+    count = 50_000
+    path = tmp_path / "equal.parquet"
+    rows = {"offset": list(range(count)), "key": [b"\0\2\0\1g"] * count, "value": [b"\0" * 2000] * count}
+    pq.write_table(pa.table(rows), path, compression="zstd", use_dictionary=False)
+    assert path.stat().st_size < 1 << 20
+    assert why_inflated(pq.read_metadata(path)) is None
+
+
+def test_a_pipe_in_a_tables_folder_keeps_nobody_waiting(table: Path) -> None:
+    path = data(table)
+    path.unlink()
+    os.mkfifo(path)
+    done = CliRunner().invoke(main, ["decode", str(table)])
+    assert len(done.stdout.splitlines()) == ROWS and f"{path.name}: is not a file" in done.stderr
+    os.mkfifo(table / "_delta_log" / "_last_checkpoint")
+    done = CliRunner().invoke(main, ["decode", str(table)])
+    assert (done.exit_code, done.stderr.count("\n")) == (
+        1,
+        1,
+    ) and "_last_checkpoint: is not a file" in done.stderr
+
+
+def test_files_that_are_not_there_are_named_quickly(table: Path) -> None:
+    """A log may name any number of them; each is a line of the ledger."""
+    path, count = commit(table), 2_000
+    actions = [json.loads(line) for line in path.read_text().splitlines()]
+    (added,) = (action["add"] for action in actions if "add" in action)
+    more = [{"add": added | {"path": f"part-{number}.parquet"}} for number in range(count)]
+    path.write_text("".join(f"{json.dumps(action)}\n" for action in [*actions, *more]))
+    lost = [item for item in read_archive(table) if isinstance(item, Unreadable)]
+    assert len(lost) == count and {"is not a file that is there" in item.reason for item in lost} == {True}
+
+
+PARTITIONED = {
+    **{
+        f"columns {columns}": columns
+        for columns in (["nope"], [""], ["offset"], ["key"], ["value"], ["x"] * 99)
+    },
+    **{f"no list {columns}": columns for columns in (None, 5, "x", [5], [None], {})},
+}
+
+
+@pytest.mark.parametrize("columns", PARTITIONED.values(), ids=PARTITIONED)
+def test_partition_columns_may_be_anything(table: Path, columns: object) -> None:
+    """The table is read without its lost columns, or refused in one sentence."""
+    path = table / "_delta_log" / f"{0:020}.json"
+    actions = [json.loads(line) for line in path.read_text().splitlines()]
+    for action in actions:
+        if "metaData" in action:
+            action["metaData"]["partitionColumns"] = columns
+    path.write_text("".join(f"{json.dumps(action)}\n" for action in actions))
+    for command in ("decode", "inspect"):
+        done = CliRunner().invoke(main, [command, str(table)])
+        assert isinstance(done.exception, SystemExit | None) and done.exit_code in (0, 1)
+        assert done.exit_code == 0 or done.stderr.count("\n") == 1
