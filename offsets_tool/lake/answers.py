@@ -1,13 +1,16 @@
-"""Queries and their answers for all engines: where the text of a query ends, the names of its columns, its values.
+"""Queries and their answers for all engines: where a query ends, the names of its columns, its values, why there is none.
 
 Answers are rows for `offsets_tool.cli.render`. Parses no SQL, and knows no terminal.
 """
 
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
+
+from offsets_tool.errors import OffsetsToolError, UsageError
+from offsets_tool.evidence.nearest import did_you_mean
 
 END: Final = ";"
 
@@ -34,6 +37,29 @@ def _statement(lines: Sequence[str]) -> Iterator[str]:
     text = "\n".join(lines).strip().removesuffix(END)
     if text.strip():
         yield text
+
+
+def no_sql(reason: str) -> UsageError:
+    """Return the error for a text that is no SQL, with what an engine says of it."""
+    return UsageError(f"this is no SQL that Spark understands: {reason}")
+
+
+def no_column(name: str, columns: Collection[str]) -> UsageError:
+    """Return the error for a column that is not there, given those that are."""
+    near = did_you_mean(name, columns).strip()
+    return UsageError(
+        f"there is no column {name} here: {near or 'DESCRIBE a table or view to see its columns'}"
+    )
+
+
+def divides_by_zero() -> OffsetsToolError:
+    """Return the error for a query that divides by zero."""
+    return OffsetsToolError("the query divides by zero: try_divide(a, b) is null there")
+
+
+def no_value(reason: str) -> OffsetsToolError:
+    """Return the error for a value that cannot be computed, such as a cast or a sum, with what an engine says of it."""
+    return OffsetsToolError(f"the query has a value that cannot be computed: {reason}")
 
 
 def plain(value: Any) -> Any:

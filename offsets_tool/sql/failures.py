@@ -7,7 +7,7 @@ from typing import Final
 import duckdb
 
 from offsets_tool.errors import OffsetsToolError, UsageError
-from offsets_tool.evidence.nearest import did_you_mean
+from offsets_tool.lake.answers import divides_by_zero, no_column, no_value
 from offsets_tool.sql.calls import refused
 from offsets_tool.sql.macros import INDEX, NOT_TRANSLATED, ZERO
 
@@ -36,15 +36,12 @@ def as_tool_error(error: duckdb.Error, columns: Sequence[str] = ()) -> OffsetsTo
     if isinstance(error, OF_QUERIES):
         return UsageError(f"DuckDB cannot answer this ({first}); offsets-spark sql takes the same query")
     if ZERO in said.lower():
-        return OffsetsToolError("the query divides by zero: try_divide(a, b) is null there")
+        return divides_by_zero()
     if INDEX in said or _NUMBERS.search(said):
-        return OffsetsToolError(f"the query has a value that cannot be computed: {first}")
+        return no_value(first)
     return OffsetsToolError(f"DuckDB cannot answer: {first}")
 
 
 def _no_column(name: str, said: str, columns: Sequence[str]) -> UsageError:
     candidates = _CANDIDATES.findall(said.partition("andidate")[2].partition("\n\n")[0])
-    near = did_you_mean(name, list(columns) or candidates)
-    return UsageError(
-        f"there is no column {name} here: {near.strip() or 'DESCRIBE a table or view to see its columns'}"
-    )
+    return no_column(name, list(columns) or candidates)

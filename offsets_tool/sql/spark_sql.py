@@ -13,6 +13,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 
 from offsets_tool.errors import UsageError
+from offsets_tool.lake.answers import no_sql
 
 
 class _Strict(Spark):
@@ -39,7 +40,7 @@ def parsed(query: str) -> exp.Query | exp.Describe:
     try:
         found = [each for each in sqlglot.parse(query, read=_Strict) if each is not None]
     except (ParseError, TokenError) as error:
-        raise UsageError(f"this is no SQL that Spark understands: {_where(error)}") from error
+        raise no_sql(_where(error)) from error
     except RecursionError:
         raise UsageError("the query is nested too deeply: ask it in smaller steps, by WITH") from None
     if len(found) != 1:

@@ -99,13 +99,33 @@ try:
     started.sql("SELECT nobody_knows_this")
 except Exception as error:
     print(type(error).__name__)
+try:
+    list(started.sql("SELECT 1 / (id - id) FROM range(3)").toLocalIterator())
+except Exception as error:
+    print(type(error).__name__)
 """
 
 
 def test_start_and_a_failing_query_leave_stderr_empty() -> None:
     jars(DELTA)  # fetching them would be worth a line on stderr
     told = subprocess.run([sys.executable, "-c", SPEAKING], capture_output=True, text=True, check=False)
-    assert (told.stdout, told.stderr, told.returncode) == ("AnalysisException\n", "", 0)
+    assert (told.stdout, told.stderr, told.returncode) == ("AnalysisException\nPy4JJavaError\n", "", 0)
+
+
+GETTING_OVER = """
+import time
+from spark.runtime.session import session
+started = session(master="local[1]")
+java = started._jvm
+error = java.java.lang.RuntimeException("it hums\\nand hums")
+java.org.slf4j.LoggerFactory.getLogger("org.apache.spark.Any").error("Got over it\\n\\tat nowhere.", error)
+time.sleep(1)  # what is said reaches stderr through a thread
+"""
+
+
+def test_what_spark_got_over_is_one_line_without_a_stack() -> None:
+    told = subprocess.run([sys.executable, "-c", GETTING_OVER], capture_output=True, text=True, check=False)
+    assert (told.stderr[8:], told.returncode) == (" ERROR Any: Got over it\n", 0)
 
 
 def test_a_jvm_that_cannot_start_is_a_setup_error() -> None:

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
+from offsets_tool.cli import main as tool_main
 from offsets_tool.cli.render import write_rows
 from offsets_tool.cli.table import PrintedTable
 from offsets_tool.errors import UsageError
@@ -154,15 +155,45 @@ def test_where_a_query_ends() -> None:
             "removals_per_day needs the table expiry, which this lake does not have yet: offsets-spark expiry makes it",
         ),
         ("SELECT * FROM nowhere", "there is no nowhere here: SELECT name, comment FROM contents names all"),
-        ("SELEC 1", "Spark cannot answer: [PARSE_SYNTAX_ERROR]"),
-        ("SELECT nothing FROM events", "Spark cannot answer: [UNRESOLVED_COLUMN"),
-        ("SELECT 1 / (log_offset - log_offset) FROM events", "[DIVIDE_BY_ZERO]"),
+        ("SELEC 1", "this is no SQL that Spark understands: [PARSE_SYNTAX_ERROR]"),
+        ("SELECT count(*), log_offset FROM events", "Spark cannot answer: [MISSING_GROUP_BY]"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(lake: Path, query: str, said: str) -> None:
     done = sql(lake, query)
     assert done.exit_code != 0 and done.stdout == ""
     assert said in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "shared"),
+    [
+        ("SELECT * FROM nowhere", 2, None),
+        ("SELECT * FROM ownership", 2, None),
+        ("SELECT log_offse FROM events", 2, None),
+        ("SELECT e.nothing FROM events e", 2, None),
+        ("SELECT 1 / (log_offset - log_offset) FROM events", 1, None),
+        ("SELECT 1 % 0", 1, None),
+        ("SELECT SELECT 1", 2, "this is no SQL that Spark understands: "),
+        ("SELECT log_offset + FROM events", 2, ""),
+        ("SELECT count(*), log_offset FROM events", 2, ""),
+        ("SELECT no_function(1)", 2, ""),
+        ("SELECT CAST(source AS INT) FROM events", 1, "the query has a value that cannot be computed: "),
+        ("SELECT CAST(300 AS TINYINT)", 1, "the query has a value that cannot be computed: "),
+        ("SELECT array(1)[5]", 1, "the query has a value that cannot be computed: "),
+        ("SELECT sum(9223372036854775807) FROM events", 1, ""),
+    ],
+)
+def test_both_commands_end_alike(lake: Path, query: str, code: int, shared: str | None) -> None:
+    """By exit code, and in words that both have: all of them (None), or how they begin, where an engine has its own."""
+    ends = [CliRunner().invoke(command, ["sql", "--lake", str(lake), query]) for command in (main, tool_main)]
+    assert [(end.exit_code, end.stdout) for end in ends] == [(code, "")] * 2, [end.stderr for end in ends]
+    by_spark, by_duckdb = (end.stderr.rpartition("Error: ")[2] for end in ends)
+    if shared is None:
+        assert by_spark == by_duckdb
+    else:
+        assert by_spark.startswith(shared)
+        assert by_duckdb.startswith(shared)
 
 
 def test_what_is_no_lake(session: SparkSession, tmp_path: Path) -> None:
