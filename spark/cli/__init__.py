@@ -3,6 +3,7 @@
 Spark is imported when a command runs, so that --help needs neither Spark nor Java. Exit codes are those of offsets-tool.
 """
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -64,6 +65,8 @@ Examples:
 """
 
 
+LINE_EVERY = 60.0
+"""The seconds after which a job says again how far it is where there is no terminal."""
 _ALL = "How does evidence become tables that answer questions?"
 _STEPS = "How does it, step by step?"
 _LAKE = "What does a lake say, and how is it kept small?"
@@ -246,7 +249,7 @@ def _summary(done: "Ingested", seconds: float) -> Row:
 
 
 class Bar:
-    """A progress bar for one job after the other, on a terminal only; use it in a `with` statement.
+    """A progress bar for one job after the other, or a line now and then where there is no terminal; use it in a `with` statement.
 
     It names the job, and appears with the first report of how far it is.
     """
@@ -256,6 +259,7 @@ class Bar:
         self.job = job
         self._bar: ProgressBar | None = None
         self._shown = ("", 0, 0)
+        self._last_line = time.monotonic()
 
     def __enter__(self) -> "Bar":
         return self
@@ -270,9 +274,18 @@ class Bar:
         return partial(self._show, job)
 
     def _show(self, job: str, done: int, total: int) -> None:
+        if sys.stderr is None or not sys.stderr.isatty():
+            self._write_line(job, done, total)
+            return
         shown_job, shown_total, shown = self._shown
         if self._bar is None or (job, total) != (shown_job, shown_total) or done < shown:
             self.__exit__()
             self._bar, shown = ProgressBar(total, shown=True, name=job, is_bytes=job == "ingest"), 0
         self._bar.advance(done - shown)
         self._shown = (job, total, done)
+
+    def _write_line(self, job: str, done: int, total: int) -> None:
+        """Write how far a job is as a note, if the last one was long ago: what ends soon says nothing in a scheduler's log."""
+        if time.monotonic() - self._last_line >= LINE_EVERY:
+            self._last_line = time.monotonic()
+            note(f"{job}: {done:,} of {total:,} {'bytes' if job == 'ingest' else 'parts'} done")

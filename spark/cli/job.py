@@ -92,10 +92,16 @@ class SparkCommand(LakeCommand):
 
 
 def starting(**conf: str) -> "Callable[[], SparkSession]":
-    """Return a function that makes the session of the running SparkCommand; it takes Spark's own settings."""
+    """Return a function that makes the session of the running SparkCommand; it takes Spark's own settings.
+
+    SetupError at once for a master that cannot be reached: little work would never ask for it, and not say that the name is wrong.
+    """
     from spark.runtime.session import is_awaited, session  # noqa: PLC0415 - Spark
+    from spark.runtime.settings import require_reachable  # noqa: PLC0415
 
     here = click.get_current_context()
+    if here.meta[MASTER]:
+        require_reachable(here.meta[MASTER])
     start = partial(session, f"offsets-spark {here.info_name}", master=here.meta[MASTER], **conf)
     if is_awaited():
         start()

@@ -10,7 +10,10 @@ import shlex
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from pathlib import Path
+from socket import create_connection
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from pyspark.find_spark_home import _find_spark_home
 
@@ -22,6 +25,10 @@ if TYPE_CHECKING:
 MASTER: Final = "spark.master"
 JARS: Final = "spark.jars"
 JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
+_LISTENING: Final = {"spark": 7077, "sc": 15002}
+"""The kinds of masters that listen at an address, and the port of one that names none."""
+_PATIENCE: Final = 10.0
+"""Seconds in which a master must take a connection."""
 _SETTING: Final = re.compile(r"((?:[^\s=:\\]|\\.)+)\s*[=:\s]\s*(.*)")
 """A line of a file of Java's properties, as files of Spark's settings have them: a name, a separator, a value."""
 
@@ -52,6 +59,30 @@ def joined_jars(*lists: str | None) -> dict[str, str]:
 def is_local(master: str) -> bool:
     """Return whether a master is `local`: threads of the driver's own JVM."""
     return re.fullmatch(r"local(\[.*\])?", master) is not None
+
+
+def require_reachable(master: str) -> None:
+    """Raise SetupError where nobody listens at the address of a standalone master or of a Spark Connect server."""
+    scheme, _, addresses = master.partition("://")
+    # What lies behind a proxy cannot be asked directly.
+    if scheme not in _LISTENING or (scheme == "sc" and getproxies()):
+        return
+    failures = [_refusal(address, _LISTENING[scheme]) for address in addresses.split(",")]
+    if all(failures):
+        raise SetupError(
+            f"{master} cannot be reached ({failures[0]}). "
+            "Check that this is the address of a master, and that it can be reached from here."
+        )
+
+
+def _refusal(address: str, port: int) -> str | None:
+    """Return why nobody can be reached at `HOST:PORT`; None where somebody listens. `port` is that of an address without one."""
+    try:
+        named = urlsplit(f"//{address}")
+        with create_connection((named.hostname or "", named.port or port), _PATIENCE):
+            return None
+    except (OSError, ValueError) as error:
+        return getattr(error, "strerror", None) or str(error)
 
 
 def is_on_cluster(session: "SparkSession") -> bool:

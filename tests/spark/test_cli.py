@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from socket import create_server
 
 import pytest
 from click.testing import CliRunner, Result
@@ -131,6 +132,27 @@ def test_a_pipe_sees_which_job_failed(tmp_path: Path, monkeypatch: pytest.Monkey
     alone = CliRunner().invoke(main, [job, *lake])
     assert (alone.exit_code, json.loads(alone.stdout)) == (1, failed)
     assert CliRunner().invoke(main, [job, *lake, "--format", "table"]).stdout == ""
+
+
+@pytest.mark.parametrize("command", [name for name in WRITING if name not in ("retain", "forget", "upgrade")])
+def test_a_master_that_cannot_be_reached_is_said(
+    in_use: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """Also where there is so little to do that no job would ask for it."""
+    monkeypatch.setattr("spark.runtime.settings.getproxies", dict)
+    for master in ("spark://127.0.0.1:1", "spark://127.0.0.1:1,127.0.0.1:2", "sc://127.0.0.1:1/;user_id=me"):
+        asked = [command, *WRITING[command], "--lake", str(in_use), "--master", master]
+        done = CliRunner().invoke(main, asked)
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert done.stderr.startswith(f"Error: {master} cannot be reached (Connection refused). Check that")
+        assert done.stderr.count("\n") == 1
+
+
+def test_a_master_that_listens_is_not_asked_for_little(tmp_path: Path) -> None:
+    with create_server(("127.0.0.1", 0)) as listening:
+        master = f"spark://127.0.0.1:1,127.0.0.1:{listening.getsockname()[1]}"
+        asked = ["ingest", str(SEGMENT), "--lake", str(tmp_path), "--master", master]
+        assert CliRunner().invoke(main, asked).exit_code == 0
 
 
 def test_a_lake_is_waited_for(in_use: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from spark import cli
 from spark.cli import Bar
 from spark.ingest.ingest import Request
 from spark.run import run
@@ -91,7 +92,18 @@ def test_a_terminal_shows_the_job_and_how_far_it_is(monkeypatch: pytest.MonkeyPa
     ] == []
 
 
-def test_what_is_no_terminal_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_no_terminal_has_a_line_now_and_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None of what ends within a minute; of what does not, one a minute."""
+    clock = [1000.0]
+    monkeypatch.setattr(cli.time, "monotonic", lambda: clock[0])
     with Bar("run") as bar:
-        bar.of("replay")(1, 3)
-    assert capsys.readouterr().err == ""
+        for done in range(1, 961):
+            bar.of("replay")(done, 1200)
+            clock[0] += 0.125
+        bar.of("ingest")(2_000_000, 4_000_000)
+    assert capsys.readouterr().err.splitlines() == [
+        "replay: 481 of 1,200 parts done",
+        "ingest: 2,000,000 of 4,000,000 bytes done",
+    ]
