@@ -114,21 +114,26 @@ def pending_row(producer_id: int, waiting: PendingCommit) -> Row:
 def current_homes(snapshot: Snapshot) -> dict[str, int | None]:
     """Return of each group that lies in several log partitions the one in which it lives at a moment; None where nothing tells.
 
-    By the number of partitions that the groups show; where they do not, the one with the newest commit.
+    By the number of partitions that the groups show; where they do not, the one with the newest commit, unless another one has
+    commits that were not understood: these may be newer.
     """
     newest: dict[tuple[str, int], int] = {}
+    unread: set[tuple[str, int]] = set()
     for p in snapshot:
         if p.log_partition is None:
             continue
         for group in p.state.groups:
             commits = p.state.offsets.get(group, {}).values()
             newest[group, p.log_partition] = max((each.commit_timestamp for each in commits), default=-1)
+            if group in p.state.unread.offsets:
+                unread.add((group, p.log_partition))
     homes = homes_of_moved(newest.keys(), max((place for _, place in newest), default=0))
     for group in [group for group, home in homes.items() if home is None]:
         latest, *others = sorted(
             ((at, place) for (name, place), at in newest.items() if name == group), reverse=True
         )
-        homes[group] = latest[1] if latest[0] > others[0][0] else None
+        is_told = latest[0] > others[0][0] and not any((group, place) in unread for _, place in others)
+        homes[group] = latest[1] if is_told else None
     return homes
 
 

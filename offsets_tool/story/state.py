@@ -9,9 +9,9 @@ from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.transactions import TransactionOutcome
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.sentences import count, listed, of_topics
-from offsets_tool.history.rows import MemberHistoryRow, OffsetEndCause, OffsetHistoryRow
+from offsets_tool.history.rows import AnomalyRow, MemberHistoryRow, OffsetEndCause, OffsetHistoryRow
 from offsets_tool.rebalances.members import GroupMembers
-from offsets_tool.replay.changes import GroupKind, GroupState
+from offsets_tool.replay.changes import GroupKind, GroupState, TopicPartition, is_unread_note
 from offsets_tool.story.rebalances import kind_text
 from offsets_tool.story.sentence import when
 from offsets_tool.story.story import concerns
@@ -27,12 +27,15 @@ def state_sentences(rows: GroupRows, moment: str, wanted: Wanted = _ALL) -> Iter
         for row in rows.offsets
         if row.to_log_offset is None and concerns(wanted, row.topic, row.partition)
     ]
-    effective = [row for row in held if row.is_effective]
+    effective = [row for row in held if row.is_effective and row.committed_offset >= 0]
     unread = _unread(rows, wanted)
     if wanted.partition is not None and len(effective) < 2 and not unread:
         yield _one_offset(effective) if effective else f"There is no committed offset{_reason(rows)}."
     elif effective or not unread:
         yield _offsets(effective) if effective else f"It has no committed offset{_reason(rows)}."
+    negative = sum(row.is_effective and row.committed_offset < 0 for row in held)
+    if negative:
+        yield f"In {count(negative, 'partition')} a negative number is committed, which is no offset."
     if unread:
         yield f"What it has committed in {count(unread, 'partition')} is unknown: the newest commits there were not understood."
     yield from _pending(rows)
@@ -96,7 +99,19 @@ def _reason(rows: GroupRows) -> str:
 def _unread(rows: GroupRows, wanted: Wanted) -> int:
     """Return in how many partitions nobody knows the committed offset, as the record that set it was not understood."""
     ends = rows.last_end_causes
-    return sum(end == OffsetEndCause.UNREAD and concerns(wanted, *at) for at, end in ends.items())
+    if rows.groups and rows.groups[-1].to_log_offset is not None:
+        return 0
+    first = {
+        at for row in rows.anomalies if is_unread_note(row.note) and (at := _partition_of(row)) not in ends
+    }
+    ended = {at for at, end in ends.items() if end == OffsetEndCause.UNREAD}
+    return sum(at is not None and concerns(wanted, *at) for at in ended | first)
+
+
+def _partition_of(row: AnomalyRow) -> TopicPartition | None:
+    """Return the topic and partition that an anomaly is about; None where it is about a group, a member or none."""
+    topic, _, number = (row.about or "").rpartition("-")
+    return TopicPartition(topic, int(number)) if topic and number.isdecimal() else None
 
 
 def _one_offset(held: list[OffsetHistoryRow]) -> str:

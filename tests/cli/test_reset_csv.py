@@ -118,6 +118,24 @@ def test_of_a_group_in_two_log_partitions_that_nothing_tells_apart_no_line_is_wr
     assert result.stdout == "" and "what it has there is left out" in result.stderr
 
 
+def test_a_commit_that_was_not_understood_may_be_newer_than_all_in_the_other_log_partition(
+    tmp_path: Path,
+) -> None:
+    """So nothing tells which log partition has the current offset, and what one of them says is not proven."""
+    unread = commit("g", "t", 0, 900)._replace(value=b"\0\x63")
+    write_log(tmp_path, in_order(commit("g", "t", 0, 100, commit_timestamp=1_000)), partition=3)
+    write_log(tmp_path, in_order(unread, start=7, timestamp=9_000), partition=4)
+    result = invoke(tmp_path, "--format", "csv")
+    assert result.stdout == "" and "where it lives now" not in result.stderr
+    for command in ("describe", "lag"):
+        lines = CliRunner().invoke(main, [command, str(tmp_path), "--group", "g"]).stdout.splitlines()
+        assert [json.loads(line)["committed_offset"] for line in lines] == [None]
+    newer = commit("g", "t", 1, 7, commit_timestamp=9_000)
+    write_log(tmp_path, in_order(unread, newer, start=7, timestamp=9_000), partition=4)
+    result = invoke(tmp_path, "--format", "csv")
+    assert result.stdout == "g,t,1,7\n" and "elsewhere than in 4, where it lives now" in result.stderr
+
+
 def test_every_name_is_read_as_kafka_reads_it(tmp_path: Path, oracle: Oracle) -> None:
     write_log(tmp_path, in_order(*(commit(name, "t", 0, 5) for name in ODD)))
     text = invoke(tmp_path, "--format", "csv").stdout_bytes.decode()

@@ -5,9 +5,11 @@ from typing import Any, Final
 import pytest
 
 from offsets_tool.findings.group_rows import LogStretch, gather
+from offsets_tool.history.rows import AnomalyRow
+from offsets_tool.replay.changes import UNREAD
 from offsets_tool.story.state import state_sentences
 from offsets_tool.story.story import GroupStory
-from tests.findings.made import GROUP, LOG_PARTITION, SECOND, TOPIC, group, member, states, until
+from tests.findings.made import GROUP, LOG_PARTITION, SECOND, TOPIC, commit, group, member, states, until
 
 
 def _texts(rows: list[Any]) -> list[str]:
@@ -64,3 +66,32 @@ def test_that_a_share_group_has_no_offsets_is_explained(kind: str, says: str) ->
         each.startswith("It has no committed offset") and says in each
         for each in state_sentences(gathered, "Now")
     )
+
+
+def _unread(log_offset: int, about: str | None) -> AnomalyRow:
+    return AnomalyRow(GROUP, about, LOG_PARTITION, log_offset, 0, f"{UNREAD}value: unknown value version 5")
+
+
+NOTHING = "It has no committed offset."
+UNKNOWN = "What it has committed in 1 partition is unknown: the newest commits there were not understood."
+NEGATIVE = "In 1 partition a negative number is committed, which is no offset."
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ([], [NOTHING]),
+        ([commit(1, 0, -1)], [NOTHING, NEGATIVE]),
+        ([commit(1, 0, -1001, partition=1), _unread(2, f"{TOPIC}-0")], [NEGATIVE, UNKNOWN]),
+        ([_unread(2, f"{TOPIC}-0"), _unread(3, f"{TOPIC}-0")], [UNKNOWN]),
+        ([_unread(2, "a-member"), _unread(3, None)], [NOTHING]),
+        ([commit(5, 0, 7, end_cause=None), _unread(2, f"{TOPIC}-0")], ["It has 1 committed offset"]),
+    ],
+)
+def test_what_is_no_offset_and_what_nobody_knows_is_no_committed_offset(
+    rows: list[Any], says: list[str]
+) -> None:
+    gathered = gather([group(0, 0, 0, kind="simple"), *rows], LogStretch(LOG_PARTITION, 0))[GROUP]
+    sentences = list(state_sentences(gathered, "Now"))[1:]
+    assert len(sentences) == len(says), sentences
+    assert all(sentence.startswith(text) for sentence, text in zip(sentences, says, strict=True))
