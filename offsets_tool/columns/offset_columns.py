@@ -114,7 +114,7 @@ class OffsetColumns(SummedOffsets):
     def effective_at(
         self, of: Mapping[TopicPartition, Sequence[int]]
     ) -> Iterator[tuple[TopicPartition, list[OffsetHistoryRow]]]:
-        """Yield some of `partitions`, each with some of its effective rows, by their numbers from 0."""
+        """Yield some of `partitions`, each with some of its effective rows, by their numbers from 0, or from -1 backwards."""
         assert self._summed is not None
         places = [self._begin + self._summed.places[at][list(numbers)] for at, numbers in of.items()]
         rows = iter(RowsOnDemand(self._columns, np.concatenate(places)) if places else ())

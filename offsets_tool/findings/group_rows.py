@@ -137,7 +137,7 @@ class GroupRows(GroupHistories):
     def effective_at(
         self, of: Mapping[TopicPartition, Sequence[int]]
     ) -> Iterator[tuple[TopicPartition, list[OffsetHistoryRow]]]:
-        """Yield some partitions, each with some of its effective commits, by their numbers from 0."""
+        """Yield some partitions, each with some of its effective commits, by their numbers from 0, or from -1 backwards."""
         rows = self.offsets
         if not isinstance(rows, SummedOffsets) or rows.partitions is None:
             commits = self.effective

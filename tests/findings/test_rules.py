@@ -151,6 +151,13 @@ CASES = (
         [removed(9, 0, "group_deleted"), removed(10, 0, "group_deleted", topic="b")],
         (("group_deleted", WARNING, CERTAIN),),
     ),
+    Case(
+        "a partition that no assignment has is committed all the time",
+        [
+            member(0, 0),
+            *(commit(number, number * MINUTE, number, partition=number % 2) for number in range(1, 90)),
+        ],
+    ),
     Case("what was aborted was never there", [removed(9, 0, "aborted", producer_id=5)]),
     Case(
         "nothing explains it",

@@ -122,7 +122,10 @@ def _unowned_stretches(
 
 
 def _never_owned(rows: GroupRows, owned: Iterable[str]) -> Iterator[tuple[str, _Stretch]]:
-    """Yield partitions that have a committed offset and never had an owner, of topics that had, each from its first commit on."""
+    """Yield partitions that have a committed offset and never had an owner, of topics that had, each from its last commit on.
+
+    Before that somebody read them, whatever the assignments say.
+    """
     names = set(owned)
     topics = {name.rpartition("-")[0] for name in names}
     never = [
@@ -130,12 +133,8 @@ def _never_owned(rows: GroupRows, owned: Iterable[str]) -> Iterator[tuple[str, _
         for at, end_cause in rows.last_end_causes.items()
         if end_cause is None and at.topic in topics and f"{at.topic}-{at.partition}" not in names
     ]
-    for at, commits in rows.effective_at(dict.fromkeys(never, (0,))):
-        first = commits[0]
-        yield (
-            f"{at.topic}-{at.partition}",
-            _Stretch(first.from_log_offset, first.from_timestamp, None, None),
-        )
+    for at, [last] in rows.effective_at(dict.fromkeys(never, (-1,))):
+        yield f"{at.topic}-{at.partition}", _Stretch(last.from_log_offset, last.from_timestamp, None, None)
 
 
 def _asked(rows: GroupRows, topic: str) -> list[_Stretch]:
