@@ -1,6 +1,7 @@
 """Tables hold what the plain decoder says, once, whatever became of the files between two runs."""
 
 import hashlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -112,8 +113,11 @@ def test_names_that_clients_read_otherwise_are_refused(name: str) -> None:
 
 
 def test_one_ingest_at_a_time(session: SparkSession, tmp_path: Path) -> None:
-    with locked(tmp_path), pytest.raises(LakeInUse, match="another job is writing"):
-        bring(session, tmp_path, SEGMENT)
+    """Jobs of one thread that hold the lake together are one to all others; another thread's is another."""
+    with ThreadPoolExecutor(1) as other, locked(tmp_path):
+        refused = other.submit(bring, session, tmp_path, SEGMENT)
+        with pytest.raises(LakeInUse, match="another job is writing"):
+            refused.result()
 
 
 def test_tables_of_another_shape_are_refused(session: SparkSession, tmp_path: Path) -> None:
