@@ -11,6 +11,7 @@ from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.findings.finding import LogFindings
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.findings.finder import log_offset_text
+from offsets_tool.findings.membership.deletions import SHARE_REMEDY
 from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.findings.sentences import named
 from offsets_tool.log.ledger import LedgerEntry
@@ -53,15 +54,17 @@ def proposal_of(groups: Iterable[Sequence[Finding]]) -> Finding | None:
     """Return the finding before which a plan should go back: the first in the log, of the worst group whose offsets were moved.
 
     `groups` are the findings of each group, the worst group first. Notices count only where nothing is worse; None where no offset
-    was lost or moved, or no file says its log partition.
+    was lost or moved, or no file says its log partition. A share group that was deleted had no offsets here to go back to.
     """
-    moved = [
-        [each for each in findings if each.kind in MOVES_OFFSETS and each.log_partition is not None]
-        for findings in groups
-    ]
+    moved = [[each for each in findings if _has_way_back(each)] for findings in groups]
     loud = [[each for each in some if each.severity in _LOUD] for some in moved]
     some = next(filter(None, loud), None) or next(filter(None, moved), None)
     return min(some, key=lambda each: each.log_offset) if some else None
+
+
+def _has_way_back(finding: Finding) -> bool:
+    is_of_offsets = finding.kind in MOVES_OFFSETS and finding.remedy != SHARE_REMEDY
+    return is_of_offsets and finding.log_partition is not None
 
 
 class PlanAsked(NamedTuple):

@@ -3,9 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from offsets_tool.findings.membership.deletions import SHARE_REMEDY
 from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.findings.sentences import at_time
 from offsets_tool.review.verdict import Verdict
+from offsets_tool.review.way_back import proposal_of
 from offsets_tool.story.verdict import Matter, group_headline, log_headline, matters
 
 ONE = Finding("rewind", "notice", "g", "t", 0, 1, 1, "certain", (), "A title", "A remedy", ("3:1",), 3, 1)
@@ -68,3 +70,11 @@ def test_findings_of_other_remedies_are_told_apart() -> None:
         "As of": {"a", "b"},
     }
     assert all(("more like it" in matter.what()) is (len(matter.findings) > 1) for matter in told)
+
+
+def test_a_deleted_share_group_has_no_way_back() -> None:
+    """Its offsets are not in this topic; those of another group that was deleted are."""
+    share = ONE._replace(kind="group_deleted", severity="warning", group="s", remedy=SHARE_REMEDY)
+    other = share._replace(group="a", remedy="As of", log_offset=9)
+    assert proposal_of([[share]]) is None
+    assert proposal_of([[share], [other]]) == other
