@@ -34,6 +34,10 @@ _NO_FILE: Final = "is not a file"
 """Of a pipe or a device in a file's place, which readers would wait for without an end."""
 _MOST_BYTES: Final = 1 << 63
 """More than any file has."""
+_MOST_ROWS: Final = 8192
+_FEWEST_ROWS: Final = 32
+"""With fewer rows at once, reading takes noticeably longer."""
+_HELD_BYTES: Final = 1 << 30
 LAST_CHECKPOINT: Final = "_last_checkpoint"
 """The name of the file that names the newest checkpoint."""
 
@@ -296,6 +300,17 @@ def why_inflated(
                     f"column {name} of row group {number} claims to inflate from {size} to {inflated} bytes"
                 )
     return None
+
+
+def rows_at_once(group: pq.RowGroupMetaData, columns: Collection[str]) -> int:
+    """Return how many rows of some columns of a row group may be held: each may have the longest value of a dictionary."""
+    chunks = map(group.column, range(group.num_columns))
+    sizes = [
+        int(chunk.total_uncompressed_size)
+        for chunk in chunks
+        if chunk.path_in_schema.partition(".")[0] in columns
+    ]
+    return min(_MOST_ROWS, max(_FEWEST_ROWS, _HELD_BYTES // max((1, *sizes))))
 
 
 def first_line(error: BaseException) -> str:

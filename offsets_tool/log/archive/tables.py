@@ -13,13 +13,12 @@ import pyarrow.parquet as pq
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.archive.columns import ColumnPath, Columns
-from offsets_tool.log.archive.delta_log import why_inflated
+from offsets_tool.log.archive.delta_log import rows_at_once, why_inflated
 from offsets_tool.log.archive.lines import RowRead, RowSource
 from offsets_tool.log.batches.limits import LIMITS, REMEDY, Limits
 from offsets_tool.log.stored_bytes import for_arrow
 from offsets_tool.rows import Unreadable, UnreadableKind
 
-_ROWS_AT_ONCE: Final = 8192
 # Damaged names and strings are first seen when they become Python's.
 _BROKEN: Final = (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError)
 
@@ -43,12 +42,13 @@ def _read_parquet(path: Path, columns: Columns, limits: Limits) -> Iterator[RowR
         start = 0
         for group in range(file.num_row_groups):
             size = file.metadata.row_group(group).num_rows
-            batches = file.iter_batches(_ROWS_AT_ONCE, row_groups=[group], columns=columns.top_level)
             done = start
             try:
                 if too_much := why_inflated(file.metadata, limits, columns.top_level, [group]):
                     reason = f"rows {start} to {start + size - 1}: {too_much}, {REMEDY}"
                     yield Unreadable(path.as_posix(), 0, 0, reason, UnreadableKind.DAMAGE)
+                rows = rows_at_once(file.metadata.row_group(group), columns.top_level)
+                batches = file.iter_batches(rows, row_groups=[group], columns=columns.top_level)
                 for batch in () if too_much else batches:
                     yield from _rows(batch, done)
                     done += batch.num_rows

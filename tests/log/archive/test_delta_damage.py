@@ -16,7 +16,7 @@ from deltalake import DeltaTable, write_deltalake
 from offsets_tool.cli import main
 from offsets_tool.errors import SourceError
 from offsets_tool.log.archive.delta import delta_rows, open_delta
-from offsets_tool.log.archive.delta_log import Damage, lost_commit, why_inflated
+from offsets_tool.log.archive.delta_log import Damage, lost_commit, rows_at_once, why_inflated
 from offsets_tool.log.archive.read import read_archive
 from offsets_tool.rows import Unreadable
 from tests.depth import DEEP
@@ -191,6 +191,17 @@ def test_repetitive_rows_are_no_bomb(tmp_path: Path) -> None:
     pq.write_table(pa.table(rows), path, compression="zstd", use_dictionary=False)
     assert path.stat().st_size < 1 << 20
     assert why_inflated(pq.read_metadata(path)) is None
+
+
+def test_few_rows_are_held_whose_dictionary_has_a_long_value(tmp_path: Path) -> None:
+    """Each row that names such a value is as long as it: 256 of them were 8 GB, of 3 kB on disk."""
+    path, count = tmp_path / "long.parquet", 256
+    values = pa.DictionaryArray.from_arrays([0] * count, [b"\0" * (30 << 20)])
+    rows = {"offset": range(count), "key": [b"\0\2\0\1g"] * count, "value": values}
+    pq.write_table(pa.table(rows), path, compression="zstd", write_statistics=False)
+    footer = pq.read_metadata(path)
+    assert why_inflated(footer) is None and rows_at_once(footer.row_group(0), ["value"]) <= 34
+    assert rows_at_once(footer.row_group(0), ["offset", "key"]) == 8192
 
 
 def test_a_pipe_in_a_tables_folder_keeps_nobody_waiting(table: Path) -> None:
