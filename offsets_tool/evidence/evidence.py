@@ -252,9 +252,9 @@ class Evidence:
         self.ledgers.append(entry := ledger.entry())
         for unreadable in sorted(entry.unreadable, key=attrgetter("position")):
             self._unread(unreadable, source, ledger)
-        for topic in entry.foreign_topics:
+        for topic, rows in entry.foreign_topics.items():
             if topic.endswith(OFFSETS_TOPIC) or not entry.records:
-                self.note(_left_out(entry, topic))
+                self.note(_left_out(entry.source, topic, rows))
         for found in entry.misplaced_ranges:
             self._misplaced += 1
             if self._misplaced <= UNREADABLE_NAMED:
@@ -291,14 +291,14 @@ class Evidence:
             self.note(f"{unreadable.source}: {place}: {unreadable.reason}")
 
 
-def _left_out(entry: LedgerEntry, topic: str) -> str:
+def _left_out(source: str, topic: str, rows: int) -> str:
     """Return a note on rows of another topic: a copy of this one under another name, or all that an archive has."""
     remedy = (
         f"to read them as this topic, add --columns topic={topic}"
         if topic.endswith(OFFSETS_TOPIC)
         else f"give an archive of {OFFSETS_TOPIC}"
     )
-    return f"{entry.source}: {entry.foreign_rows:,} row(s) are left out, as they are of topic {shown(topic)}; {remedy}"
+    return f"{source}: {rows:,} row(s) are left out, as they are of topic {shown(topic)}; {remedy}"
 
 
 def _hides_records(source: Source, last_offset: int | None) -> bool:

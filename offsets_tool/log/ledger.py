@@ -78,8 +78,8 @@ class LedgerEntry:
     control_records: int
     foreign_rows: int
     """Rows of an archive that belong to other topics, or to other partitions than the one asked for."""
-    foreign_topics: tuple[str, ...]
-    """The first of the other topics that such rows name, in their order."""
+    foreign_topics: Mapping[str, int]
+    """How many such rows name each of the first other topics, in their order."""
     unreadable: tuple[Unreadable, ...]
     first_offset: int | None
     last_offset: int | None
@@ -157,7 +157,7 @@ class Ledger:
     _records: int = 0
     _records_unreadable: int = 0
     _elsewhere: int = 0
-    _foreign_topics: dict[str, None] = field(default_factory=dict)
+    _foreign_topics: Counter[str] = field(default_factory=Counter)
     _outcomes: Counter[Outcome] = field(default_factory=Counter)
     _reasons: Counter[str] = field(default_factory=Counter)
     _unreadable: list[Unreadable] = field(default_factory=list)
@@ -211,8 +211,8 @@ class Ledger:
     def count_elsewhere(self, rows: int, topic: str | None = None) -> None:
         """Count rows of an archive that are of another partition, or of another `topic`."""
         self._elsewhere += rows
-        if topic is not None and len(self._foreign_topics) < _TOPICS_NAMED:
-            self._foreign_topics.setdefault(topic)
+        if topic is not None and (topic in self._foreign_topics or len(self._foreign_topics) < _TOPICS_NAMED):
+            self._foreign_topics[topic] += rows
 
     def lost(self, size: int, reason: str, *, is_rest: bool = False) -> Unreadable:
         """Count a whole file of `size` bytes on disk that cannot be read, or the rest of one; return it as unreadable bytes."""
@@ -287,7 +287,7 @@ class Ledger:
             reasons=dict(sorted(self._reasons.items())),
             control_records=self._outcomes[Outcome.CONTROL],
             foreign_rows=self._elsewhere,
-            foreign_topics=tuple(self._foreign_topics),
+            foreign_topics=dict(self._foreign_topics),
             unreadable=tuple(self._unreadable),
             first_offset=self._offsets.first,
             last_offset=self._offsets.last,

@@ -162,7 +162,7 @@ def _ledger(row: Mapping[str, Any]) -> LedgerEntry:
         "source": from_shown(row["source"]),
         "is_archive": row["kind"] == ARCHIVE,
         "misplaced_ranges": (),
-        "foreign_topics": (),
+        "foreign_topics": {},
         "reasons": {each["reason"]: each["records"] for each in row["kept_raw_reasons"]},
         "unreadable": (),
         "magics": tuple(row["magics"]),

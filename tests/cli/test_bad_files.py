@@ -364,7 +364,10 @@ class TestRowsOfACopyUnderAnotherName:
     @pytest.mark.parametrize("command", ["inspect", "groups", "diagnose", "decode"])
     def test_are_left_out_with_a_note(self, archive: Path, command: str) -> None:
         result = invoke(command, archive)
-        assert "of topic eu.__consumer_offsets; to read them as this topic, add --columns" in result.stderr
+        assert (
+            "1 row(s) are left out, as they are of topic eu.__consumer_offsets; to read them as this topic, add --columns"
+            in result.stderr
+        )
         assert "complete" not in result.stdout
 
     def test_are_read_where_their_name_is_given(self, archive: Path) -> None:
