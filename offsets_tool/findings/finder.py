@@ -138,8 +138,13 @@ def places_and_lines(finding: Finding) -> tuple[list[str], list[str]]:
     return places, [each for each in finding.evidence if not each.startswith(own)]
 
 
+def record_offsets(finding: Finding) -> list[int]:
+    """Return the log offsets of the records that a finding names, the most telling first."""
+    return [int(place.rpartition(":")[2]) for place in places_and_lines(finding)[0]]
+
+
 def told_at(finding: Finding) -> int | None:
     """Return when a finding happened, epoch milliseconds: at its end where the record that it names first is its last."""
-    places = [int(each.rpartition(":")[2]) for each in places_and_lines(finding)[0]]
-    is_end = len(places) > 1 and places[0] == max(places)
+    offsets = record_offsets(finding)
+    is_end = len(offsets) > 1 and offsets[0] == max(offsets)
     return finding.to_at if is_end and finding.to_at is not None else finding.from_at

@@ -13,7 +13,7 @@ from typing import Final
 from offsets_tool import findings
 from offsets_tool.expiry.causes import Confidence
 from offsets_tool.findings.context import LogContext
-from offsets_tool.findings.finder import Finder, LogFinder
+from offsets_tool.findings.finder import Finder, LogFinder, record_offsets
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.partition_facts import PartitionFacts
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
@@ -54,23 +54,19 @@ def kinds() -> dict[str, FindingKind]:
 def find_all(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield all that any finder finds of one group."""
     for each in finders():
-        for found in each.find(rows, context):
-            yield _as_sure(found, context.contradicted_at.get(found.log_partition))
+        for finding in each.find(rows, context):
+            yield _as_sure(finding, context.contradicted_at.get(finding.log_partition))
 
 
-def _as_sure(found: Finding, contradicted_at: int | None) -> Finding:
+def _as_sure(finding: Finding, contradicted_at: int | None) -> Finding:
     """Return a finding that is no surer than its records: across the place where copies part it may have been otherwise."""
-    if contradicted_at is None or found.confidence != Confidence.CERTAIN:
-        return found
-    offsets = [
-        int(log_offset)
-        for number, _, log_offset in (place.rpartition(":") for place in found.evidence)
-        if number == str(found.log_partition)
-    ]
+    if contradicted_at is None or finding.confidence != Confidence.CERTAIN:
+        return finding
+    offsets = record_offsets(finding)
     if not offsets or not min(offsets) < contradicted_at <= max(offsets):
-        return found
-    return found._replace(
-        confidence=Confidence.LIKELY.value, alternatives=(*found.alternatives, "otherwise in another copy")
+        return finding
+    return finding._replace(
+        confidence=Confidence.LIKELY.value, alternatives=(*finding.alternatives, "otherwise in another copy")
     )
 
 

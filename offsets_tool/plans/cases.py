@@ -14,7 +14,7 @@ from offsets_tool.expiry.rows import ExpiryRow
 from offsets_tool.expiry.rules import Policy
 from offsets_tool.findings.committers import Committer, origin_of
 from offsets_tool.findings.context import LogContext
-from offsets_tool.findings.finder import MOST_PLACES, log_offset_text
+from offsets_tool.findings.finder import MOST_PLACES, log_offset_text, record_offsets
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.offsets.moves import JUMP, REWIND, find_moves
 from offsets_tool.findings.rows import Finding
@@ -81,7 +81,7 @@ class GroupCase:
     def moves(self) -> list[Finding]:
         """The findings on commits since the moment that moved offsets back or leapt ahead."""
         found = find_moves.find(self.rows, LogContext())
-        return [each for each in found if each.kind in _MOVES and _last_offset(each) >= self.since]
+        return [each for each in found if each.kind in _MOVES and max(record_offsets(each)) >= self.since]
 
 
 @dataclass(frozen=True)
@@ -194,10 +194,6 @@ class OffsetCase:
         ids = {row["topic_id"] for row in (self.moment, self.current) if row["topic_id"] is not None}
         is_another = len(ids) > 1 or (self.lag is not None and self.lag.is_topic_recreated)
         return is_another or (self.is_topic_deleted and self.current_offset is not None)
-
-
-def _last_offset(finding: Finding) -> int:
-    return max(int(place.rpartition(":")[2]) for place in finding.evidence)
 
 
 def _number(row: Row) -> int | None:

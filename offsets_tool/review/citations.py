@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from offsets_tool.events import Event
 from offsets_tool.evidence.answers.cited_records import CitedPlace
-from offsets_tool.findings.finder import log_offset_text, places_and_lines
+from offsets_tool.findings.finder import log_offset_text, record_offsets
 from offsets_tool.findings.rows import Finding
 from offsets_tool.plans.rows import PlanRow
 from offsets_tool.story.sentence import Sentence
@@ -41,8 +41,8 @@ def places_to_cite(
 
 def _others(findings: Iterable[Finding]) -> Iterator[CitedPlace]:
     for finding in findings:
-        for place in places_and_lines(finding)[0]:
-            yield finding.log_partition, int(place.rpartition(":")[2])
+        for log_offset in record_offsets(finding):
+            yield finding.log_partition, log_offset
 
 
 def citations(found: Mapping[CitedPlace, list[Event]], places: Iterable[CitedPlace], named: int) -> Citations:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from offsets_tool.expiry.causes import Confidence
-from offsets_tool.findings.finder import places_and_lines
+from offsets_tool.findings.finder import record_offsets
 from offsets_tool.findings.rows import Finding
 from offsets_tool.story.sentence import Sentence, SentenceKind
 
@@ -53,8 +53,5 @@ def log_offsets_of(findings: Iterable[Finding], kinds: Iterable[str]) -> set[int
     """Return the log offsets that findings of these kinds name."""
     wanted = frozenset(kinds)
     return {
-        int(place.rpartition(":")[2])
-        for finding in findings
-        if finding.kind in wanted
-        for place in places_and_lines(finding)[0]
+        log_offset for finding in findings if finding.kind in wanted for log_offset in record_offsets(finding)
     }
