@@ -184,6 +184,18 @@ CASES: Final = (
         (r"by members of the group; a owned partitions 0 and 1, b partitions 2 and 3$",),
     ),
     Said(
+        "more partitions than are named, of two owners",
+        [
+            group(0, 0, 2),
+            _owner("a", *range(6)),
+            _owner("b", 6, 7),
+            *(row for at, owner in enumerate("aaaaaabb") for row in _read(at, owner, first=1 + 20 * at)),
+            *(_moved(200 + at, MINUTE, at, -20, owner) for at, owner in enumerate("aaaaaabb")),
+        ],
+        (("rewind", NOTICE, CERTAIN),),
+        (r"by members of the group; a owned 6 partitions, b partitions 6 and 7$",),
+    ),
+    Said(
         "the owner of one is not known, and nobody owned another",
         [
             *TWO,

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from enum import Enum
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, Final, NamedTuple
 
 from offsets_tool.expiry.causes import Confidence
@@ -251,8 +251,7 @@ class _Pace:
             return False
         if delta >= HANDOVER_LEAP * self.expected_since_commit(at):
             return True
-        states = self._rows.states_within(self.log_offset, log_offset)
-        is_alive = self._rows.has_members_at(self.log_offset) and all(row.members for row in states)
+        is_alive = self._rows.had_members(self.log_offset, log_offset)
         return is_alive and delta >= 2 * self.expected(begin.at, at)
 
     def observe(self, log_offset: int, at: int, delta: int, *, is_leap: bool) -> None:
@@ -513,14 +512,12 @@ def _owned(owners: dict[str | None, list[OffsetHistoryRow]]) -> str:
             return f"who owned {what} is not known"
         return f"{'nobody' if name is None else named(name)} owned {what}"
     is_one_topic = len({row.topic for commits in owners.values() for row in commits}) == 1
-    parts = [
-        f"{_OWNER.get(name) or named(name or '')} "
+    texts = [
+        f"{_OWNER.get(name) or named(name or '')} {'' if number else 'owned '}"
         f"{partitions_text([row.partition for row in commits]) if is_one_topic else count(len(commits), 'partition')}"
-        for name, commits in owners.items()
+        for number, (name, commits) in enumerate(islice(owners.items(), _NAMED))
     ]
-    first, *others = parts[:_NAMED]
-    texts = [first.replace(" partition", " owned partition", 1) if " partition" in first else first, *others]
-    more = [f"{len(parts) - _NAMED} others the rest"] if len(parts) > _NAMED else []
+    more = [f"{len(owners) - _NAMED} others the rest"] if len(owners) > _NAMED else []
     return ", ".join([*texts, *more])
 
 
