@@ -96,20 +96,22 @@ def homes_of_moved(places: Collection[tuple[str, int]], highest: int = 0) -> dic
     >>> homes_of_moved([("testgroup", 3), ("testgroup", 27), ("test-group", 12), ("orders", 41)], 41)
     {'testgroup': 27}
     """
-    found = defaultdict[str, set[int]](set)
+    places_of = defaultdict[str, set[int]](set)
     for group, place in places:
-        found[group].add(place)
-    moved = [group for group, some in found.items() if len(some) > 1]
+        places_of[group].add(place)
+    moved = [group for group, of_group in places_of.items() if len(of_group) > 1]
     if not moved:
         return {}
     most = min(max(MOST_PARTITIONS, 2 * highest), MOST_PARTITIONS * 10)
     counts: Iterable[int] = range(highest + 1, most + 1)
-    for group in [*moved, *(group for group in found if group not in moved)][:_ENOUGH]:
-        value, some = java_hash(group), found[group]
-        counts = [count for count in counts if _partition_of_hash(value, count) in some]
-    likely = likely_counts(tuple(counts), len(found))
+    # Those that moved tell most, and sorting keeps the order of the others.
+    telling = sorted(places_of, key=lambda group: len(places_of[group]) == 1)
+    for group in telling[:_ENOUGH]:
+        value, of_group = java_hash(group), places_of[group]
+        counts = [count for count in counts if _partition_of_hash(value, count) in of_group]
+    likely = likely_counts(tuple(counts), len(places_of))
     homes = {group: {partition_for(group, count) for count in likely} for group in moved}
-    return {group: next(iter(some)) if len(some) == 1 else None for group, some in homes.items()}
+    return {group: next(iter(numbers)) if len(numbers) == 1 else None for group, numbers in homes.items()}
 
 
 def infer_partitions(places: Iterable[tuple[str, int]], highest: int = 0) -> tuple[int, ...]:

@@ -68,6 +68,11 @@ class GroupRows(GroupHistories):
         """The members, who say by which name an operator knows each."""
         return GroupMembers(self)
 
+    @cached_property
+    def held_at_end(self) -> frozenset[str]:
+        """The partitions that members have at the end of the log, as texts of the histories."""
+        return frozenset(name for row in self.members if row.to_log_offset is None for name in row.held)
+
     def name_of(self, row: MemberHistoryRow) -> str:
         """Return the name of the member of a row, as `names` has it."""
         return self.names.name(row.member_id)

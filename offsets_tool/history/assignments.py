@@ -80,7 +80,7 @@ def assignment_rows(members: Sequence[MemberHistoryRow]) -> list[AssignmentRow]:
     held: dict[_Key, AssignmentRow] = {}
     ended: list[AssignmentRow] = []
     for member in members:
-        for text in dict.fromkeys((*member.assignment, *member.pending_revocation)):
+        for text in dict.fromkeys(member.held):
             key = (member.group, member.log_partition, member.member_id, text)
             before = held.get(key)
             if before is not None and before.to_log_offset != member.from_log_offset:

@@ -238,6 +238,11 @@ class MemberHistoryRow(NamedTuple):
         String | None, "changed, left, replaced, group deleted or absent; null while it holds."
     ]
 
+    @property
+    def held(self) -> tuple[str, ...]:
+        """The partitions that the member had: assigned to it, or still to be given up."""
+        return (*self.assignment, *self.pending_revocation)
+
 
 class AnomalyRow(NamedTuple):
     """Something that Kafka's code rules out, and the record that shows it."""

@@ -47,6 +47,10 @@ class GroupHistories:
         row = self.state_at(log_offset)
         return row is not None and row.members > 0
 
+    def had_members(self, first: int, last: int) -> bool:
+        """Return whether the group had members all the time from the record at offset `first` to that at `last`."""
+        return self.has_members_at(first) and all(row.members for row in self.states_within(first, last))
+
     @cached_property
     def by_member(self) -> dict[str, list[MemberHistoryRow]]:
         """By member id, the rows of that member."""

@@ -91,7 +91,7 @@ class HoldingSweep:
         given_up: set[str] = set()
         for event in events:
             row = event.row
-            parts = (*row.assignment, *row.pending_revocation)
+            parts = row.held
             if event.is_begin:
                 self._members[row.member_id] = row
                 self._last.update(dict.fromkeys(parts, row.member_id))

@@ -169,8 +169,7 @@ def find_renamed(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
         came = {event.instance_id for event in run if event.is_coming}
         went = {event.instance_id for event in run if not event.is_coming}
         old, new = went - came, came - went
-        there = _static_before(rows, run[0])
-        if min(len(old), len(new)) >= RENAMED_LEAST and there == old:
+        if min(len(old), len(new)) >= RENAMED_LEAST and _static_before(rows, run[0]) == old:
             yield _renamed(rows, run, sorted(old), sorted(new))
 
 

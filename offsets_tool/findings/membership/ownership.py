@@ -5,7 +5,7 @@ Ownership is what members were assigned; while a group rebalances nobody need ow
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Final, NamedTuple
 
 from offsets_tool.expiry.causes import Cause, Confidence
@@ -16,6 +16,7 @@ from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.sentences import count, from_time, listed, named, span
 from offsets_tool.history.rows import MemberHistoryRow
 from offsets_tool.log_clock import age_at
+from offsets_tool.rebalances.partition_counts import topic_of
 from offsets_tool.replay.member_records import CONSUMER_PROTOCOL
 from offsets_tool.wire.longs import difference
 
@@ -89,7 +90,7 @@ def _owned(rows: GroupRows) -> dict[str, list[_Stretch]]:
     owned = defaultdict[str, list[_Stretch]](list)
     for row in rows.members:
         stretch = _stretch_of(row)
-        for name in (*row.assignment, *row.pending_revocation):
+        for name in row.held:
             owned[name].append(stretch)
     return owned
 
@@ -108,17 +109,17 @@ def _unowned_stretches(
     topics = defaultdict[tuple[str, _Stretch], list[str]](list)
     for name, stretches in owned.items():
         for gap in _gaps(_merged(stretches)):
-            topics[name.rpartition("-")[0], gap].append(name)
+            topics[topic_of(name), gap].append(name)
     for name, gap in _never_owned(rows, owned):
-        topics[name.rpartition("-")[0], gap].append(name)
-    asked = {topic: _asked(rows, topic) for topic in {topic for topic, _ in topics}}
-    found = defaultdict[tuple[_Stretch, ...], list[str]](list)
+        topics[topic_of(name), gap].append(name)
+    asked_for = _asked_for(rows, {topic for topic, _ in topics})
+    unowned = defaultdict[tuple[_Stretch, ...], list[str]](list)
     for (topic, gap), names in topics.items():
-        within = (_within(gap, stretch) for stretch in asked[topic])
+        within = (_within(gap, stretch) for stretch in asked_for[topic])
         lasting = tuple(part for part in within if part and part.lasts(context.newest_at) >= LASTS_MS)
         if lasting:
-            found[lasting] += names
-    return found
+            unowned[lasting] += names
+    return unowned
 
 
 def _never_owned(rows: GroupRows, owned: Iterable[str]) -> Iterator[tuple[str, _Stretch]]:
@@ -127,7 +128,7 @@ def _never_owned(rows: GroupRows, owned: Iterable[str]) -> Iterator[tuple[str, _
     Before that somebody read them, whatever the assignments say.
     """
     names = set(owned)
-    topics = {name.rpartition("-")[0] for name in names}
+    topics = {topic_of(name) for name in names}
     never = [
         at
         for at, end_cause in rows.last_end_causes.items()
@@ -137,18 +138,19 @@ def _never_owned(rows: GroupRows, owned: Iterable[str]) -> Iterator[tuple[str, _
         yield f"{at.topic}-{at.partition}", _Stretch(last.from_log_offset, last.from_timestamp, None, None)
 
 
-def _asked(rows: GroupRows, topic: str) -> list[_Stretch]:
-    """Return the stretches in which a member asked for a topic, by name or by an expression that gave it a partition."""
-    return _merged(
-        _stretch_of(row)
-        for row in rows.members
-        if topic in row.subscription or (row.subscribed_regex and topic in _topics_of(row))
-    )
+def _asked_for(rows: GroupRows, topics: set[str]) -> dict[str, list[_Stretch]]:
+    """Return by topic the stretches in which a member asked for it, by name or by an expression that gave it a partition."""
+    stretches: dict[str, list[_Stretch]] = {topic: [] for topic in topics}
+    for row in rows.members if topics else ():
+        by_expression = _topics_of(row) if row.subscribed_regex else ()
+        for topic in topics.intersection(chain(row.subscription, by_expression)):
+            stretches[topic].append(_stretch_of(row))
+    return {topic: _merged(of_topic) for topic, of_topic in stretches.items()}
 
 
 def _topics_of(row: MemberHistoryRow) -> set[str]:
     """Return the topics of which a member owns a partition."""
-    return {name.rpartition("-")[0] for name in (*row.assignment, *row.pending_revocation)}
+    return {topic_of(name) for name in row.held}
 
 
 def _merged(stretches: Iterable[_Stretch]) -> list[_Stretch]:
@@ -189,8 +191,8 @@ def _ends_later(one: _Stretch, other: _Stretch) -> bool:
 
 def _is_whole_topic(owned: Iterable[str], names: Collection[str]) -> bool:
     """Return whether these are all partitions of their topics that anybody ever owned: then the topic may have been deleted."""
-    topics = {name.rpartition("-")[0] for name in names}
-    return all(name in names for name in owned if name.rpartition("-")[0] in topics)
+    topics = {topic_of(name) for name in names}
+    return all(name in names for name in owned if topic_of(name) in topics)
 
 
 def _unowned(
@@ -200,7 +202,7 @@ def _unowned(
     context: LogContext,
     is_whole_topic: bool,
 ) -> Finding:
-    topics = {name.rpartition("-")[0] for name in names}
+    topics = {topic_of(name) for name in names}
     ends = [offset for stretch in stretches for offset in (stretch.from_offset, stretch.to_offset)]
     lasts = sum(stretch.lasts(context.newest_at) for stretch in stretches)
     times = f" in all, {len(stretches)} times" if len(stretches) > 1 else ""
@@ -254,10 +256,7 @@ def _what_helps(rows: GroupRows, idle: Iterable[MemberHistoryRow]) -> str:
     asking = [
         row for row in there if row.subscribed_regex in expressions or topics.intersection(row.subscription)
     ]
-    partitions = [
-        {name for name in (*row.assignment, *row.pending_revocation) if name.rpartition("-")[0] in topics}
-        for row in asking
-    ]
+    partitions = [{name for name in row.held if topic_of(name) in topics} for row in asking]
     names = set[str]().union(*partitions)
     known, owners = len(names), sum(map(bool, partitions))
     protocol = rows.groups[-1].protocol if rows.groups else None
@@ -266,7 +265,7 @@ def _what_helps(rows: GroupRows, idle: Iterable[MemberHistoryRow]) -> str:
     if not topics or protocol == _STREAMS or owners >= min(known, len(asking)):
         return IDLE.remedy
     numbers = f"there are {count(known, 'partition')} for {count(len(asking), 'member')}"
-    by_range = max(Counter(name.rpartition("-")[0] for name in names).values())
+    by_range = max(Counter(topic_of(name) for name in names).values())
     if protocol == _RANGE and owners >= min(by_range, len(asking)):
         return (
             "Name another assignor than range, which deals out each topic by itself (partition.assignment.strategy: roundrobin, "

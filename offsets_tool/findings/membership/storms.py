@@ -1,5 +1,6 @@
 """Did a group rebalance again and again? A storm is a run of generations or epochs, each soon after the one before."""
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -136,7 +137,7 @@ def _each(rows: GroupRows, at: int) -> int:
 
 def _most_members(rows: GroupRows, first: int, last: int) -> int:
     """Return how many members the group had at most in a stretch of the log."""
-    return max((row.members for row in rows.groups if first <= row.from_log_offset <= last), default=0)
+    return max((row.members for row in rows.states_within(first, last)), default=0)
 
 
 class _StormCauses(NamedTuple):
@@ -154,13 +155,11 @@ class _StormCauses(NamedTuple):
     def of(cls, rows: GroupRows, run: list[_Rebalance], context: LogContext) -> "_StormCauses":
         """Return the numbers of a storm."""
         numbers: Counter[str] = Counter()
-        changes = list(rebalances_of(rows, context.session_timeout_ms))
-        for before, after in pairwise(run):
-            numbers.update(
-                _changes(
-                    [each for each in changes if before.log_offset < each.step.first <= after.log_offset]
-                )
-            )
+        rebalances = list(rebalances_of(rows, context.session_timeout_ms))
+        begins = [rebalance.step.first for rebalance in rebalances]
+        ends = [bisect_right(begins, each.log_offset) for each in run]
+        for first, last in pairwise(ends):
+            numbers.update(_changes(rebalances[first:last]))
         return cls(*(numbers[name] for name in cls._fields))
 
     @property

@@ -75,11 +75,11 @@ class Handovers:
         if row.member_id is None or before < 0:
             return None
         holdings = self._of(TopicPartition(row.topic, row.partition))
-        number = bisect_right([each.from_offset for each in holdings], row.commit_log_offset) - 1
+        number = bisect_right(holdings, row.commit_log_offset, key=lambda each: each.from_offset) - 1
         if number < 0 or holdings[number].member_id != row.member_id:
             return None
         return (
-            self._first(holdings[: number + 1], before)
+            self._first(holdings, number, before)
             or self._first_of_generation(row, before)
             or self._given_up(row, holdings, number)
         )
@@ -87,9 +87,9 @@ class Handovers:
     def _of(self, at: TopicPartition) -> Sequence[HeldSpan]:
         return self._holdings.get(f"{at.topic}-{at.partition}", ())
 
-    def _first(self, holdings: Sequence[HeldSpan], before: int) -> Handover | None:
-        """Return that the commit is the owner's first since it got the partition, the last of `holdings`."""
-        *earlier, holding = holdings
+    def _first(self, holdings: Sequence[HeldSpan], number: int, before: int) -> Handover | None:
+        """Return that the commit is the owner's first since it got the partition, as the holding of this number says."""
+        holding, earlier = holdings[number], holdings[:number]
         if holding.from_offset <= before:
             return None
         source = next((each for each in reversed(earlier) if each.identity != holding.identity), None)
@@ -102,10 +102,10 @@ class Handovers:
             else "got the partition"
         )
         by_whom = f" from {named(self._rows.names.name(source.member_id))}" if source else ""
-        number = self._number_at(holding.from_offset)
+        generation = self._number_at(holding.from_offset)
         return Handover(
             holding.from_offset,
-            f"its first commit after it {what}{by_whom}{f' with {number}' if number else ''}",
+            f"its first commit after it {what}{by_whom}{f' with {generation}' if generation else ''}",
             f"the first commits after {'the partitions changed hands' if source else 'they got the partitions'}",
         )
 
@@ -133,11 +133,12 @@ class Handovers:
         if any(name in each.pending_revocation for each in of_owner):
             text = "while it had to give the partition up"
             return Handover(row.commit_log_offset, text, "while they were to be given up")
-        return self._last(row, holdings[number], holdings[number + 1 :])
+        return self._last(row, *holdings[number : number + 2])
 
-    def _last(self, row: OffsetHistoryRow, holding: HeldSpan, later: Sequence[HeldSpan]) -> Handover | None:
-        """Return that the commit is the owner's last before a rebalance gave the partition to another member."""
-        heir = next(iter(later), None)
+    def _last(
+        self, row: OffsetHistoryRow, holding: HeldSpan, heir: HeldSpan | None = None
+    ) -> Handover | None:
+        """Return that the commit is the owner's last before a rebalance gave the partition to another member, the heir."""
         if heir is None or heir.identity == holding.identity or holding.to_offset is None:
             return None
         if difference(heir.from_at, row.from_timestamp) > SOON_MS:
@@ -185,7 +186,7 @@ def _holdings(members: Iterable[MemberHistoryRow]) -> Mapping[str, Sequence[Held
     """Return who held each partition, as texts of the histories, in the order of the log; rows that go on are one holding."""
     holdings = defaultdict[str, list[HeldSpan]](list)
     for row in members:
-        for name in {*row.assignment, *row.pending_revocation}:
+        for name in set(row.held):
             of_name = holdings[name]
             if (
                 of_name

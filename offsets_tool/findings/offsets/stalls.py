@@ -18,7 +18,7 @@ from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.sentences import at_time, count, from_time, in_partitions, named, span, was
-from offsets_tool.history.rows import GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
+from offsets_tool.history.rows import GroupHistoryRow, OffsetHistoryRow
 from offsets_tool.log_clock import age_at
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.wire.longs import difference
@@ -172,8 +172,7 @@ def _is_stuck(rows: GroupRows, run: _Stall, commits: Sequence[OffsetHistoryRow],
     went_on = [at for at in others if difference(at, run.first.from_timestamp) >= STUCK_MS]
     if 2 * len(went_on) <= len(others) or began < rows.proven_from:
         return False
-    states = rows.states_within(began, life.last.from_log_offset)
-    has_members = rows.has_members_at(began) and all(row.members for row in states)
+    has_members = rows.had_members(began, life.last.from_log_offset)
     moves = [each.first.from_timestamp for each in _runs(run.at, commits)]
     rests = array("q", map(sub, moves[1:], moves))
     still = difference(max(went_on), run.first.from_timestamp)
@@ -190,15 +189,18 @@ def _is_owned(rows: GroupRows, at: TopicPartition, moment: int | None) -> bool:
 
     Where a member has others and nobody has it, nobody asks for its topic any more.
     """
-    there = [row for row in rows.members if _is_there(row, moment)]
-    owned = {name for row in there for name in (*row.assignment, *row.pending_revocation)}
+    owned = rows.held_at_end if moment is None else _held_at(rows, moment)
     return not owned or f"{at.topic}-{at.partition}" in owned
 
 
-def _is_there(row: MemberHistoryRow, moment: int | None) -> bool:
-    if moment is None or row.to_timestamp is None:
-        return row.to_log_offset is None
-    return row.from_timestamp <= moment <= row.to_timestamp
+def _held_at(rows: GroupRows, moment: int) -> set[str]:
+    """Return the partitions that members had at a time, as texts of the histories."""
+    return {
+        name
+        for row in rows.members
+        if row.from_timestamp <= moment and (row.to_timestamp is None or moment <= row.to_timestamp)
+        for name in row.held
+    }
 
 
 def _if_ahead(furthest: Furthest | None, committed_offset: int) -> Furthest | None:
@@ -360,9 +362,7 @@ def _pauses(commits: Sequence[OffsetHistoryRow]) -> Iterator[_Pause]:
 def _is_stall(rows: GroupRows, pause: _Pause) -> bool:
     """Return whether the group had members all the time, and no record of that time can be missing."""
     first, last = pause.before.from_log_offset, pause.after.from_log_offset
-    if first < rows.proven_from or not rows.has_members_at(first):
-        return False
-    return all(row.members for row in rows.groups if first < row.from_log_offset < last)
+    return first >= rows.proven_from and rows.had_members(first, last)
 
 
 def _ended(rows: GroupRows, topic: str, pauses: list[_Pause]) -> Finding:

@@ -63,7 +63,7 @@ def _partition_counts(scene: GroupScene, axis: TimeAxis) -> dict[str, list[LaneB
         if is_time(row.from_timestamp) and scene.has(row.from_timestamp, row.to_timestamp):
             name = scene.labels.label(members.name(row.member_id))
             end = axis.end if row.to_timestamp is None else axis.clip(row.to_timestamp)
-            held = len({*row.assignment, *row.pending_revocation})
+            held = len(set(row.held))
             found.setdefault(name, []).append(LaneBar(name, axis.clip(row.from_timestamp), end, held))
     return found
 
