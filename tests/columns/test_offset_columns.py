@@ -181,10 +181,10 @@ def others(random: Random, end: int, after: int) -> list[GroupRow]:
     return rows
 
 
-@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("part", range(4))
 def test_random_groups_of_many_plain_commits(part: int) -> None:
     kinds, summed = Counter[str](), 0
-    for seed in range(part, 2_000 if DEEP else 64, 8):
+    for seed in range(part, 2_000 if DEEP else 32, 4):
         random = Random(seed)
         offsets = commits(random)
         end, last = max(row.from_log_offset for row in offsets), max(row.commit_timestamp for row in offsets)

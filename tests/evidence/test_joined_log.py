@@ -584,7 +584,7 @@ def test_what_a_copy_missed_while_it_was_away_counts_for_nothing_once_it_leads(
         assert is_clean or ("g", "t", 0) not in offsets(*given)
 
 
-@pytest.mark.parametrize("seed", range(40 if DEEP else 8))
+@pytest.mark.parametrize("seed", range(40 if DEEP else 4))
 def test_a_copy_that_missed_what_its_leader_cleaned_answers_as_if_it_were_alone(
     tmp_path: Path, seed: int
 ) -> None:

@@ -12,7 +12,7 @@ from tests.replay.random_logs import READERS, RandomLog, segment
 from tests.replay.story import commit, group_metadata, member
 from tests.replay.story_segments import Placed, archive_lines, in_order
 
-SEEDS = range(12 if DEEP else 3)
+SEEDS = range(12 if DEEP else 2)
 COMMANDS = ("offsets", "groups", "describe --all-groups --members", "transactions", "expiry")
 EARLY, OLD, NEW = 1_000, 100_000, 200_000
 BETWEEN, END = "1970-01-01T00:02:30Z", "1970-01-01T01:00:00Z"

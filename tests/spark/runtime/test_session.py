@@ -63,8 +63,8 @@ from spark.cli import main
 from spark.runtime.session import session
 from spark.views.views import open_lake
 from tests.spark.lakes import SEGMENT, ingest_here
-import sys, tempfile
-lake = Path(tempfile.mkdtemp()) / "lake"
+import sys
+lake = Path(sys.argv[1])
 ingest_here(lake, SEGMENT, cluster="txn")
 theirs = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config(
     "spark.sql.session.timeZone", "Asia/Tokyo").getOrCreate()
@@ -81,9 +81,10 @@ except SetupError as error:
 """
 
 
-def test_a_session_that_runs_keeps_its_settings_and_views() -> None:
+def test_a_session_that_runs_keeps_its_settings_and_views(tmp_path: Path) -> None:
     """That of a notebook: what it is asked beside stays out of it; one without Delta is told so in a sentence."""
-    told = subprocess.run([sys.executable, "-c", BESIDE], capture_output=True, text=True, check=False)
+    program = [sys.executable, "-c", BESIDE, str(tmp_path / "lake")]
+    told = subprocess.run(program, capture_output=True, text=True, check=False)
     assert told.returncode == 0, told.stderr
     assert told.stdout.splitlines() == [
         '{"some":true}',
@@ -93,39 +94,30 @@ def test_a_session_that_runs_keeps_its_settings_and_views() -> None:
 
 
 SPEAKING = """
+import sys, time
 from spark.runtime.session import session
 started = session(master="local[1]")
-try:
-    started.sql("SELECT nobody_knows_this")
-except Exception as error:
-    print(type(error).__name__)
-try:
-    list(started.sql("SELECT 1 / (id - id) FROM range(3)").toLocalIterator())
-except Exception as error:
-    print(type(error).__name__)
-"""
-
-
-def test_start_and_a_failing_query_leave_stderr_empty() -> None:
-    jars(DELTA)  # fetching them would be worth a line on stderr
-    told = subprocess.run([sys.executable, "-c", SPEAKING], capture_output=True, text=True, check=False)
-    assert (told.stdout, told.stderr, told.returncode) == ("AnalysisException\nPy4JJavaError\n", "", 0)
-
-
-GETTING_OVER = """
-import time
-from spark.runtime.session import session
-started = session(master="local[1]")
+for query in ("SELECT nobody_knows_this", "SELECT 1 / (id - id) FROM range(3)"):
+    try:
+        list(started.sql(query).toLocalIterator())
+    except Exception as error:
+        print(type(error).__name__)
+time.sleep(1)  # what Spark says reaches stderr through a thread
+print("now it gets over something", file=sys.stderr, flush=True)
 java = started._jvm
 error = java.java.lang.RuntimeException("it hums\\nand hums")
 java.org.slf4j.LoggerFactory.getLogger("org.apache.spark.Any").error("Got over it\\n\\tat nowhere.", error)
-time.sleep(1)  # what is said reaches stderr through a thread
+time.sleep(1)
 """
 
 
-def test_what_spark_got_over_is_one_line_without_a_stack() -> None:
-    told = subprocess.run([sys.executable, "-c", GETTING_OVER], capture_output=True, text=True, check=False)
-    assert (told.stderr[8:], told.returncode) == (" ERROR Any: Got over it\n", 0)
+def test_stderr_has_nothing_but_a_line_without_a_stack_for_what_spark_got_over() -> None:
+    """Neither the start nor a query that fails says anything there."""
+    jars(DELTA)  # fetching them would be worth a line on stderr
+    told = subprocess.run([sys.executable, "-c", SPEAKING], capture_output=True, text=True, check=False)
+    assert (told.stdout, told.returncode) == ("AnalysisException\nPy4JJavaError\n", 0)
+    first, second = told.stderr.splitlines()
+    assert first == "now it gets over something" and second[8:] == " ERROR Any: Got over it"
 
 
 def test_a_jvm_that_cannot_start_is_a_setup_error() -> None:
