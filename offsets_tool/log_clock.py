@@ -30,6 +30,8 @@ class LogClock:
 
     newest: int | None = None
     """The time of the last record that others do not contradict; None without one."""
+    began: int | None = None
+    """The time of the first such record."""
     _times: int = 0
     """How many times agree on it: 1, or 2 for all that are more."""
     _run: OddTime | None = None
@@ -115,11 +117,15 @@ class LogClock:
     def _turn_back(self, record: OddTime, times: int) -> None:
         assert self._run is not None
         self._leave_out(self._run)
+        if self.began == self._run.timestamp:
+            self.began = None
         self._begin(record, times)
 
     def _begin(self, record: OddTime, times: int, before: int | None = None) -> None:
         self.newest, self._run, self._before, self._doubted = record.timestamp, record, before, None
         self._times = times
+        if self.began is None or self.is_absurd(self.began):
+            self.began = record.timestamp
 
     def _leave_out(self, record: OddTime) -> None:
         if len(self._odd) < 2:
@@ -127,7 +133,7 @@ class LogClock:
 
     def pack(self) -> Any:
         """Return the clock as JSON."""
-        return [self.newest, self._times, self._run, self._before, self._doubted, self._odd]
+        return [self.newest, self._times, self._run, self._before, self._doubted, self._odd, self.began]
 
     @classmethod
     def unpack(cls, packed: Any) -> "LogClock":
@@ -137,7 +143,9 @@ class LogClock:
             clock.newest, clock._times = packed, 2
             clock._run = None if packed is None else OddTime(0, packed)
             return clock
-        clock.newest, clock._times, run, clock._before, doubted, odd = packed
+        clock.newest, clock._times, run, clock._before, doubted, odd, *began = packed
+        # Earlier releases did not save when the log began.
+        clock.began = began[0] if began else None
         clock._run, clock._doubted = (None if each is None else OddTime(*each) for each in (run, doubted))
         clock._odd = [OddTime(*each) for each in odd]
         return clock

@@ -51,6 +51,8 @@ def test_one_wrong_time_changes_nothing_and_is_named(wrong: int, place: int, ste
     is_a_pause = place == 0 and wrong < T
     named = [] if is_a_pause else [0 if is_one_to_one else place]
     assert [odd.log_offset for odd in clock.odd] == named
+    is_first = is_one_to_one or (is_a_pause and wrong >= FIRST_KAFKA_MS)
+    assert clock.began == (wrong if is_first else times[0])
 
 
 @pytest.mark.parametrize(("name", "wrong"), WRONG.items(), ids=WRONG)

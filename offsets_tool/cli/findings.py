@@ -132,7 +132,7 @@ def findings_command(
             write_rows(out, rows, chosen, table)
     for text in _absent(replay, asked, options):
         note(text)
-    replay.finish(asked.review.range)
+    replay.finish(asked.review.range, shows_records=False)
 
 
 def _absent(replay: OpenReplay, asked: FindingsAsked, options: Row) -> Iterator[str]:
@@ -146,7 +146,7 @@ def _absent(replay: OpenReplay, asked: FindingsAsked, options: Row) -> Iterator[
             asked.review.range, groups=asked.review.wanted.groups, topics=asked.review.wanted.topics
         )
         chosen = [*sorted(asked.kinds), *filter(None, [options["severity"]])]
-        yield from nothing_of(filters, evidence, chosen, "--kind or --severity")
+        yield from nothing_of(filters, evidence, chosen, "--kind or --severity", replay.dated_ledgers())
 
 
 def _parse_asked(options: Row, clock: Clock) -> FindingsAsked:

@@ -3,17 +3,25 @@
 Compares the options with the ledgers of the evidence. Notes on missing names come from absent_names.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.filters import Filters, offsets_here, span_text, unreached
+from offsets_tool.log.ledger import LedgerEntry
 
 
-def nothing_of(filters: Filters, evidence: Evidence, kinds: Iterable[str], option: str) -> Iterator[str]:
+def nothing_of(
+    filters: Filters,
+    evidence: Evidence,
+    kinds: Iterable[str],
+    option: str,
+    files: Sequence[LedgerEntry] | None = None,
+) -> Iterator[str]:
     """Yield notes on why a command that shows records or changes shows none; nothing where it has shown some.
 
-    `filters` have the range that was asked for; `kinds` are the values of `option`, which also chooses records or changes.
+    `filters` have the range that was asked for; `kinds` are the values of `option`, which also chooses records or changes;
+    `files` are those of the evidence, where their times are not what single records say.
     """
     if evidence.has_shown:
         return
@@ -21,21 +29,21 @@ def nothing_of(filters: Filters, evidence: Evidence, kinds: Iterable[str], optio
         # A partition that is missing as a whole has a note already.
         yield from ["this evidence has no record at all"] if evidence.ledgers else []
         return
-    yield from _elsewhere(filters, evidence)
+    yield from _elsewhere(filters, evidence.ledgers if files is None else files)
     if asked := ", ".join(kinds):
         is_more = any((*filters.wanted, filters.since.is_given, filters.until.is_given))
         of = "of what the other options leave, none" if is_more else "none here"
         yield f"nothing is shown: {of} matches {option} {asked}"
 
 
-def _elsewhere(filters: Filters, evidence: Evidence) -> Iterator[str]:
+def _elsewhere(filters: Filters, files: Sequence[LedgerEntry]) -> Iterator[str]:
     """Yield where the records are, for a range of which nothing is shown; `finish` tells of one without a record."""
-    if not (filters.since.is_given or filters.until.is_given) or unreached(filters, evidence.ledgers):
+    if not (filters.since.is_given or filters.until.is_given) or unreached(filters, files):
         return
-    span = span_text(evidence.ledgers)
+    span = span_text(files)
     if span and (filters.since.time is not None or filters.until.time is not None):
         yield f"nothing is shown: {span}"
-    for text in offsets_here(filters, evidence.ledgers):
+    for text in offsets_here(filters, files):
         yield f"nothing is shown: {text}"
 
 

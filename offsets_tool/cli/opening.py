@@ -92,14 +92,15 @@ def finish(
     evidence: Evidence,
     *,
     strict: bool,
-    asked: Filters | None = None,
+    without: str | None = None,
     where: str = "`offsets-tool inspect` names them",
 ) -> None:
     """Write notes on what could not be read, which `where` names, and on a range without a record; with `strict`, exit with 3.
 
-    `asked` has the range; None is that of the evidence's own filters. SystemExit only where there is something to note.
+    `without` says that no record is from a range; None asks the evidence's own filters. SystemExit only where there is something
+    to note.
     """
-    lacks, without = evidence.lacks(), unreached(asked or evidence.filters, evidence.ledgers)
+    lacks, without = evidence.lacks(), without or unreached(evidence.filters, evidence.ledgers)
     if lacks:
         note(f"{lacks}; {where}")
     if without:
@@ -128,14 +129,25 @@ class OpenReplay(EvidenceReplay):
         """Write the caption, for the format `table` alone; call it before the rows are written."""
         write_caption(out, format_, [self.caption] if self.caption else [])
 
-    def finish(self, asked: Filters = EVERYTHING) -> None:
+    def finish(self, asked: Filters = EVERYTHING, *, shows_records: bool = True) -> None:
         """Write the closing notes, once all rows are shown: names derived or missing, what could not be read, no record in a range.
 
-        `asked` has the range of --since and --until, where the command has them.
+        `asked` has the range of --since and --until, where the command has them. Its rows are records or changes of it, unless
+        not `shows_records`.
         """
         for text in self.closing_notes():
             note(text)
-        finish(self.evidence, strict=self._is_strict, asked=asked)
+        finish(
+            self.evidence, strict=self._is_strict, without=self.unreached(asked, shows_records=shows_records)
+        )
+
+    def unreached(self, asked: Filters, *, shows_records: bool = True) -> str | None:
+        """Return the note that no record is from the range of `asked`; None where one may be, or what is shown is from it.
+
+        A record whose time the others contradict is from no range, but what was found of it is shown.
+        """
+        is_shown = shows_records and self.evidence.has_shown
+        return unreached(asked, self.evidence.ledgers if is_shown else self.dated_ledgers())
 
 
 def open_replay(

@@ -4,8 +4,8 @@ moment_texts knows what the text of a time or place means.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from offsets_tool.as_of.selection import ANY, NameFilter, Wanted
@@ -15,6 +15,7 @@ from offsets_tool.events import Event
 from offsets_tool.evidence.moments.moment_texts import NO_BOUND, Bound
 from offsets_tool.evidence.nearest import did_you_mean
 from offsets_tool.log.ledger import LedgerEntry
+from offsets_tool.log_clock import LogClock
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.time_texts import shown_time
 
@@ -109,6 +110,25 @@ def wanted_of(groups: Sequence[str] = (), topics: Sequence[str] = (), partition:
     if partition is not None and not topics:
         raise UsageError("--partition is a topic's partition: name the topic with --topic")
     return Wanted(NameFilter(groups), NameFilter(topics), partition)
+
+
+def dated(files: Iterable[LedgerEntry], clocks: Mapping[int | None, LogClock]) -> list[LedgerEntry]:
+    """Return files whose times are those of their log partition where its other records contradict their least or greatest one."""
+    return [
+        _dated(file, [clock for number, clock in clocks.items() if file.log_partition in (None, number)])
+        for file in files
+    ]
+
+
+def _dated(file: LedgerEntry, clocks: Sequence[LogClock]) -> LedgerEntry:
+    first, last = file.min_timestamp, file.max_timestamp
+    if first is not None and any(clock.has_left_out(first) for clock in clocks):
+        begins = [clock.began for clock in clocks if clock.began is not None and clock.began >= first]
+        first = min(begins, default=first)
+    if last is not None and any(clock.has_left_out(last) for clock in clocks):
+        ends = [clock.newest for clock in clocks if clock.newest is not None and clock.newest <= last]
+        last = max(ends, default=last)
+    return replace(file, min_timestamp=first, max_timestamp=last)
 
 
 def records_span(entries: Iterable[LedgerEntry]) -> tuple[int, int] | None:

@@ -12,6 +12,7 @@ from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot, Watch, repl
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
 from offsets_tool.evidence.evidence import Evidence, open_evidence
+from offsets_tool.evidence.filters import dated
 from offsets_tool.evidence.joined_log import JoinedLog
 from offsets_tool.evidence.lanes import RowLane, rows_pay
 from offsets_tool.evidence.listener import Listener
@@ -22,6 +23,7 @@ from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse
 from offsets_tool.evidence.partition_logs import EventsOf, PartitionLog, partition_logs, uncounted
 from offsets_tool.log.copies.copy_facts import CopyFacts
 from offsets_tool.log.copies.forks import Forks
+from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.log.names import not_replayed
 from offsets_tool.log.topics import topic_names_below
 from offsets_tool.replay.changes import Change
@@ -225,6 +227,10 @@ class EvidenceReplay:
     def rows_pay(self) -> bool:
         """Whether replay by rows is possible and pays: copies are joined one event at a time."""
         return not self.joins and rows_pay(self.evidence.sources)
+
+    def dated_ledgers(self) -> list[LedgerEntry]:
+        """Return the sums of the files that were read, with times that other records of their log partitions do not contradict."""
+        return dated(self.evidence.ledgers, {p.log_partition: p.cut.clock for p in self.snapshot})
 
     def closing_notes(self) -> Iterator[str]:
         """Yield which names were derived and which are missing: known only when all rows are made."""

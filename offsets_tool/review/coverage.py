@@ -1,10 +1,9 @@
 """The coverage of an evidence: its files with hashes, whether the ledger adds up, its log partitions and what they lack."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
-from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
+from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.evidence.filters import EVERYTHING, Filters, records_span, unreached
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.story.sentence import when
@@ -44,20 +43,6 @@ def covered(partition: PartitionSnapshot) -> CoveredPartition:
         len(partition.state.groups),
         partition.coverage.contradiction and partition.coverage.contradiction.log_offset,
     )
-
-
-def dated(files: Iterable[LedgerEntry], moment: Snapshot) -> list[LedgerEntry]:
-    """Return files that end when their log partition does, where their greatest time is one that its other records contradict."""
-    return [_dated(file, moment) for file in files]
-
-
-def _dated(file: LedgerEntry, moment: Snapshot) -> LedgerEntry:
-    clocks = [each.cut.clock for each in moment if file.log_partition in (None, each.log_partition)]
-    last = file.max_timestamp
-    if last is None or not any(clock.has_left_out(last) for clock in clocks):
-        return file
-    ends = [clock.newest for clock in clocks if clock.newest is not None and clock.newest <= last]
-    return replace(file, max_timestamp=max(ends, default=last))
 
 
 class RecordsReach(NamedTuple):

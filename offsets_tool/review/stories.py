@@ -8,7 +8,7 @@ from offsets_tool.evidence.findings.finding import GroupFindings, LogFindings
 from offsets_tool.findings.rows import Finding
 from offsets_tool.findings.sentences import named
 from offsets_tool.review.asked import ReviewAsked
-from offsets_tool.review.coverage import RecordsReach, dated
+from offsets_tool.review.coverage import RecordsReach
 from offsets_tool.review.verdict import moment_words
 from offsets_tool.server_log.join import ServerLog
 from offsets_tool.story.broker_loads import with_loads
@@ -48,7 +48,7 @@ def explained_group(
     The range of `asked` cuts nothing off: where no record is from it, the limits do not call the records complete.
     """
     rows, wanted, server_log = group.rows, asked.wanted, found.server_log
-    reach = RecordsReach(dated(found.ledgers, moment), asked.range).of([rows.log_partition])
+    reach = RecordsReach(found.ledgers, asked.range).of([rows.log_partition])
     here = [each for each in moment if each.log_partition == rows.log_partition]
     return ExplainedGroup(
         rows.group,

@@ -8,7 +8,7 @@ from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.evidence.findings.finding import LogFindings
 from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.review.asked import ReviewAsked
-from offsets_tool.review.coverage import RecordsReach, dated
+from offsets_tool.review.coverage import RecordsReach
 from offsets_tool.rows import Row
 from offsets_tool.story.limits import coverage_sentences
 from offsets_tool.story.sentence import when
@@ -101,7 +101,7 @@ def verdict_of(found: LogFindings, moment: Snapshot, asked: ReviewAsked) -> Verd
         for rows, findings in found.groups(asked.wanted)
     )
     here = {each.log_partition for each in ranked if asked.wanted.groups}
-    reach = RecordsReach(dated(found.ledgers, moment), asked.range).of(here)
+    reach = RecordsReach(found.ledgers, asked.range).of(here)
     partitions = [each for each in moment if not here or each.log_partition in here]
     return Verdict(
         ranked,

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from offsets_tool.errors import UsageError
+from offsets_tool.evidence.filters import dated
 from offsets_tool.evidence.findings.finding import GroupFindings
 from offsets_tool.findings.finder import log_offset_text
 from offsets_tool.findings.finders import worst_first
@@ -33,7 +34,7 @@ from offsets_tool.story.timeline import in_time
 from spark.derived.derive import known_derivations, replayed, unknown_cluster
 from spark.lake.folder import root_of
 from spark.review.ranking import RankedGroups, groups_of, ranked_groups
-from spark.review.rows import ClusterTables, GroupHome, files_of, partitions_of
+from spark.review.rows import ClusterTables, GroupHome, files_of, replayed_cluster
 from spark.review.way_back import lake_way_back
 
 _LACKS: Final = (
@@ -83,13 +84,16 @@ def _chosen(cluster: str | None, names: Sequence[str]) -> str:
 
 
 def _review(of: ClusterTables, most_groups: int, most_records: int) -> Review:
-    asked, partitions, files, findings = of.asked, partitions_of(of), files_of(of), of.findings()
+    asked, files, findings = of.asked, files_of(of), of.findings()
+    partitions, clocks = replayed_cluster(of)
     newest = latest_of(each.newest_at for each in partitions)
     moment = f"At the end of the lake, {when(newest)}"
     of_groups = (each for each in findings if each.group is not None and asked.shows(each))
     found = ranked_groups(of, of_groups, partitions, moment)
     shown_groups = [found.rows[each.group, each.log_partition] for each in found.worst[:most_groups]]
-    verdict = _verdict(RecordsReach(files, asked.range), asked, found, findings, partitions, files=files)
+    verdict = _verdict(
+        RecordsReach(dated(files, clocks), asked.range), asked, found, findings, partitions, files=files
+    )
     timeline = in_time(_stories(asked, verdict, shown_groups))
     plan = _plan(of, found, partitions, files)
     planned = [] if plan is None else plan.page.rows

@@ -19,6 +19,7 @@ from offsets_tool.findings.group_rows import GroupRow
 from offsets_tool.findings.rows import Finding
 from offsets_tool.lake.tables import EXPIRY, FINDINGS, LOG, REBALANCES, REPLAYS, Table
 from offsets_tool.log.ledger import LedgerEntry
+from offsets_tool.log_clock import LogClock
 from offsets_tool.rebalances.rows import HeldBack, MemberName, RebalanceRow
 from offsets_tool.review.asked import ReviewAsked
 from offsets_tool.review.coverage import CoveredPartition
@@ -172,13 +173,20 @@ def _ledger(row: Mapping[str, Any]) -> LedgerEntry:
     return LedgerEntry(**own, **{name: row[name] for name in _LEDGER if name not in own})
 
 
-def partitions_of(of: ClusterTables) -> list[CoveredPartition]:
-    """Return how far a cluster's log partitions were replayed, in the order of their numbers."""
+class ReplayedCluster(NamedTuple):
+    """How far a cluster's log partitions were replayed, in the order of their numbers, and what their clocks observed."""
+
+    partitions: list[CoveredPartition]
+    clocks: Mapping[int | None, LogClock]
+
+
+def replayed_cluster(of: ClusterTables) -> ReplayedCluster:
+    """Return how far a cluster's log partitions were replayed, and the clocks of these."""
     rows = latest(ArrowLake(of.root).rows(REPLAYS))
     replays = {log_partition: row for log_partition, row in rows.items() if log_partition[0] == of.name}
     facts = facts_of_logs(of.root, replays)
     order = sorted(replays, key=lambda log_partition: -1 if log_partition[1] is None else log_partition[1])
-    return [
+    partitions = [
         CoveredPartition(
             log_partition[1],
             0,
@@ -192,6 +200,7 @@ def partitions_of(of: ClusterTables) -> list[CoveredPartition]:
         )
         for log_partition in order
     ]
+    return ReplayedCluster(partitions, {number: facts[cluster, number].clock for cluster, number in order})
 
 
 def _tuples(rows: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:

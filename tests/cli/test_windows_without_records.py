@@ -155,18 +155,36 @@ def test_what_is_called_unreached_has_no_record(
     assert (unreached(asked, evidence.ledgers) is None) is bool(within or (since is None and until is None))
 
 
-@pytest.mark.parametrize("years", [4, 74])
-@pytest.mark.parametrize("place", [1, 5])
-@pytest.mark.parametrize("command", ["diagnose", "diagnose --group g"])
+@pytest.mark.parametrize(
+    ("years", "window"),
+    [(4, "--since 2027-01-01"), (74, "--since 2027-01-01"), (-56, "--until 2026-01-01")],
+    ids=["2030", "2100", "1970"],
+)
+@pytest.mark.parametrize("place", [0, 1, 5])
+@pytest.mark.parametrize(
+    "command", ["diagnose", "diagnose --group g", "findings", "rebalances", "timeline --group h", "report"]
+)
 def test_a_record_of_a_wrong_clock_reaches_no_window(
-    command: str, place: int, years: int, tmp_path: Path
+    command: str, place: int, years: int, window: str, tmp_path: Path
 ) -> None:
     """What the records around it contradict says nothing of the years between."""
     began_at = 1_795_726_063_000
-    placed = in_order(*(commit("g", "t", 0, number) for number in range(9)), timestamp=began_at)
-    placed[place] = placed[place]._replace(timestamp=began_at + years * 366 * 86_400_000)
+    records = [*(commit("g", "t", 0, number) for number in range(9)), commit("h", "t", 0, 1)]
+    placed = in_order(*records, timestamp=began_at)
+    placed[place] = placed[place]._replace(timestamp=began_at + years * 365 * 86_400_000)
     write_log(tmp_path, placed)
-    done = invoke(command, "--strict --since 2027-01-01", tmp_path=tmp_path, log=tmp_path)
+    done = invoke(command, "--strict", window, tmp_path=tmp_path, log=tmp_path)
     assert done.exit_code == 3
     assert NONE in done.output.lower() and not ALL_CLEAR.search(done.output)
-    assert "The records here are from 2026-11-26T20:47:43Z to 2026-11-26T20:47:51Z." in done.output
+    begins = "4" if place == 0 else "3"
+    assert re.search(rf"here are from 2026-11-26T20:47:4{begins}\S* to 2026-11-26T20:47:52", done.output)
+    assert not re.search("records here are from.*(1970|2030|2100)", done.output)
+
+
+def test_what_is_shown_of_a_wrong_time_is_of_its_window(tmp_path: Path) -> None:
+    placed = in_order(*(commit("g", "t", 0, number) for number in range(9)), timestamp=1_795_726_063_000)
+    placed[5] = placed[5]._replace(timestamp=4_102_444_800_000)
+    write_log(tmp_path, placed)
+    for command in ("timeline", "history"):
+        done = invoke(command, "--strict --since 2099-01-01", tmp_path=tmp_path, log=tmp_path)
+        assert done.exit_code == 0 and "2100-01-01" in done.output and NONE not in done.output

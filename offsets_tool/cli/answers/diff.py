@@ -18,7 +18,7 @@ from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.answers.two_moments import replay_both
-from offsets_tool.evidence.filters import EVERYTHING, Filters, unreached
+from offsets_tool.evidence.filters import EVERYTHING, Filters
 from offsets_tool.evidence.moments.moment_texts import Bound
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.rows import Row
@@ -108,7 +108,7 @@ def diff_command(*, format_: str | None, output_path: str | None, strict: bool, 
             write_caption(out, chosen, [each.caption for each in (before, after) if each.caption])
             write_rows(out, rows, chosen, table)
     between = _between(before, after)
-    is_known = rows or not unreached(between, before.evidence.ledgers)
+    is_known = rows or not after.unreached(between)
     absent = list(_absent(after, wanted))
     for text in (*_sums(rows), *absent) if is_known and (rows or not absent) else absent:
         note(text)

@@ -145,7 +145,7 @@ def _absent(replay: OpenReplay, asked: ReviewAsked) -> Iterator[str]:
     yield from absent_at_moment(replay, asked.wanted, "rebalance", is_shown=evidence.has_shown or has_range)
     if has_range:
         filters = replace(asked.range, groups=asked.wanted.groups, topics=asked.wanted.topics)
-        yield from nothing_of(filters, evidence, (), "")
+        yield from nothing_of(filters, evidence, (), "", replay.dated_ledgers())
 
 
 def rebalance_row(row: RebalanceRow) -> Row:

@@ -114,7 +114,7 @@ def _absent(replay: OpenReplay, asked: ReviewAsked, *, is_shown: bool) -> Iterat
     has_range = asked.range.is_active
     yield from absent_at_moment(replay, asked.wanted, "change", is_shown=is_shown or has_range)
     if has_range:
-        yield from nothing_of(asked.range, replay.evidence, (), "")
+        yield from nothing_of(asked.range, replay.evidence, (), "", replay.dated_ledgers())
 
 
 def _parse_asked(options: OptionsGiven, clock: Clock) -> ReviewAsked:

@@ -77,8 +77,8 @@ class LogFindings:
             self._context = self._context._replace(ends=known, overtaken=_overtaken(lags))
         for text in notes_on(self.server_log):
             replay.evidence.note(text)
-        self.ledgers = replay.evidence.ledgers
-        """The sums of the files that were read."""
+        self.ledgers = replay.dated_ledgers()
+        """The sums of the files that were read, with times that other records do not contradict."""
         self._sums = {partition.sums.log_partition: partition.sums for partition in self._partitions}
         self.of_log = worst_first(_of_log(replay, self._context, self._sums))
         """Findings about no group, the worst first."""

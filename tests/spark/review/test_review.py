@@ -18,6 +18,8 @@ from spark.review import ranking
 from spark.review.review import review_of_lake
 from spark.run import run_findings
 from tests.corpora import CORPORA, INCIDENTS
+from tests.replay.story import commit
+from tests.replay.story_segments import in_order, write_log
 from tests.report.pages import Parsed, page_of
 from tests.spark.lakes import ingest_here, no_session
 from tests.spark.replay.test_copies import replay_here
@@ -70,6 +72,24 @@ def test_a_review_of_a_lake_is_that_of_the_log(lake: Path, cluster: str) -> None
     }
     assert {each.sha256 for each in here.coverage.files} == {each.sha256 for each in there.coverage.files}
     assert here.newest_at == there.newest_at
+
+
+@pytest.mark.parametrize("wrong", [0, 4_102_444_800_000], ids=["1970", "2100"])
+def test_a_record_of_a_wrong_clock_reaches_no_window(tmp_path: Path, wrong: int) -> None:
+    placed = in_order(*(commit("g", "t", 0, number) for number in range(9)), timestamp=1_795_726_063_000)
+    placed[5] = placed[5]._replace(timestamp=wrong)
+    log, made = tmp_path / "log", tmp_path / "lake"
+    write_log(log, placed)
+    ingest_here(made, log, cluster="")
+    assert not replay_here(made).problems and not run_findings(str(made), no_session).problems
+    bounds = {"until": "2026-01-01"} if wrong == 0 else {"since": "2027-01-01"}
+    here = review_of_lake(str(made), asked_about(Clock.in_zone(), **bounds))
+    there = review_of(log, **bounds)
+    assert here.verdict.reach.unreached() == there.verdict.reach.unreached() is not None
+    assert (
+        "The records here are from 2026-11-26T20:47:43Z to 2026-11-26T20:47:51Z." in here.coverage.sentences
+    )
+    assert here.coverage.sentences == there.coverage.sentences
 
 
 @pytest.mark.parametrize("group", [None, "any"])
