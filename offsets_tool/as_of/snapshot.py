@@ -11,7 +11,7 @@ from offsets_tool.as_of.coverage import Contradiction, Coverage
 from offsets_tool.events import Event
 from offsets_tool.log_clock import latest_of
 from offsets_tool.records.kinds import COMMITS
-from offsets_tool.replay.changes import Change, CommittedOffset, Group, GroupOf, MemberOf, OffsetOf
+from offsets_tool.replay.changes import Change, CommittedOffset, Group, GroupKind, GroupOf, MemberOf, OffsetOf
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules, proves_classic, proves_new, to_replay_again
 from offsets_tool.replay.state import State
@@ -75,6 +75,7 @@ class PartitionSnapshot:
             found |= dict.fromkeys(self._older(unread.log))
         for group, offsets in unread.offsets.items():
             found |= dict.fromkeys(OffsetOf(group, *at) for at in offsets)
+        found |= dict.fromkeys(self._resting_on_unread())
         for group, parts in unread.groups.items():
             found[GroupOf(group)] = None
             found |= dict.fromkeys(
@@ -83,6 +84,16 @@ class PartitionSnapshot:
         for subject, again_from in self.coverage.unknown.items():
             found[subject] = again_from
         return found
+
+    def _resting_on_unread(self) -> Iterator[GroupOf]:
+        """Yield the groups without a record of their own that have no commit that was understood."""
+        state = self.state
+        for name in state.unread.groups_concerned():
+            group = state.groups.get(name)
+            if group is None or group.kind is not GroupKind.SIMPLE or name in state.offsets:
+                continue
+            if not any(True for _ in state.pending_for(name)):
+                yield GroupOf(name)
 
     def _older(self, log_offset: int) -> Iterator[OffsetOf | GroupOf]:
         """Yield what the state has from records before this offset."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot, Unproven
-from offsets_tool.replay.changes import Group, GroupOf
+from offsets_tool.replay.changes import Group, GroupOf, OffsetOf
 from offsets_tool.rows import Row
 
 _ATTRIBUTES: Final = ("generation", "epoch", "assignment_epoch", "protocol_type", "protocol", "leader")
@@ -52,7 +52,7 @@ def _row(p: PartitionSnapshot, name: str, unknown: Unproven) -> Row:
         "members": shown.members if shown and known else None,
         "log_partition": p.log_partition,
         "log_offset": shown.log_offset if shown else None,
-        **_details(p, shown),
+        **_details(p, shown, unknown),
         "is_proven": known,
         "proven_again_from": unknown.get(subject),
         "proven_from": p.coverage.proven_from,
@@ -63,11 +63,17 @@ def _attributes(group: Group | None) -> Row:
     return {name: getattr(group, name) if group else None for name in _ATTRIBUTES}
 
 
-def _details(p: PartitionSnapshot, group: Group | None) -> Row:
-    """Return the fields of a group beyond the common columns, such as a streams group's topology epoch; empty without a group."""
+def _details(p: PartitionSnapshot, group: Group | None, unknown: Unproven) -> Row:
+    """Return the fields of a group beyond the common columns, such as a streams group's topology epoch; empty without a group.
+
+    How many offsets it has is not known where one of them is not.
+    """
     topology = group.topology.data if group and group.topology else None
+    is_counted = group and not any(
+        isinstance(subject, OffsetOf) and subject.group == group.group for subject in unknown
+    )
     return {
-        "offsets": len(p.state.offsets.get(group.group, ())) if group else None,
+        "offsets": len(p.state.offsets.get(group.group, ())) if group and is_counted else None,
         "current_state_timestamp": group.current_state_timestamp if group else None,
         "topology_epoch": topology.epoch if topology else None,
         "coordinator": p.coordinator.rules,

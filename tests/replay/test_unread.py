@@ -192,6 +192,29 @@ def test_a_simple_group_is_there_as_long_as_it_has_an_offset_that_is_unknown() -
         assert not row["is_proven"]
 
 
+SIMPLE: Final = {
+    "its only commit": ((_unread(commit(*_FOO0, 5)),), False, None),
+    "each of its commits": ((_unread(commit(*_FOO0, 5)), _unread(commit(*_FOO1, 5))), False, None),
+    "its only commit, in a transaction": ((_unread(txn_commit(7, *_FOO0, 5)),), False, 0),
+    "one of its commits": ((_unread(commit(*_FOO0, 5)), commit(*_FOO1, 6)), True, None),
+    "its only commit, and then one that reads": ((_unread(commit(*_FOO0, 5)), commit(*_FOO0, 6)), True, 1),
+    "its newest commit": ((commit(*_FOO0, 5), _unread(commit(*_FOO0, 6))), False, None),
+    "nothing": ((commit(*_FOO0, 5), commit(*_FOO1, 6)), True, 2),
+}
+"""Records of a group that has offsets alone, what of them does not read, whether it is proven, and how many offsets it has."""
+
+
+@pytest.mark.parametrize("rules", Rules)
+@pytest.mark.parametrize(("records", "is_proven", "offsets"), SIMPLE.values(), ids=SIMPLE)
+def test_a_simple_group_is_proven_by_what_reads(
+    records: tuple[StoryRecord, ...], is_proven: bool, offsets: int | None, rules: Rules
+) -> None:
+    snapshot, _ = _snapshot(_placed(records), rules)
+    [row] = group_rows(snapshot)
+    assert (row["is_proven"], row["offsets"]) == (is_proven, offsets)
+    assert (row["state"] is not None) == is_proven
+
+
 _CLASSIC: Final = (group_metadata("foo", 5, member("m1")), commit(*_FOO0, 1))
 _CONSUMER: Final = (
     epoch("foo", 1),
