@@ -58,22 +58,30 @@ class Homes(NamedTuple):
     """How the numbers are known, as a clause."""
 
 
+def shown_by(groups: int) -> str:
+    """Return a clause that says how a number of partitions is known that `groups` groups fit."""
+    return "the group here shows the number" if groups == 1 else "the groups here show the number"
+
+
 def find_homes(group: str, fitting: tuple[int, ...], groups: int) -> Homes:
     """Return a group's log partition by each likely number of partitions, given the numbers that fit `groups` other groups."""
-    counts, shown_by = _counts_to_name(fitting, groups)
-    return Homes({count: partition_for(group, count) for count in counts}, shown_by)
+    counts, clause = _counts_to_name(fitting, groups)
+    return Homes({count: partition_for(group, count) for count in counts}, clause)
 
 
 def _counts_to_name(fitting: tuple[int, ...], groups: int) -> tuple[tuple[int, ...], str]:
     likely, usual = likely_counts(fitting, groups), DEFAULT_PARTITIONS
     if len(likely) == 1:
-        return likely, "the groups here show the number"
+        return likely, shown_by(groups)
     if not fitting:
-        return (usual,), f"{usual} is the default; the groups here fit no number"
+        here = "the group here fits" if groups == 1 else "the groups here fit"
+        return (usual,), f"{usual} is the default; {here} no number"
     if usual in fitting:
-        return (usual,), f"{usual} is the default, which the groups here fit, as they do other numbers"
+        fits = "the group here fits, as it does" if groups == 1 else "the groups here fit, as they do"
+        return (usual,), f"{usual} is the default, which {fits} other numbers"
     others = f" from {len(likely) - _NAMED} other(s)" if len(likely) > _NAMED else " apart"
-    return likely[:_NAMED], f"the groups here do not tell these numbers{others}"
+    tell = "the group here does not" if groups == 1 else "the groups here do not"
+    return likely[:_NAMED], f"{tell} tell these numbers{others}"
 
 
 def likely_counts(fitting: tuple[int, ...], groups: int) -> tuple[int, ...]:

@@ -89,7 +89,15 @@ def test_a_few_groups_prove_no_number_that_they_fit_by_chance(group: str) -> Non
     """A hash below a thousand, of a short name in partition 0, is such a number itself."""
     fitting = infer_partitions([(group, 0)])
     homes = find_homes("other", fitting, 1)
-    assert len(fitting) > 1 and set(homes.of) == set(fitting[:3]) and "do not tell" in homes.shown_by
+    assert len(fitting) > 1 and set(homes.of) == set(fitting[:3]) and "does not tell" in homes.shown_by
+
+
+@pytest.mark.parametrize("fitting", [(5,), (50, 73, 90), (7, 11, 13), ()])
+def test_one_group_is_no_groups(fitting: tuple[int, ...]) -> None:
+    """A sentence speaks of as many groups as there are."""
+    one, many = (find_homes("orders", fitting, count).shown_by for count in (1, 100))
+    assert "the group here" in one and "groups" not in one and " they " not in one
+    assert "the groups here" in many
 
 
 def test_a_hostile_partition_number_costs_nothing() -> None:

@@ -12,7 +12,7 @@ from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.moments.moment_notes import listed, number_text
 from offsets_tool.findings.sentences import named
 from offsets_tool.log.ledger import LedgerEntry
-from offsets_tool.placement import infer_partitions, likely_counts
+from offsets_tool.placement import infer_partitions, likely_counts, shown_by
 from offsets_tool.replay.changes import GroupKind, OffsetOf
 from offsets_tool.rows import Row
 from offsets_tool.wire.text import shown
@@ -174,6 +174,6 @@ def _elsewhere(snapshot: Snapshot, wanted: Wanted) -> Iterator[str]:
     counts = likely_counts(infer_partitions(groups, max(here, default=0)), len(groups))
     if len(counts) == 1 and len(here) < counts[0]:
         yield (
-            f"the file has groups of {len(here)} of {counts[0]} partitions of __consumer_offsets (the groups here show the "
-            "number); the others are not in this evidence"
+            f"the file has groups of {len(here)} of {counts[0]} partitions of __consumer_offsets "
+            f"({shown_by(len(groups))}); the others are not in this evidence"
         )

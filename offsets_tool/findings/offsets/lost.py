@@ -46,7 +46,8 @@ TOPIC_DELETED: Final = FindingKind(
 GROUP_DELETED: Final = FindingKind(
     "group_deleted",
     Severity.WARNING,
-    "Somebody deleted the group with all its offsets (DeleteGroups, kafka-consumer-groups --delete).",
+    "Somebody deleted the group (DeleteGroups), with its offsets: by --delete of kafka-consumer-groups, kafka-share-groups or "
+    "kafka-streams-groups, whichever is for its kind.",
     "Ask who may delete groups; `offsets-tool offsets --as-of` gives the offsets before that, to reset to.",
 )
 LOST: Final = FindingKind(
