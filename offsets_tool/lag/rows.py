@@ -18,7 +18,8 @@ from offsets_tool.wire.times import UtcTime
 
 WrittenOf = Callable[[int], Written | None]
 """When the record at an offset was written, where its log is there; None where that does not say it."""
-_YEAR_MS: Final = 366 * 86_400_000
+GRID_REACH_MS: Final = 366 * 86_400_000
+"""How far behind a commit a grid goes on: a year."""
 _MOST_TIMES: Final = 1 << 22
 """Eight years of minutes, for one group's offset in one partition."""
 
@@ -168,7 +169,7 @@ def grid_times(commits: Iterable[int], grid: range) -> Iterator[int]:
     times = (
         at
         for begin, end in pairwise([*since, grid.stop])
-        for at in range(_first(begin, grid.step), min(end, begin + _YEAR_MS), grid.step)
+        for at in range(_first(begin, grid.step), min(end, begin + GRID_REACH_MS), grid.step)
     )
     return islice(times, _MOST_TIMES)
 

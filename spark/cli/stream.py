@@ -70,7 +70,8 @@ _OF_INGEST: Final = ("lake", "cluster", "log_partition", "columns", "max_batch_b
     "--checkpoint",
     metavar="DIR",
     type=click.Path(),
-    help="The folder of Spark's checkpoint, on disk. Default: one in the lake, for this source and this cluster.",
+    help="The folder of Spark's checkpoint, on disk. Default: one in the lake, for this source and this cluster. "
+    "--once of FOLDER needs none.",
 )
 @coordinator_option
 @click.option(

@@ -122,10 +122,7 @@ class _Lag(NamedTuple):
             self.root, {of: replaced_rows(of, partitions) for of, partitions in wanted.items()}
         )
         task, schema = _task(self.root, run, asked), arrow_schema(FilesMade)
-        # A grid may make many rows of few.
-        may_be_here = asked.grid_ms is None
-        done = rows.through(self.start, task, schema, may_be_here=may_be_here, progress=self.progress)
-        return made_of(clusters, done.collect())
+        return made_of(clusters, rows.through(self.start, task, schema, asked, self.progress).collect())
 
 
 def _task(root: Path, run: int, asked: LagAsked) -> Task:

@@ -17,7 +17,8 @@ from zlib import crc32
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offsets_tool.columns.lag.asked import COLUMNS, ORDER
+from offsets_tool.columns.lag.asked import COLUMNS, ORDER, LagAsked
+from offsets_tool.columns.lag.one_by_one import rows_on_grid
 from offsets_tool.columns.packing import pack, unpack
 from offsets_tool.columns.sorting import places_in_order
 from offsets_tool.lag.samples import EndMethod
@@ -103,11 +104,11 @@ class LagInput(NamedTuple):
         return cls(pieces, list(wanted.values()), Readings.of(root, wanted), records, buckets)
 
     def through(
-        self, start: StartSpark, task: Task, schema: pa.Schema, *, may_be_here: bool, progress: Progress
+        self, start: StartSpark, task: Task, schema: pa.Schema, asked: LagAsked, progress: Progress
     ) -> Rows:
         """Return the rows that `task` makes of these; it gets all rows of a topic's partition together, in ORDER.
 
-        Spark runs the tasks, unless the rows are few and `may_be_here` allows that this process does.
+        Spark runs the tasks, unless the rows are few, and those that a grid of `asked` makes of them.
         """
         if self.records > READ_BY_ALL:
             units = of_units(start, len(self.pieces), is_here=False, progress=progress)
@@ -115,7 +116,8 @@ class LagInput(NamedTuple):
                 return units.through(self._of_files, _SCHEMA).grouped(PLACE, ORDER).through(task, schema)
             packed = units.through(self._packed, arrow_schema(_Packed))
             return packed.grouped(_BUCKET, _BUCKET).through(lambda rows: task(_unpacked(rows)), schema)
-        is_here = may_be_here and is_little(self.records)
+        some = (plain(rows) for piece in self.pieces for rows in self._read(piece))
+        is_here = is_little(self.records) and is_little(rows_on_grid(asked, some))
         # Of an odd number of tasks, one runs alone at the end.
         buckets = 1 if is_here else 2 * max(1, -(-self.records // (2 * AT_ONCE)))
         units = of_units(start, buckets, is_here=is_here, progress=progress)

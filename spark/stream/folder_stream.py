@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from offsets_tool.log.storage import as_path
 from spark.ingest.ingest import Request
 from spark.lake.folder import root_of
-from spark.stream.growing_folder import GrowingFolder, Watched
+from spark.stream.growing_folder import GrowingFolder, Watched, why_nothing
 from spark.stream.stream import StreamSource
 
 if TYPE_CHECKING:
@@ -28,7 +28,11 @@ def folder_source(watched: Watched, cluster: str | None) -> StreamSource:
         session.dataSource.register(GrowingFolder)
         return session.readStream.format(GrowingFolder.name()).option(*watched.option).load()
 
-    return StreamSource(repr((watched.paths, watched.log_partition, cluster)), started, _changed)
+    def present() -> list[str]:
+        return [path for path in watched.paths if why_nothing(watched, path) is None]
+
+    name = repr((watched.paths, watched.log_partition, cluster))
+    return StreamSource(name, started, _changed, present)
 
 
 def _changed(rows: "DataFrame", batch: int) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
+from pyspark.sql.streaming.datasource import ReadLimit
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.files.folders import PathKind, listing, look_at
@@ -95,26 +95,19 @@ class GrowingFolder(DataSource):
         return FolderReader(Watched(*json.loads(self.options[_WATCHED])))
 
 
-class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Lists the folders each time that Spark asks, or once and for all where Spark asks for what is available now."""
+class FolderReader(DataSourceStreamReader):
+    """Lists the folders each time that Spark asks."""
 
     def __init__(self, watched: Watched) -> None:
         self._watched = watched
-        self._last: JsonObject | None = None
 
     def initialOffset(self) -> JsonObject:
         return {}
 
-    def prepareForTriggerAvailableNow(self) -> None:
-        self._last = self._listed()
-
     def latestOffset(self, start: JsonObject, limit: ReadLimit) -> JsonObject:
         # A folder that is empty for a moment has brought nothing.
-        return start | (self._listed() if self._last is None else self._last)
-
-    def _listed(self) -> JsonObject:
         found = {path: listing_of(self._watched, path) for path in self._watched.paths}
-        return {path: each._asdict() for path, each in found.items() if each}
+        return start | {path: each._asdict() for path, each in found.items() if each}
 
     def partitions(self, start: JsonObject, end: JsonObject) -> Sequence[InputPartition]:
         return [

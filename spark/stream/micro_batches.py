@@ -9,16 +9,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from offsets_tool.errors import LakeInUse, OffsetsToolError, SourceError
 from spark.run import JobDone
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-Arrivals = Callable[["DataFrame", int], Sequence[str]]
-"""Gives the sources that have something new, given the rows of a micro-batch and its number."""
+Arrived = Callable[[], Sequence[str]]
+"""Gives the sources that have something new, when it is asked for them as a micro-batch begins."""
 Jobs = Callable[[Sequence[str]], Iterable[JobDone]]
 """Runs all jobs on these sources, and yields what each has done."""
 ATTEMPTS: Final = 3
@@ -60,31 +57,31 @@ class ErrorKept:
 
 
 class MicroBatches:
-    """The function that Spark calls with each micro-batch; `report` is called with each that is done.
+    """Does one micro-batch after the other: runs `jobs` on what has arrived, and calls `report` with each that is done.
 
     With `is_patient` it waits for a lake that another job writes to, and a micro-batch with problems is done all the same. Without,
     these are errors (LakeInUse, OffsetsToolError), so that the next stream does the micro-batch again.
     """
 
-    def __init__(
-        self, arrivals: Arrivals, jobs: Jobs, report: Callable[[BatchDone], None], *, is_patient: bool
-    ) -> None:
+    def __init__(self, jobs: Jobs, report: Callable[[BatchDone], None], *, is_patient: bool) -> None:
         self.kept = ErrorKept()
-        self._arrivals, self._jobs, self._report = arrivals, jobs, report
+        self._jobs, self._report = jobs, report
         self._is_patient = is_patient
         self._ending = threading.Event()
         self._at_work = threading.Lock()
 
-    def __call__(self, rows: "DataFrame", batch: int) -> None:
+    def __call__(self, arrived: Arrived, batch: int) -> None:
+        """Do a micro-batch for Spark, which would turn its error into a text; Stopped where it fails, and the error is kept."""
         with self._at_work, self.kept:
-            self._do(rows, batch)
+            self._go_on()
+            self.bring(arrived, batch)
         if self.kept.error is not None:
             raise Stopped("this micro-batch is not done: the next stream does it again")
 
-    def _do(self, rows: "DataFrame", batch: int) -> None:
-        self._go_on()
+    def bring(self, arrived: Arrived, batch: int) -> None:
+        """Do a micro-batch and report it; errors are those of the jobs."""
         began = time.monotonic()
-        steps = list(self._steps(self._arrivals(rows, batch)))
+        steps = list(self._steps(arrived()))
         done = _summed(batch, steps, round(time.monotonic() - began, 1))
         self._report(done)
         if done.problems and not self._is_patient:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -25,7 +26,7 @@ from spark.lake.commit import ArrowLake
 from spark.lake.folder import locked, root_of, uri_of
 from spark.replay.topic_ids import Named
 from spark.run import JobDone, run
-from spark.stream.micro_batches import Arrivals, BatchDone, MicroBatches, Stopped
+from spark.stream.micro_batches import Arrived, BatchDone, Jobs, MicroBatches, Stopped
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -42,11 +43,16 @@ _NO_CALLS: Final = UsageError(
 
 
 class StreamSource(NamedTuple):
-    """Where a stream's rows come from: a name that no other source has, what starts them, and what makes sources of them."""
+    """Where a stream's rows come from: a name that no other source has, what starts them, and what makes sources of them.
+
+    `present` gives the sources that have something now, where nothing of Spark is needed to know it: with it, what is there is
+    brought without a stream.
+    """
 
     name: str
     start: "Callable[[SparkSession], DataFrame]"
-    arrivals: Arrivals
+    arrivals: "Callable[[DataFrame, int], Sequence[str]]"
+    present: Arrived | None = None
 
 
 class StreamRequest(NamedTuple):
@@ -90,8 +96,23 @@ def stream(
     """Run a stream until all that is there is brought (without `every_ms`), or, between two micro-batches, until `stop` is set.
 
     `report` is called with each micro-batch that is done, in another thread. Errors are those of spark.run.run; UsageError for
-    Spark Connect, whose server does not call back into this process.
+    Spark Connect, whose server does not call back into this process. Without `every_ms`, sources that say what is present are
+    brought in one micro-batch, by the ledger alone: Spark starts only where a job needs it, and there is no checkpoint.
     """
+    if asked.every_ms is None and source.present is not None:
+        batches = MicroBatches(_jobs(asked, cache(start)), report, is_patient=False)
+        batches.bring(_with_lake(asked, source.present), 0)
+    else:
+        _stream(start, asked, source, report, stop)
+
+
+def _stream(
+    start: Callable[[], SparkSession],
+    asked: StreamRequest,
+    source: StreamSource,
+    report: Callable[[BatchDone], None],
+    stop: threading.Event,
+) -> None:
     if os.environ.get("SPARK_REMOTE"):
         raise _NO_CALLS
     checkpoint = uri_of(asked.checkpoint_of(source.name))
@@ -99,23 +120,39 @@ def stream(
     if not hasattr(session, "_jsc"):
         raise _NO_CALLS
 
-    def jobs(paths: Sequence[str]) -> Iterable[JobDone]:
-        request = replace(asked.request, paths=paths)
-        return run(request, lambda: session, asked.coordinator, topic_ids=asked.topic_ids)
+    batches = MicroBatches(_jobs(asked, lambda: session), report, is_patient=asked.every_ms is not None)
 
-    def arrivals(rows: "DataFrame", batch: int) -> Sequence[str]:
-        arrived = source.arrivals(rows, batch)
-        if not arrived:
-            _make_lake(root_of(asked.request.lake))
-        return arrived
+    def micro_batch(rows: "DataFrame", batch: int) -> None:
+        batches(_with_lake(asked, lambda: source.arrivals(rows, batch)), batch)
 
-    batches = MicroBatches(arrivals, jobs, report, is_patient=asked.every_ms is not None)
-    writer = source.start(session).writeStream.foreachBatch(batches).option("checkpointLocation", checkpoint)
+    writer = (
+        source.start(session).writeStream.foreachBatch(micro_batch).option("checkpointLocation", checkpoint)
+    )
     if asked.every_ms is None:
         writer = writer.trigger(availableNow=True)
     else:
         writer = writer.trigger(processingTime=f"{asked.every_ms} milliseconds")
     _follow(writer.start(), batches, stop)
+
+
+def _jobs(asked: StreamRequest, start: Callable[[], SparkSession]) -> Jobs:
+    def jobs(paths: Sequence[str]) -> Iterable[JobDone]:
+        request = replace(asked.request, paths=paths)
+        return run(request, start, asked.coordinator, topic_ids=asked.topic_ids)
+
+    return jobs
+
+
+def _with_lake(asked: StreamRequest, arrived: Arrived) -> Arrived:
+    """Return what gives the same sources, and makes the lake where there are none."""
+
+    def with_lake() -> Sequence[str]:
+        sources = arrived()
+        if not sources:
+            _make_lake(root_of(asked.request.lake))
+        return sources
+
+    return with_lake
 
 
 def _has_brought(checkpoint: Path) -> bool:

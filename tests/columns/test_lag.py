@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from offsets_tool.columns.lag.asked import COLUMNS, ORDER, LagAsked
 from offsets_tool.columns.lag.batches import lag_batches
+from offsets_tool.columns.lag.one_by_one import rows_on_grid
 from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.job_rows import EndRow
 from offsets_tool.lag.bounds import Bounds
@@ -128,6 +129,8 @@ def test_many_at_a_time_are_as_one_by_one(
         (cluster, *row.values()) for cluster, some in lag_batches(asked, batches) for row in some.to_pylist()
     ]
     at = 1 + LagRow._fields.index("timestamp")
+    commits = sum(row["method"] is None for row in given_)
+    assert rows_on_grid(asked, batches) >= (len(made) - commits if grid else 0)
     expected = list(plain(given_, grid, is_last_stable=is_last_stable))
     assert sorted(made, key=lambda row: (row[0], row[2], row[3], row[1], row[at])) == sorted(
         expected, key=lambda row: (row[0], row[2], row[3], row[1], row[at])
@@ -158,6 +161,7 @@ def test_absurd_times_and_offsets_are_rows_too(edge: int, other: int) -> None:
     asked = LagAsked({"a": 2**63 - 1}, DAY)
     batch = pa.RecordBatch.from_pylist(ordered(found), pa.schema([(name, TYPES[name]) for name in COLUMNS]))
     assert 0 < sum(rows.num_rows for _, rows in lag_batches(asked, [batch])) < 4 * 366
+    assert rows_on_grid(asked, [batch]) < 4 * 366
 
 
 def test_without_rows_there_is_nothing() -> None:

@@ -30,6 +30,20 @@ main(prog_name="offsets-spark")
 """
 """The file that docs/clusters.md gives to spark-submit."""
 
+ENDING = """
+import os, signal
+from spark.cli import stream
+reporter_of = stream._reporter
+def ending(*options):
+    report = reporter_of(*options)
+    def reported(done):
+        report(done)
+        os.kill(os.getpid(), signal.SIGTERM)
+    return reported
+stream._reporter = ending
+"""
+"""Ends a stream as a scheduler does, once its first micro-batch is done."""
+
 TELLING = """
 import atexit, json
 from pyspark.sql import SparkSession
@@ -173,9 +187,9 @@ def test_a_lake_that_only_hadoop_knows(
 def test_a_stream_of_folders(
     cluster: Standalone, broker: Path, of_one_machine: dict[str, list[Row]], tmp_path: Path
 ) -> None:
-    """The rows of its data source come from executors, as all work of its micro-batch."""
+    """The rows of its data source come from executors, as all work of its micro-batch; the first one ends it."""
     arguments = ["stream", str(broker), "--lake", str(tmp_path), "--cluster", "c", "--master", cluster.master]
-    done = cluster.run(sys.executable, "-c", BY_TASKS + ENTRY, *arguments, "--once")
+    done = cluster.run(sys.executable, "-c", BY_TASKS + ENDING + ENTRY, *arguments)
     assert done.returncode == 0, done.stderr
     assert [json.loads(line)["batch"] for line in done.stdout.splitlines()] == [0]
     assert content(tmp_path) == of_one_machine

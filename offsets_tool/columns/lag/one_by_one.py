@@ -16,6 +16,7 @@ from offsets_tool.columns.lag.asked import PARTITION_COLUMNS, SEEN_BEFORE, LagAs
 from offsets_tool.lag.bounds import Bounds
 from offsets_tool.lag.ends import Ends
 from offsets_tool.lag.rows import (
+    GRID_REACH_MS,
     EffectiveCommit,
     LagRow,
     commit_of,
@@ -66,6 +67,24 @@ def lag_one_by_one(
         found = (row for each in of_cluster for row in each.lag(asked))
         while some := list(islice(found, _ROWS_AT_ONCE)):
             yield cluster, record_batch(LagRow, some)
+
+
+def rows_on_grid(asked: LagAsked, batches: Iterable[pa.RecordBatch]) -> int:
+    """Return how many rows a grid makes at most, given rows with COLUMNS: few commits may make many. 0 without a grid."""
+    if asked.grid_ms is None:
+        return 0
+    return sum(
+        _times_of(asked, asked.grid_ms, cluster, effective_commit(row, commit_of(row)))
+        for batch in batches
+        for (cluster, *_), rows in _runs(batch)
+        for row in rows
+        if row.is_effective
+    )
+
+
+def _times_of(asked: LagAsked, step: int, cluster: str, commit: EffectiveCommit) -> int:
+    ends = (asked.newest[cluster], commit.until, commit.since + GRID_REACH_MS)
+    return len(_grid(asked, step, commit.since, min(end for end in ends if end is not None)))
 
 
 def _partitions(

@@ -114,7 +114,7 @@ def test_what_grows_is_in_the_lake_once(
 
 
 def test_once_and_once_more(session: SparkSession, tmp_path: Path) -> None:
-    """A micro-batch that Spark does not know as done is done again, and adds nothing."""
+    """What a stream brought that Spark does not know of is in the lake; nothing is added."""
     folder, lake, stop = tmp_path / "in", tmp_path / "lake", threading.Event()
     for _ in growth(folder, seed=1, steps=1):
         pass
@@ -131,8 +131,21 @@ def test_once_and_once_more(session: SparkSession, tmp_path: Path) -> None:
     assert (again.exit_code, again.stderr) == (0, "")
     (line,) = map(json.loads, again.stdout.splitlines())
     assert (line["batch"], set(line["runs"].values()), line["rows"]) == (0, {None}, {})
-    assert CliRunner().invoke(main, [*command, "--format", "text"]).stdout == ""
+    text = CliRunner().invoke(main, [*command, "--format", "text"]).stdout
+    assert text.startswith("batch 0: 0 bytes, 0 records in ") and text.endswith("nothing was new\n")
     assert content(lake) == before
+
+
+def test_once_starts_no_spark_for_little_and_needs_no_checkpoint(tmp_path: Path) -> None:
+    """Each call brings what came since the last one, whoever brought that."""
+    folder, lake, done = tmp_path / "in", tmp_path / "lake", list[BatchDone]()
+    how, request = asked(folder, lake, every_ms=None)
+    for _ in growth(folder, seed=3, steps=2):
+        source = folder_source(watched_of(request), "c")
+        stream(no_session, how, source, done.append, threading.Event())
+        assert content(lake) == at_once(folder, tmp_path / f"at once {len(done)}")
+    assert [each.batch for each in done] == [0] * 3 and not (lake / "_stream").exists()
+    assert [each.runs["ingest"] for each in done] == [1, 2, None]
 
 
 def test_a_stream_may_begin_before_there_is_anything(session: SparkSession, tmp_path: Path) -> None:

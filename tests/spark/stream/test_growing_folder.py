@@ -54,15 +54,6 @@ def test_a_lake_in_the_folder_that_it_is_made_of_is_nothing_new(tmp_path: Path) 
     assert asked.latestOffset(first, ALL) == first
 
 
-def test_what_comes_after_a_stream_of_what_is_there_began(tmp_path: Path) -> None:
-    asked = reader(tmp_path)
-    write_segment(tmp_path, DATA)
-    asked.prepareForTriggerAvailableNow()
-    first = asked.latestOffset({}, ALL)
-    write_segment(tmp_path, DATA, 7)
-    assert asked.latestOffset(first, ALL) == first
-
-
 def test_an_empty_folder_is_waited_for(tmp_path: Path) -> None:
     asked = reader(tmp_path)
     assert "no segment" in str(why_nothing(Watched([], None, {}, "/nowhere"), str(tmp_path)))

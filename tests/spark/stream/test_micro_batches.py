@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import pytest
 
@@ -17,13 +16,15 @@ REPLAY = JobDone("replay", 2, {"offset_history": 4}, {"records": 5}, ["a note"],
 NOTHING = JobDone("ingest", None, {}, {"records": 0, "bytes": 0}, [], 0)
 FAILED = REPLAY._replace(problems=["partition 3: no"])
 BUSY, REPLACED = LakeInUse("another job writes"), SourceError("x.log", "was replaced")
-ROWS: Any = None
-"""No DataFrame: these arrivals do not look at it."""
 
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(micro_batches, "PAUSE", 0.001)
+
+
+def arrived() -> list[str]:
+    return ["x"]
 
 
 class ScriptedBatches:
@@ -32,9 +33,7 @@ class ScriptedBatches:
     def __init__(self, *outcomes: Sequence[JobDone | Exception], is_patient: bool = True) -> None:
         self._outcomes = list(outcomes)
         self.done: list[BatchDone] = []
-        self.batches = MicroBatches(
-            lambda rows, batch: ["x"], self._jobs, self.done.append, is_patient=is_patient
-        )
+        self.batches = MicroBatches(self._jobs, self.done.append, is_patient=is_patient)
 
     def _jobs(self, paths: Sequence[str]) -> Iterable[JobDone]:
         for each in self._outcomes.pop(0):
@@ -45,13 +44,13 @@ class ScriptedBatches:
     def fails(self) -> BaseException | None:
         """Run a micro-batch that must fail, and return the error that was kept."""
         with pytest.raises(OffsetsToolError, match="not done"):
-            self.batches(ROWS, 7)
+            self.batches(arrived, 7)
         return self.batches.kept.error
 
 
 def test_the_sums_of_all_jobs() -> None:
     scripted = ScriptedBatches([INGEST, REPLAY])
-    scripted.batches(ROWS, 7)
+    scripted.batches(arrived, 7)
     (done,) = scripted.done
     assert (done.batch, done.runs) == (7, {"ingest": 3, "replay": 2})
     assert (done.ledger, done.rows) == ({"records": 5, "bytes": 90}, {"log": 5, "offset_history": 4})
@@ -62,7 +61,7 @@ def test_the_sums_of_all_jobs() -> None:
 def test_what_passes_is_waited_for(errors: list[Exception]) -> None:
     """What was done before counts once."""
     scripted = ScriptedBatches([INGEST, errors[0]], *([each] for each in errors[1:]), [NOTHING, REPLAY])
-    scripted.batches(ROWS, 7)
+    scripted.batches(arrived, 7)
     (done,) = scripted.done
     assert (done.runs, done.ledger["records"]) == ({"ingest": 3, "replay": 2}, 5)
 
@@ -74,12 +73,12 @@ def test_what_does_not_pass_ends_it() -> None:
 
 def test_problems_are_told_and_only_a_stream_of_one_turn_ends_by_them() -> None:
     scripted = ScriptedBatches([INGEST, FAILED])
-    scripted.batches(ROWS, 7)
+    scripted.batches(arrived, 7)
     assert scripted.done[0].problems == FAILED.problems
     scripted = ScriptedBatches([INGEST, FAILED], is_patient=False)
     assert "1 part(s)" in str(scripted.fails()) and scripted.done[0].problems == FAILED.problems
     scripted = ScriptedBatches([INGEST, FAILED, BUSY], [NOTHING, REPLAY])
-    scripted.batches(ROWS, 7)
+    scripted.batches(arrived, 7)
     assert scripted.done[0].problems == [], "of the last turn"
 
 
