@@ -132,13 +132,9 @@ def lost_commit(table: Path, version: int | None = None) -> Damage | None:
         return None
     if pipes:
         return Damage(log / min(pipes), _NO_FILE)
-    for name in found:
-        if (
-            newest
-            and name[:_DIGITS] == newest
-            and _CHECKPOINT.fullmatch(name)
-            and (reason := _why_bomb(log / name))
-        ):
+    newest_checkpoint = (name for name in found if newest and name.startswith(newest))
+    for name in filter(_CHECKPOINT.fullmatch, newest_checkpoint):
+        if reason := _why_bomb(log / name):
             return Damage(log / name, reason)
     for name, size in sizes.items():
         if size <= 0:

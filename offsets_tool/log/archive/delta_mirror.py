@@ -92,7 +92,7 @@ def logs_listed_once(root: Path) -> Iterator[None]:
             _ALONE[root] -= 1
             if not _ALONE[root]:
                 del _ALONE[root]
-        for mirror in _all_mirrors(root):
+        for mirror in _mirrors_below(root):
             mirror.forget_listing()
 
 
@@ -391,22 +391,18 @@ def _mirror_of(table: str | Path) -> _Mirror | None:
     if not isinstance(there, StoredPath):
         return None
     with _MIRRORS:
-        mirror = _OF_TABLES[there] = _mirror(there)
-        return mirror
+        if there not in _OF_TABLES:
+            _OF_TABLES[there] = _Mirror(there)
+        return _OF_TABLES[there]
 
 
-def _all_mirrors(root: Path) -> list[_Mirror]:
+def _mirrors_below(root: Path) -> list[_Mirror]:
     with _MIRRORS:
         return [mirror for table, mirror in _OF_TABLES.items() if table.is_relative_to(root)]
 
 
 _MIRRORS: Final = RLock()
 _OF_TABLES: Final[dict[StoredPath, _Mirror]] = {}
-
-
-@cache
-def _mirror(table: StoredPath) -> _Mirror:
-    return _Mirror(table)
 
 
 _ALONE: Final[dict[Path, int]] = {}

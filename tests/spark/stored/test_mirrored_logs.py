@@ -7,7 +7,6 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from unittest import mock
 
@@ -45,7 +44,7 @@ def test_the_log_of_leases_has_checkpoints(root: str) -> None:
 @contextmanager
 def another_process(folder: Path) -> Iterator[None]:
     """Inside of this block, have mirrors of logs of one's own, as another process has."""
-    with mock.patch.multiple(delta_mirror, _folder=lambda: folder, _mirror=cache(delta_mirror._Mirror)):
+    with mock.patch.multiple(delta_mirror, _folder=lambda: folder, _OF_TABLES={}):
         yield
 
 
