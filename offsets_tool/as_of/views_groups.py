@@ -28,14 +28,14 @@ def group_rows(snapshot: Snapshot, wanted: Wanted | None = None) -> list[Row]:
         _row(p, name, unknown)
         for p in snapshot
         for unknown in [p.unknown]
-        for name in _names(p)
+        for name in _names(p, unknown)
         if asked.has_group(name)
     ]
     return sorted(rows, key=lambda row: row["group"])
 
 
-def _names(p: PartitionSnapshot) -> set[str]:
-    return p.state.groups.keys() | {subject.group for subject in p.unknown if isinstance(subject, GroupOf)}
+def _names(p: PartitionSnapshot, unknown: Unproven) -> set[str]:
+    return p.state.groups.keys() | {subject.group for subject in unknown if isinstance(subject, GroupOf)}
 
 
 def _row(p: PartitionSnapshot, name: str, unknown: Unproven) -> Row:

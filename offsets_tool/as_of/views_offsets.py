@@ -128,11 +128,13 @@ def current_homes(snapshot: Snapshot) -> dict[str, int | None]:
             if group in p.state.unread.offsets:
                 unread.add((group, p.log_partition))
     homes = homes_of_moved(newest.keys(), max((place for _, place in newest), default=0))
-    for group in [group for group, home in homes.items() if home is None]:
-        latest, *others = sorted(
-            ((at, place) for (name, place), at in newest.items() if name == group), reverse=True
-        )
-        is_told = latest[0] > others[0][0] and not any((group, place) in unread for _, place in others)
+    undecided: dict[str, list[tuple[int, int]]] = {group: [] for group, home in homes.items() if home is None}
+    for (group, log_partition), newest_at in newest.items():
+        if group in undecided:
+            undecided[group].append((newest_at, log_partition))
+    for group, of_group in undecided.items():
+        latest, *others = sorted(of_group, reverse=True)
+        is_told = latest[0] > others[0][0] and not any((group, number) in unread for _, number in others)
         homes[group] = latest[1] if is_told else None
     return homes
 
