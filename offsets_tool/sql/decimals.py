@@ -373,7 +373,7 @@ def _quotient(left: exp.Expr, right: exp.Expr, left_scale: int, right_scale: int
     if more < 0:
         raise refused("such a division of decimals")
     factor = exp.Literal.number(10**more)
-    unit = exp.Literal.string(f"{'0' if scale else '1'}.{'0' * (scale - 1)}1" if scale else "1")
+    unit = exp.Literal.string(f"0.{'0' * (scale - 1)}1" if scale else "1")
     operands = (_as_decimal(left, left_scale), _as_decimal(right, right_scale))
     smallest = exp.Cast(
         this=unit, to=exp.DataType.build(f"DECIMAL({max(scale, 1)}, {scale})", dialect="duckdb")

@@ -115,9 +115,9 @@ def _known_ends(with_lag: Iterable[Row], at: int) -> KnownEnds:
 def _overtaken(lags: Iterable[LagRow]) -> dict[str, dict[TopicPartition, Overtaken]]:
     found: dict[str, dict[TopicPartition, Overtaken]] = defaultdict(dict)
     for lag in lags:
-        is_known = lag.committed_offset is not None and lag.log_start_offset is not None
-        if is_known and lag.data_lost and not lag.is_topic_recreated:
-            assert lag.committed_offset is not None and lag.log_start_offset is not None
+        if lag.committed_offset is None or lag.log_start_offset is None:
+            continue
+        if lag.data_lost and not lag.is_topic_recreated:
             at = TopicPartition(lag.topic, lag.partition)
             found[lag.group][at] = Overtaken(lag.committed_offset, lag.log_start_offset)
     return found
