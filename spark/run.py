@@ -17,7 +17,7 @@ from offsets_tool.log.files.folders import PathKind, look_at
 from offsets_tool.log.topics import find_topics, ids_of
 from spark.derived.derive import Derived, asked_before, finished
 from spark.derived.ends import EndsRequest
-from spark.derived.expiry import OF_EXPIRY, as_before, expiry
+from spark.derived.expiry import expiry
 from spark.derived.findings import findings
 from spark.derived.lag import OF_LAG, LagRequest, lag
 from spark.ingest.ingest import Ingested, Request, Writer, ingest
@@ -44,46 +44,48 @@ class JobDone(NamedTuple):
 def run(
     request: Request,
     start: Callable[[], SparkSession],
-    coordinator: str,
+    coordinator: str | None,
     progress: Callable[[str], Progress] = lambda job: untold,
     topic_ids: Named = MappingProxyType({}),
+    *,
+    policy: PolicyOverrides | None = None,
 ) -> Iterator[JobDone]:
     """Run every job on the lake of `request`, and yield a JobDone as each ends; errors are those of the single jobs.
 
-    `start` makes a session, and is called only if a job needs one; `coordinator` is auto, classic or new; `topic_ids` are names
-    that no record gives; `progress` is called with a job's name as it begins, and returns the function that is told how far it is.
-    Lag and expiry are computed as they were last asked for; the first time, by what the log proves. The lake is locked from the
+    `start` makes a session, and is called only if a job needs one; `topic_ids` are names that no record gives; `progress` is called
+    with a job's name as it begins, and returns the function that is told how far it is.
+    `coordinator` (auto, classic or new) and `policy` are for the cluster of `request`, or for all where it names none; None leaves
+    each cluster what it had, at first what its log proves. Lag is computed as it was last asked for. The lake is locked from the
     first job to the last.
     """
     # What only Spark can write is locked by no job.
     with locked(root_of(request.lake)) if request.writer is Writer.ARROW else nullcontext():
-        yield from _all_jobs(request, start, coordinator, progress, topic_ids)
+        yield from _all_jobs(request, start, coordinator, progress, topic_ids, policy=policy)
 
 
 def _all_jobs(
     request: Request,
     start: Callable[[], SparkSession],
-    coordinator: str,
+    coordinator: str | None,
     progress: Callable[[str], Progress],
     topic_ids: Named,
+    *,
+    policy: PolicyOverrides | None,
 ) -> Iterator[JobDone]:
     yield _timed(lambda: _ingested(ingest(request, start, progress("ingest"))))
     replaying = progress("replay")
     named = _names_of(request.paths) | dict(topic_ids)
-    yield run_replay(request.lake, start, coordinator, named, replaying)
+    of_replay = None if coordinator is None else request.cluster
+    yield run_replay(request.lake, start, coordinator, named, replaying, cluster=of_replay)
     lagging = progress("lag")
     ends = EndsRequest(paths=request.paths, cluster=request.cluster)
     root = root_of(request.lake)
     notes = finished(root, OF_LAG)
     asked = asked_before(root, LAG)
     yield _also(notes, run_lag(request.lake, start, LagRequest(ends=ends, **asked), lagging))
-    yield _expiry_as_before(request.lake, start, progress("expiry"))
+    of_policy = None if policy is None else request.cluster
+    yield run_expiry(request.lake, start, policy, progress("expiry"), cluster=of_policy)
     yield _found(request.lake, start, (), progress("findings"))
-
-
-def _expiry_as_before(lake: str, start: Callable[[], SparkSession], progress: Progress) -> JobDone:
-    notes = finished(root_of(lake), OF_EXPIRY)
-    return _also(notes, run_expiry(lake, start, as_before(lake), progress))
 
 
 def _names_of(paths: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -95,12 +97,14 @@ def _names_of(paths: Iterable[str]) -> dict[str, tuple[str, str]]:
 def run_replay(
     lake: str,
     start: Callable[[], SparkSession],
-    coordinator: str,
+    coordinator: str | None,
     topic_ids: Named = MappingProxyType({}),
     progress: Progress = untold,
+    *,
+    cluster: str | None = None,
 ) -> JobDone:
     """Replay what ingests have added to a lake, and return what was done; errors are those of spark.replay.replay.replay."""
-    return _timed(lambda: _replayed(replay(lake, start, coordinator, topic_ids, progress)))
+    return _timed(lambda: _replayed(replay(lake, start, coordinator, topic_ids, progress, cluster=cluster)))
 
 
 def run_lag(
@@ -111,10 +115,15 @@ def run_lag(
 
 
 def run_expiry(
-    lake: str, start: Callable[[], SparkSession], request: PolicyOverrides, progress: Progress = untold
+    lake: str,
+    start: Callable[[], SparkSession],
+    request: PolicyOverrides | None,
+    progress: Progress = untold,
+    *,
+    cluster: str | None = None,
 ) -> JobDone:
     """Compute the expiry of a lake's offsets, and return what was done; errors are those of spark.derived.expiry.expiry."""
-    return _timed(lambda: _derived("expiry", expiry(lake, start, request, progress)))
+    return _timed(lambda: _derived("expiry", expiry(lake, start, request, progress, cluster=cluster)))
 
 
 def run_findings(
@@ -127,7 +136,7 @@ def run_findings(
 
     Findings rest on expiry: it is computed first, as it was last asked for, where that is not done.
     """
-    expired = _expiry_as_before(lake, start, untold)
+    expired = run_expiry(lake, start, None)
     return _also(expired.notes, _found(lake, start, clusters, progress))
 
 

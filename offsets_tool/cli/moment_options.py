@@ -1,6 +1,7 @@
 """Options of commands that replay: the moment, the coordinator's rules, names of topic ids, and where end offsets come from."""
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import click
 
@@ -15,23 +16,36 @@ from offsets_tool.wire.json import parse_uuid
 _RULES: Final = {"classic": Rules.CLASSIC, "new": Rules.NEW}
 
 
+_WHOSE_RULES: Final = (
+    "Whose rules apply: classic (up to 3.9), new (4.x and KIP-848), or auto: what the log proves."
+)
+
+
 def coordinator_option(command: F) -> F:
     """Add the options --coordinator --topic-id to a command."""
-    topic_id = click.option(
+    return _coordinator(_WHOSE_RULES, default="auto", show_default=True)(_topic_id(command))
+
+
+def kept_coordinator_option(command: F) -> F:
+    """Add the options of `coordinator_option` to a command on a lake, where clusters keep the one that was given last: None."""
+    kept = (
+        f"{_WHOSE_RULES} Kept until another is given; with --cluster for that cluster alone. At first auto."
+    )
+    return _coordinator(kept)(_topic_id(command))
+
+
+def _coordinator(text: str, **settings: Any) -> Callable[[F], F]:
+    return click.option("--coordinator", type=click.Choice(["auto", "classic", "new"]), help=text, **settings)
+
+
+def _topic_id(command: F) -> F:
+    return click.option(
         "--topic-id",
         "topic_ids",
         multiple=True,
         metavar="ID=NAME",
         help="The name of a topic id that no record here names (repeatable).",
-    )
-    coordinator = click.option(
-        "--coordinator",
-        type=click.Choice(["auto", "classic", "new"]),
-        default="auto",
-        show_default=True,
-        help="Whose rules apply: classic (up to 3.9), new (4.x and KIP-848), or auto: what the log proves.",
-    )
-    return coordinator(topic_id(command))
+    )(command)
 
 
 def copies_options(command: F) -> F:

@@ -23,6 +23,7 @@ _EXPIRY_EPILOG = """
 Examples:
   offsets-spark expiry --lake lake
   offsets-spark expiry --lake lake --kafka-version 3.6 --retention 7d --retention 30d
+  offsets-spark expiry --lake lake --cluster prod --retention 3d
 """
 
 _FINDINGS_EPILOG = """
@@ -83,20 +84,28 @@ def lag_command(*, lake: str, **options: Option) -> None:
 
 @click.command("expiry", cls=SparkCommand, epilog=_EXPIRY_EPILOG)
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
+@click.option(
+    "--cluster",
+    metavar="NAME",
+    help="The cluster whose settings these are, from now on; with none of them it has those of all others again.",
+)
 @policy_options
 @wait_option
 @format_option
-def expiry_command(*, lake: str, **options: Option) -> None:
+def expiry_command(*, lake: str, cluster: str | None, **options: Option) -> None:
     """Write to the Delta table `expiry` when each committed offset expires, by which rule, and why others were removed.
 
-    The rows are those of `offsets-tool expiry`, for every cluster. The rows of clusters without anything new stay.
+    The rows are those of `offsets-tool expiry`, for every cluster. The rows of clusters without anything new stay. Settings
+    without --cluster are those of all clusters that have none of their own; the next runs of all jobs keep both.
     """
     from spark.run import run_expiry  # noqa: PLC0415 - Spark
 
     request = parse_policy(options)
     shown = take_shown(options)
     start = starting()
-    show_job(lake, "expiry", lambda progress: run_expiry(lake, start, request, progress), shown)
+    show_job(
+        lake, "expiry", lambda progress: run_expiry(lake, start, request, progress, cluster=cluster), shown
+    )
 
 
 @click.command("findings", cls=SparkCommand, epilog=_FINDINGS_EPILOG)

@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from offsets_tool.cli.moment_options import coordinator_option, parse_topic_ids
+from offsets_tool.cli.moment_options import kept_coordinator_option, parse_topic_ids
 from offsets_tool.cli.options import Option, format_option
+from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import parse_columns, parse_limits
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import OffsetsToolError
+from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.rows import Row
 from spark.cli import Bar, ingest_command
 from spark.cli.job import MASTER, SparkCommand, starting, wait_option
@@ -32,22 +34,31 @@ _REPLAY_EPILOG = """
 \b
 Examples:
   offsets-spark replay --lake lake
-  offsets-spark replay --lake lake --coordinator new
+  offsets-spark replay --lake lake --cluster prod --coordinator new
 """
 _RUN_EPILOG = """
 \b
 Examples:
   offsets-spark run /var/lib/kafka/data --lake lake
   offsets-spark run backup.tar archive.parquet --lake lake --cluster prod
+  offsets-spark run /mnt/old --lake lake --cluster old --kafka-version 1.1 --retention 3d
 """
 
 
 @click.command("replay", cls=SparkCommand, epilog=_REPLAY_EPILOG)
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
-@coordinator_option
+@click.option("--cluster", metavar="NAME", help="The cluster that --coordinator is for. Default: all.")
+@kept_coordinator_option
 @wait_option
 @format_option
-def replay_command(*, lake: str, coordinator: str, topic_ids: tuple[str, ...], **options: Option) -> None:
+def replay_command(
+    *,
+    lake: str,
+    cluster: str | None,
+    coordinator: str | None,
+    topic_ids: tuple[str, ...],
+    **options: Option,
+) -> None:
     """Replay ingested records into the tables `offset_history`, `group_history`, `member_history`, `anomalies` and `removals`.
 
     Only partitions of the log with new records are replayed, from where the last replay ended. Rules and rows are those of
@@ -59,7 +70,12 @@ def replay_command(*, lake: str, coordinator: str, topic_ids: tuple[str, ...], *
     shown = take_shown(options)
     named = {id_: (name, OPTION) for id_, name in parse_topic_ids(topic_ids).items()}
     start = starting()
-    show_job(lake, "replay", lambda progress: run_replay(lake, start, coordinator, named, progress), shown)
+    show_job(
+        lake,
+        "replay",
+        lambda progress: run_replay(lake, start, coordinator, named, progress, cluster=cluster),
+        shown,
+    )
 
 
 @click.command(
@@ -68,25 +84,37 @@ def replay_command(*, lake: str, coordinator: str, topic_ids: tuple[str, ...], *
     epilog=_RUN_EPILOG,
     params=[option for option in ingest_command.params if option.name not in _OWN],
 )
-@coordinator_option
+@kept_coordinator_option
+@policy_options
 @format_option
-def run_command(*, coordinator: str, topic_ids: tuple[str, ...], **options: Option) -> None:
+def run_command(*, coordinator: str | None, topic_ids: tuple[str, ...], **options: Option) -> None:
     """Run all jobs: ingest SOURCE..., replay what is new, compute lag, expiry, findings. Shows a row for each job.
 
     The jobs are those of the single commands, in their order. Run it again with the same or more sources: only what is new is
-    done. Lag and expiry keep the options with which `lag` and `expiry` were last run; findings rest on that expiry.
+    done. Lag keeps the options with which `lag` was last run. Settings of brokers (--coordinator, --kafka-version, --retention,
+    --check-interval) are those of --cluster, or without it of all clusters that have none of their own. Where none is given, each
+    cluster keeps what it has; `offsets-spark expiry` takes them away again.
     """
     from spark.ingest.ingest import Request  # noqa: PLC0415 - heavy, and not needed for --help
     from spark.replay.topic_ids import OPTION  # noqa: PLC0415
     from spark.run import run  # noqa: PLC0415
 
     shown = take_shown(options)
+    policy = _policy(options)
     options["columns"] = parse_columns(options["columns"])
     options["limits"] = parse_limits(options.pop("max_batch_bytes"))
     request = Request(paths=options.pop("sources"), **options)
     named = {id_: (name, OPTION) for id_, name in parse_topic_ids(topic_ids).items()}
     with Bar("run") as bar:
-        _show(_in_sentences(run(request, starting(), coordinator, bar.of, named), request.lake), shown, bar)
+        steps = run(request, starting(), coordinator, bar.of, named, policy=policy)
+        _show(_in_sentences(steps, request.lake), shown, bar)
+
+
+def _policy(options: dict[str, Option]) -> PolicyOverrides | None:
+    """Remove the `policy_options` from options, and return what they give; None where none of them is given."""
+    names = ("kafka_version", "retentions", "check_interval")
+    policy = parse_policy({name: options.pop(name) for name in names})
+    return None if policy == PolicyOverrides() else policy
 
 
 def _in_sentences(steps: "Iterator[JobDone]", lake: str) -> "Iterator[JobDone]":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 
-from offsets_tool.cli.moment_options import coordinator_option, parse_topic_ids
+from offsets_tool.cli.moment_options import kept_coordinator_option, parse_topic_ids
 from offsets_tool.cli.options import Option
 from offsets_tool.cli.render import default_format, note, output
 from offsets_tool.cli.source_options import parse_columns, parse_limits
@@ -73,7 +73,7 @@ _OF_INGEST: Final = ("lake", "cluster", "log_partition", "columns", "max_batch_b
     help="The folder of Spark's checkpoint, on disk. Default: one in the lake, for this source and this cluster. "
     "--once of FOLDER needs none.",
 )
-@coordinator_option
+@kept_coordinator_option
 @click.option(
     "--format",
     "format_",

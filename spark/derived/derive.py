@@ -65,7 +65,14 @@ class Derivation(NamedTuple):
 
 @contextmanager
 def replayed(root: Path) -> Iterator[dict[str, int]]:
-    """Lock the lake and return the run of each cluster's last replay; first finish a replay that was interrupted.
+    """Lock the lake and return the run of each cluster's last replay; errors are those of `all_replays`."""
+    with all_replays(root) as replays:
+        yield last_runs(replays)
+
+
+@contextmanager
+def all_replays(root: Path) -> Iterator[list[Row]]:
+    """Lock the lake and return what its `replays` say of runs and coordinators; first finish a replay that was interrupted.
 
     UsageError where the lake has no histories yet, or while another job writes to it.
     """
@@ -76,18 +83,15 @@ def replayed(root: Path) -> Iterator[dict[str, int]]:
         # A lake of an earlier release does not have all tables.
         lake.create()
         lake.finish()
-        runs: dict[str, int] = {}
-        for row in lake.rows(REPLAYS, ("cluster", "run")):
-            runs[row["cluster"]] = max(row["run"], runs.get(row["cluster"], 0))
-        yield runs
+        yield lake.rows(REPLAYS, ("cluster", "coordinator", "run"))
 
 
-def unknown_cluster(name: str, names: Iterable[str]) -> UsageError:
-    """Return the error for a cluster that a lake with clusters of these names does not have."""
-    if not any(names):
-        return UsageError(f"the lake has no cluster {name!r}: its only one has no name; drop --cluster")
-    choices = ", ".join(each or "'' (without a name)" for each in sorted(names))
-    return UsageError(f"the lake has no cluster {name!r}: choose among {choices}")
+def last_runs(replays: Iterable[Row]) -> dict[str, int]:
+    """Return the run of each cluster's last replay."""
+    runs: dict[str, int] = {}
+    for row in replays:
+        runs[row["cluster"]] = max(row["run"], runs.get(row["cluster"], 0))
+    return runs
 
 
 def derive(
@@ -194,6 +198,15 @@ def asked_before(root: Path, table: Table) -> Row:
     newest = max(known_derivations(root, table).values(), key=lambda each: each.run, default=None)
     asked: Row = newest.basis["asked"] if newest else {}
     return asked
+
+
+def bases_before(root: Path, table: Table) -> Iterator[tuple[str, Row]]:
+    """Yield clusters with what their rows of a table were computed from, also with what later runs replaced: the newest first."""
+    if is_table(root, DERIVATIONS):
+        rows = ArrowLake(root, REPLAY).rows(DERIVATIONS, ("cluster", "derived", "basis", "run"))
+        of_table = (row for row in rows if row["derived"] == table.name)
+        for row in sorted(of_table, key=itemgetter("run"), reverse=True):
+            yield row["cluster"], json.loads(row["basis"])
 
 
 class FilesMade(NamedTuple):

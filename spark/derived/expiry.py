@@ -1,13 +1,18 @@
 """Compute the table `expiry` from what a replay left: when each live offset expires, and why others were removed.
 
+The brokers' settings are those that a cluster has of its own, or else those that the lake has for all others. They are kept in what
+`derivations` says of `expiry`, so that each later run has them.
+
 Reads no log: log facts at the beginning of checkpoints give the rules, each log partition's checkpoint its live offsets. Rows of
 `removals` are grouped by topic, because removals in all partitions of a topic together show their cause. A cluster is computed
 again when it was replayed, or when options have changed.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import pyarrow.dataset as ds
@@ -19,56 +24,159 @@ from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.policy import Basis, ClusterFacts, by_removals
 from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.expiry.topic_removals import LogEnd, log_end_of
+from offsets_tool.findings.sentences import listed
 from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, REMOVALS, REPLAYS, SOURCES
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log_clock import latest_of
 from offsets_tool.replay.rules import Rules
-from spark.derived.derive import Derived, Made, asked_before, derive, made_of, replayed
+from offsets_tool.rows import Row
+from offsets_tool.time_texts import duration_text
+from spark.derived.derive import (
+    Derived,
+    Made,
+    all_replays,
+    bases_before,
+    derive,
+    finished,
+    last_runs,
+    made_of,
+)
 from spark.derived.expiry_ages import ages_removed, live_ages
 from spark.derived.expiry_tasks import ExpiryInput, ExpiryJob, write_live, write_removed
 from spark.ingest.plan import ARCHIVE, counts
 from spark.lake.commit import ArrowLake, Chain
-from spark.lake.folder import root_of
+from spark.lake.folder import root_of, unknown_cluster
 from spark.lake.scan import facts_of
 from spark.replay.checkpoints import REMEDY, checkpoint_path, log_facts_of
+from spark.replay.plan import AUTO, Coordinators, LogPartition, last_coordinators, latest
 from spark.replay.plan import LakeRow as Replay
-from spark.replay.plan import LogPartition, latest
 from spark.runtime.rows import RECORD_BYTES, Progress, StartSpark, is_little, of_units, untold
 
 OF_EXPIRY: Final = Chain("offsets-tool expiry", (EXPIRY, DERIVATIONS))
+_OWN: Final = "is_own"
+"""In the basis of a cluster's rows: whether the settings were given for this cluster alone."""
+_NONE_GIVEN: Final = PolicyOverrides()
 
 
-def as_before(lake: str) -> PolicyOverrides:
-    """Return the policy with which the lake's expiry was last computed; the default one where it never was."""
-    asked = asked_before(root_of(lake), EXPIRY)
-    release = asked.pop("release", None)
-    return PolicyOverrides(release=release and tuple(release), **asked)
+class BrokerSettings(NamedTuple):
+    """The brokers' settings that are given: those of some clusters, and those of all others of the lake."""
+
+    own: Mapping[str, PolicyOverrides] = MappingProxyType({})
+    others: PolicyOverrides = _NONE_GIVEN
+
+    @classmethod
+    def before(cls, root: Path) -> "BrokerSettings":
+        """Return the settings by which the lake's expiry was last computed."""
+        newest: dict[str, PolicyOverrides | None] = {}
+        others: PolicyOverrides | None = None
+        for cluster, basis in bases_before(root, EXPIRY):
+            is_own = basis.get(_OWN, False)
+            if cluster not in newest:
+                newest[cluster] = _policy(basis["asked"]) if is_own else None
+            if others is None and not is_own:
+                others = _policy(basis["asked"])
+        own = {cluster: policy for cluster, policy in newest.items() if policy is not None}
+        return cls(own, others or _NONE_GIVEN)
+
+    def changed(self, request: PolicyOverrides | None, cluster: str | None) -> "BrokerSettings":
+        """Return the settings with those of a request: of a cluster, which without any has none of its own, or of all others."""
+        if request is None:
+            return self
+        if cluster is None:
+            return self._replace(others=request)
+        own = {name: policy for name, policy in self.own.items() if name != cluster}
+        return self._replace(own=own if request == _NONE_GIVEN else own | {cluster: request})
+
+    def of(self, cluster: str) -> PolicyOverrides:
+        return self.own.get(cluster, self.others)
+
+    def basis(self, cluster: str) -> Row:
+        """Return what a row of `derivations` says of a cluster's settings."""
+        return {"asked": _asked_text(self.of(cluster)), **({_OWN: True} if cluster in self.own else {})}
 
 
-def expiry(lake: str, start: StartSpark, request: PolicyOverrides, progress: Progress = untold) -> Derived:
+def _asked_text(policy: PolicyOverrides) -> Row:
+    return {
+        "release": policy.release,
+        "retentions": list(policy.retentions),
+        "check_interval_ms": policy.check_interval_ms,
+    }
+
+
+def _policy(asked: Row) -> PolicyOverrides:
+    release = asked["release"]
+    return PolicyOverrides(release and tuple(release), tuple(asked["retentions"]), asked["check_interval_ms"])
+
+
+def expiry(
+    lake: str,
+    start: StartSpark,
+    request: PolicyOverrides | None,
+    progress: Progress = untold,
+    *,
+    cluster: str | None = None,
+) -> Derived:
     """Compute the expiry of clusters where something is new, and commit it; `start` makes a session, if there is something to do.
 
-    `progress` counts checkpoints of log partitions, and files of `removals`.
-    UsageError where the lake has no histories yet; OffsetsToolError for a lost checkpoint.
+    `request` has the brokers' settings of one cluster, or where `cluster` is None of all that have none of their own; None leaves
+    all as they were. `progress` counts checkpoints of log partitions, and files of `removals`.
+    UsageError where the lake has no histories yet, and for an unknown cluster; OffsetsToolError for a lost checkpoint.
     """
     root = root_of(lake)
-    asked = {
-        "release": request.release,
-        "retentions": list(request.retentions),
-        "check_interval_ms": request.check_interval_ms,
-    }
-    with replayed(root) as replays:
-        basis = {cluster: {"replay": run, "asked": asked} for cluster, run in replays.items()}
-        making = _Expiry(root, start, request, progress)
+    with all_replays(root) as replays:
+        runs = last_runs(replays)
+        if cluster is not None and cluster not in runs:
+            raise unknown_cluster(cluster, runs)
+        finishing = finished(root, OF_EXPIRY)
+        settings = BrokerSettings.before(root).changed(request, cluster)
+        basis = {name: {"replay": run, **settings.basis(name)} for name, run in runs.items()}
+        making = _Expiry(root, start, settings, progress)
         done = derive(root, OF_EXPIRY, basis, making.make)
-        return done._replace(notes=[*making.notes, *done.notes])
+        coordinators = last_coordinators(replays)
+        named = _settings_notes(settings, coordinators)
+        if cluster is None and request not in (None, _NONE_GIVEN) and runs.keys() <= settings.own.keys():
+            named.append(
+                "each cluster here has settings of its own, which stay: name one with --cluster to change them"
+            )
+        return done._replace(notes=[*finishing, *named, *making.notes, *done.notes])
+
+
+def _settings_notes(settings: BrokerSettings, coordinators: Coordinators) -> list[str]:
+    """Return one line with the settings that are given for clusters; none where all follow from their logs.
+
+    `coordinators` has all clusters.
+    """
+    clusters: dict[str, list[str]] = defaultdict(list)
+    for cluster, coordinator in sorted(coordinators.items()):
+        clusters[_settings_text(settings.of(cluster), coordinator)].append(cluster)
+    if not any(clusters):
+        return []
+    if len(clusters) == 1:
+        [(text, names)] = clusters.items()
+        whose = " of all clusters" if len(names) > 1 else f" of {names[0]}" if names[0] else ""
+        return [f"settings{whose}: {text}"]
+    said = [f"{text} for {listed(names)}" for text, names in clusters.items() if text]
+    by_log = [f"what the log says for {listed(clusters[''])}"] if "" in clusters else []
+    return [f"settings: {'; '.join(said + by_log)}"]
+
+
+def _settings_text(policy: PolicyOverrides, coordinator: str) -> str:
+    """Return settings in words; an empty text where none is given."""
+    parts = [f"Kafka {'.'.join(map(str, policy.release))}"] if policy.release else []
+    if policy.retentions:
+        parts.append(f"retention {' or '.join(map(duration_text, policy.retentions))}")
+    if policy.check_interval_ms is not None:
+        parts.append(f"checks every {duration_text(policy.check_interval_ms)}")
+    if coordinator != AUTO:
+        parts.append(f"{coordinator} coordinator")
+    return ", ".join(parts)
 
 
 class _Expiry:
     """Computes expiry in tasks: live offsets from checkpoints, removed ones from `removals`; `notes` name the policy."""
 
-    def __init__(self, root: Path, start: StartSpark, request: PolicyOverrides, progress: Progress) -> None:
-        self._root, self._start, self._request, self._progress = root, start, request, progress
+    def __init__(self, root: Path, start: StartSpark, settings: BrokerSettings, progress: Progress) -> None:
+        self._root, self._start, self._settings, self._progress = root, start, settings, progress
         self.notes: list[str] = []
 
     def make(self, clusters: Collection[str], run: int) -> Made:
@@ -79,7 +187,7 @@ class _Expiry:
         here: dict[str, list[LogFacts]] = {cluster: [] for cluster in sorted(clusters)}
         for (cluster, _), fact in facts.items():
             here[cluster].append(fact)
-        bases = {cluster: self._basis_of(some) for cluster, some in here.items()}
+        bases = {cluster: self._basis_of(cluster, some) for cluster, some in here.items()}
         asked = {cluster: _asked(each) for cluster, each in bases.items()}
         job = ExpiryJob(self._root.as_posix(), run, asked, _log_ends(self._root, replays, facts))
         given = self._input(checkpoints)
@@ -99,28 +207,31 @@ class _Expiry:
             checkpoints, paths, partial(of_units, self._start, is_here=is_here, progress=self._progress)
         )
 
-    def _basis_of(self, here: Sequence[LogFacts]) -> "_ClusterBasis":
-        request, of_cluster = self._request, ClusterFacts()
+    def _basis_of(self, cluster: str, here: Sequence[LogFacts]) -> "_ClusterBasis":
+        policy, of_cluster = self._settings.of(cluster), ClusterFacts()
         for each in here:
             of_cluster.add(each)
-        retentions: Sequence[int | None] = request.retentions or [None]
-        bases = [of_cluster.basis(request.release, each, request.check_interval_ms) for each in retentions]
+        retentions: Sequence[int | None] = policy.retentions or [None]
+        bases = [of_cluster.basis(policy.release, each, policy.check_interval_ms) for each in retentions]
         return _ClusterBasis(bases, latest_of(each.newest for each in here))
 
     def _searched(
         self, job: ExpiryJob, bases: Mapping[str, "_ClusterBasis"], given: ExpiryInput
     ) -> dict[str, "_ClusterBasis"]:
-        """Return the clusters' policies, with values that removals suggest where the request gives none.
+        """Return the clusters' policies, with values that removals suggest where none are given.
 
         The ages of live offsets are computed only if removals suggest something.
         """
-        is_interval_given = self._request.check_interval_ms is not None
-        if self._request.retentions and is_interval_given:
+        policies = {cluster: self._settings.of(cluster) for cluster in bases}
+        if all(policy.retentions and policy.check_interval_ms is not None for policy in policies.values()):
             return dict(bases)
         removed, left = ages_removed(job, given), cache(lambda: live_ages(job, given))
 
         def searched(cluster: str, basis: Basis) -> Basis:
-            ages = removed.get(cluster, Ages())
+            ages, is_interval_given = (
+                removed.get(cluster, Ages()),
+                policies[cluster].check_interval_ms is not None,
+            )
             return by_removals(basis, ages, lambda: left()[cluster], interval_given=is_interval_given)
 
         return {

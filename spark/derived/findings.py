@@ -40,7 +40,6 @@ from spark.derived.derive import (
     made_of,
     outdated,
     replayed,
-    unknown_cluster,
     write_derived,
     write_together,
 )
@@ -51,7 +50,7 @@ from spark.derived.log_findings import partition_facts
 from spark.ingest.plan import SourceFields
 from spark.lake.commit import ArrowLake, Chain
 from spark.lake.failures import in_one_sentence
-from spark.lake.folder import root_of
+from spark.lake.folder import root_of, unknown_cluster
 from spark.lake.parquet import NewFile
 from spark.replay.plan import LakeRow, LogPartition, latest
 from spark.runtime.rows import Batches, Progress, StartSpark, Task, untold

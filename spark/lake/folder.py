@@ -6,7 +6,7 @@ import json
 import shlex
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from itertools import accumulate
@@ -57,6 +57,14 @@ def root_of(lake: str) -> Path:
             f"{root}: a lake in storage cannot have % or # in its name, which Delta's clients read otherwise; choose another"
         )
     return root
+
+
+def unknown_cluster(name: str, names: Iterable[str]) -> UsageError:
+    """Return the error for a cluster that a lake with clusters of these names does not have."""
+    if not any(names):
+        return UsageError(f"the lake has no cluster {name!r}: its only one has no name; drop --cluster")
+    choices = ", ".join(each or "'' (without a name)" for each in sorted(names))
+    return UsageError(f"the lake has no cluster {name!r}: choose among {choices}")
 
 
 @contextmanager

@@ -5,7 +5,7 @@ Otherwise, and where there is no checkpoint yet, it is replayed from its first r
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from offsets_tool.replay import rules
 from offsets_tool.replay.rules import Rules, RulesUsed
@@ -14,6 +14,9 @@ LogPartition = tuple[str, int | None]
 """A cluster's name and a log partition's number; None for a log without a number."""
 LakeRow = Mapping[str, Any]
 """A row of `replays`."""
+Coordinators = Mapping[str, str]
+"""By cluster whose rules are asked for: auto, classic or new. AUTO holds for a cluster that is not in it."""
+AUTO: Final = "auto"
 
 
 class New(NamedTuple):
@@ -53,6 +56,11 @@ def latest(replays: Iterable[LakeRow]) -> dict[LogPartition, LakeRow]:
     return {key: row for key, row in _newest(replays).items() if row["checkpoint"]}
 
 
+def last_coordinators(replays: Iterable[LakeRow]) -> dict[str, str]:
+    """Return by cluster whose rules its newest replay was asked for."""
+    return {row["cluster"]: row["coordinator"] for row in sorted(replays, key=lambda row: row["run"])}
+
+
 def failed(replays: Iterable[LakeRow]) -> dict[LogPartition, str]:
     """Return the log partitions whose last replay failed, and why."""
     return {key: row["problem"] for key, row in _newest(replays).items() if row["problem"] is not None}
@@ -88,7 +96,7 @@ def _newest(replays: Iterable[LakeRow]) -> dict[LogPartition, LakeRow]:
 
 
 def plan(
-    asked: str,
+    asked: Coordinators,
     new: Sequence[New],
     known: Mapping[LogPartition, LakeRow],
     named: Mapping[str, Iterable[str]],
@@ -96,11 +104,10 @@ def plan(
 ) -> list[Work]:
     """Return the partitions to replay, those with most records first.
 
-    `asked` is auto, classic or new. `known` has the rows of `replays`, `named` by cluster the topic ids whose names were learned
+    `known` has the rows of `replays`, `named` by cluster the topic ids whose names were learned
     since the last replay, `from_start` the partitions that cannot go on from a checkpoint: it does not read, other copies came, the
     last replay failed.
     """
-    forced = None if asked == "auto" else Rules(asked)
     found = {(each.cluster, each.log_partition): each for each in new}
     proved = _proved(known)
     work = []
@@ -108,8 +115,9 @@ def plan(
         cluster, log_partition = key
         row, added = known.get(key), found.get(key)
         records = added.records if added else 0
-        rules = forced or (Rules.NEW if cluster in proved else None)
-        if row is None or key in from_start or not _goes_on(row, added, asked, named.get(cluster, ())):
+        of_cluster = asked.get(cluster, AUTO)
+        rules = _forced(of_cluster) or (Rules.NEW if cluster in proved else None)
+        if row is None or key in from_start or not _goes_on(row, added, of_cluster, named.get(cluster, ())):
             work.append(Work(cluster, log_partition, records, rules, None, 0, 0))
         elif added is not None:
             # A partition replayed by the new rules, or by the classic ones where both agree, may go on by the new rules.
@@ -123,32 +131,39 @@ def plan(
     return sorted(work, key=lambda each: (-each.records, each.cluster, each.log_partition or 0))
 
 
+def _forced(asked: str) -> Rules | None:
+    """Return the rules that were asked for, whatever the log proves; None for those that it proves."""
+    return None if asked == AUTO else Rules(asked)
+
+
 def to_replay_again(
-    asked: str, known: Mapping[LogPartition, LakeRow], done: Mapping[LogPartition, LakeRow]
+    asked: Coordinators, known: Mapping[LogPartition, LakeRow], done: Mapping[LogPartition, LakeRow]
 ) -> list[LogPartition]:
     """Return the partitions that were replayed by the wrong rules (replay.rules); `done` has rows of `replays` not yet written."""
-    if asked != "auto":
-        return []
     clusters: dict[str, dict[LogPartition, RulesUsed]] = {}
     for key, row in {**known, **done}.items():
         used = RulesUsed(Rules(row["rules"]), row["proving_log_offset"], row["differing_log_offset"])
-        clusters.setdefault(key[0], {})[key] = used
+        if asked.get(key[0], AUTO) == AUTO:
+            clusters.setdefault(key[0], {})[key] = used
     return [key for partitions in clusters.values() for key in rules.to_replay_again(partitions)]
 
 
 def to_name(
-    asked: str, now: Mapping[LogPartition, LakeRow], named: Mapping[str, Iterable[str]]
+    asked: Coordinators, now: Mapping[LogPartition, LakeRow], named: Mapping[str, Iterable[str]]
 ) -> list[Work]:
     """Return the partitions to replay from their first record because names of topic ids that they lacked are known now.
 
     `named` has these ids by cluster; `now` the rows of `replays`, with those not yet written.
     """
-    rules_asked = None if asked == "auto" else Rules(asked)
     return [
-        Work(*key, 0, rules_asked or (Rules.NEW if row["rules"] == Rules.NEW else None), None, 0, 0)
+        Work(*key, 0, _forced(asked.get(key[0], AUTO)) or _proved_rules(row), None, 0, 0)
         for key, row in now.items()
         if set(row["unnamed_topic_ids"]).intersection(named.get(key[0], ()))
     ]
+
+
+def _proved_rules(row: LakeRow) -> Rules | None:
+    return Rules.NEW if row["rules"] == Rules.NEW else None
 
 
 def _proved(rows: Mapping[LogPartition, LakeRow]) -> set[str]:

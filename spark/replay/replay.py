@@ -19,7 +19,7 @@ from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import Row
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from spark.lake.commit import REPLAY, ArrowLake
-from spark.lake.folder import locked, require_lake, root_of
+from spark.lake.folder import locked, require_lake, root_of, unknown_cluster
 from spark.lake.log_checkpoints import tidying
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.replaced import Replaced
@@ -28,10 +28,12 @@ from spark.replay.copies import LakeCopy, copies_of, ends_before_retention
 from spark.replay.news import news
 from spark.replay.notes import joined_notes, partition_text, replayed_from_start, set_aside_notes
 from spark.replay.plan import (
+    AUTO,
     LakeRow,
     LogPartition,
     Work,
     failed,
+    last_coordinators,
     latest,
     never_replayed,
     plan,
@@ -58,20 +60,23 @@ class Replayed(NamedTuple):
 def replay(
     lake: str,
     start: StartSpark,
-    coordinator: str = "auto",
+    coordinator: str | None = None,
     topic_ids: Named = MappingProxyType({}),
     progress: Progress = untold,
+    *,
+    cluster: str | None = None,
 ) -> Replayed:
     """Replay what ingests have added to a lake since the last replay, and commit it; `progress` counts log partitions.
 
-    `start` makes a session, and is called only if there is something to do. `coordinator` is auto, classic or new. `topic_ids` are
-    names for ids that no record names. UsageError for a folder that is no lake. A partition that cannot be replayed is named in
-    `problems`; its histories stay as they were, and the next replay tries again.
+    `start` makes a session, and is called only if there is something to do. `coordinator` is auto, classic or new, for one cluster,
+    or for all where `cluster` is None; None leaves each cluster what it was last replayed for. `topic_ids` are names for ids that
+    no record names. A partition that cannot be replayed is named in `problems`; its histories stay as they were, and the next one
+    tries again. UsageError for a folder that is no lake, and for an unknown cluster.
     """
     root = root_of(lake)
     require_lake(root)
     with locked(root):
-        return _Replay(root, start, coordinator, topic_ids, progress).run()
+        return _Replay(root, start, topic_ids, progress).run(coordinator, cluster)
 
 
 class _Done(NamedTuple):
@@ -86,14 +91,13 @@ class _Done(NamedTuple):
 class _Replay:
     """One replay of a lake: what it was asked for, and what it has found so far."""
 
-    def __init__(
-        self, root: Path, start: StartSpark, coordinator: str, topic_ids: Named, progress: Progress
-    ) -> None:
+    def __init__(self, root: Path, start: StartSpark, topic_ids: Named, progress: Progress) -> None:
         self._topic_ids = topic_ids
         self._root = root
         self._start = start
         self._progress = progress
-        self._asked = coordinator
+        self._asked: dict[str, str] = {}
+        """By cluster whose rules are asked for (plan.Coordinators)."""
         self._at = datetime.now(UTC)
         self._lake = ArrowLake(root, REPLAY)
         self._sources = ArrowLake(root).sources()
@@ -104,18 +108,19 @@ class _Replay:
         self._failed: dict[LogPartition, str] = {}
         """The partitions whose replay has failed, and why."""
 
-    def run(self) -> Replayed:
-        """Run all steps of the replay, and return what it did; call it once."""
+    def run(self, coordinator: str | None, cluster: str | None) -> Replayed:
+        """Run all steps of the replay, and return what it did; call it once. The arguments are those of `replay`."""
         self._lake.create()
         if note := self._lake.finish():
             self._notes.append(note)
         replays = self._lake.rows(REPLAYS)
         known, before = latest(replays), failed(replays)
+        self._ask(coordinator, cluster, last_coordinators(replays))
         # In any case: a replay that was killed right after its commit has left old checkpoints behind.
         self._forget_checkpoints(known)
         since = self._since(known)
         lost = lost_checkpoints(self._root, known)
-        is_as_asked = all(row["coordinator"] == self._asked for row in known.values())
+        is_as_asked = all(row["coordinator"] == self._asked[of] for (of, _), row in known.items())
         names = TopicIds(self._lake.rows(TOPIC_NAMES))
         self._learn_from_caller(names, known)
         is_new = any(row["run"] > since[row["cluster"]] for row in self._sources)
@@ -125,8 +130,8 @@ class _Replay:
         self._notes += set_aside_notes(row for row in self._sources if row["run"] > since[row["cluster"]])
         rows = LakeRows.now(self._root, self._sources)
         found = news(rows, since, self._start)
-        for cluster, topic_id, topic in found.names:
-            names.learn(cluster, topic_id, topic, RECORD)
+        for name in found.names:
+            names.learn(*name, RECORD)
         from_start = {*lost, *before, *self._with_new_copies(known), *(self._ends.keys() - known.keys())}
         work = plan(self._asked, found.new, known, names.added, from_start)
         if not work:
@@ -147,6 +152,14 @@ class _Replay:
         if not done and self._failed == before:
             return Replayed(None, [], {}, self._notes, self._problems())
         return self._commit(run, done, names, latest(replays))
+
+    def _ask(self, coordinator: str | None, cluster: str | None, before: Mapping[str, str]) -> None:
+        """Decide by whose rules each cluster is replayed; `before` is last_coordinators."""
+        self._asked = dict.fromkeys((row["cluster"] for row in self._sources), AUTO) | dict(before)
+        if cluster is not None and cluster not in self._asked:
+            raise unknown_cluster(cluster, self._asked)
+        if coordinator is not None:
+            self._asked |= dict.fromkeys([cluster] if cluster is not None else self._asked, coordinator)
 
     def _since(self, known: Mapping[LogPartition, LakeRow]) -> dict[str, int]:
         """Return by cluster the last ingest that was replayed; 0 for a cluster without any replay."""
@@ -230,7 +243,7 @@ class _Replay:
             "log_partition": work.log_partition,
             "ingest_run": self._upto,
             "is_from_start": work.checkpoint is None,
-            "coordinator": self._asked,
+            "coordinator": self._asked[work.cluster],
             "replayed_at": self._at,
             "run": run,
             **facts,
@@ -263,7 +276,7 @@ class _Replay:
             **never_replayed(*key),
             **before,
             "ingest_run": self._upto,
-            "coordinator": self._asked,
+            "coordinator": self._asked[key[0]],
             "records": 0,
             "problem": self._failed[key],
             "replayed_at": self._at,

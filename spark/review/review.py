@@ -31,8 +31,8 @@ from offsets_tool.story.shapes import group_events
 from offsets_tool.story.state import state_sentences
 from offsets_tool.story.story import GroupStory
 from offsets_tool.story.timeline import in_time
-from spark.derived.derive import known_derivations, replayed, unknown_cluster
-from spark.lake.folder import root_of
+from spark.derived.derive import known_derivations, replayed
+from spark.lake.folder import root_of, unknown_cluster
 from spark.review.ranking import RankedGroups, groups_of, ranked_groups
 from spark.review.rows import ClusterTables, GroupHome, files_of, replayed_cluster
 from spark.review.way_back import lake_way_back

@@ -63,7 +63,7 @@ class StreamRequest(NamedTuple):
     """
 
     request: Request
-    coordinator: str = "auto"
+    coordinator: str | None = None
     topic_ids: Named = MappingProxyType({})
     every_ms: int | None = None
     checkpoint: str | None = None

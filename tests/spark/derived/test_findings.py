@@ -20,8 +20,9 @@ from offsets_tool.rebalances.rows import RebalanceRow
 from spark.cli import main as lake_main
 from spark.derived import finding_rows
 from spark.derived import findings as job
-from spark.derived.derive import Derived, unknown_cluster
+from spark.derived.derive import Derived
 from spark.derived.findings import findings
+from spark.lake.folder import unknown_cluster
 from spark.run import run_findings
 from spark.runtime import rows as runtime
 from tests.depth import DEEP

@@ -48,16 +48,14 @@ def test_the_latest_row_of_a_partition_counts() -> None:
 
 def test_what_is_new_begins_and_the_largest_is_first() -> None:
     new = [New("c", 1, 5, 0), New("c", None, 9, 3)]
-    assert plan("auto", new, {}, {}) == [
+    assert plan({}, new, {}, {}) == [
         Work("c", None, 9, None, None, 0, 0),
         Work("c", 1, 5, None, None, 0, 0),
     ]
 
 
 def test_a_partition_goes_on_where_it_was_left_and_others_are_left_alone() -> None:
-    assert plan("auto", [New("c", 1, 5, 100)], known(row(1), row(2)), {}) == [
-        Work("c", 1, 5, None, "c-1", 4, 98)
-    ]
+    assert plan({}, [New("c", 1, 5, 100)], known(row(1), row(2)), {}) == [Work("c", 1, 5, None, "c-1", 4, 98)]
 
 
 @pytest.mark.parametrize(
@@ -72,20 +70,21 @@ def test_a_partition_goes_on_where_it_was_left_and_others_are_left_alone() -> No
 def test_a_partition_is_told_from_its_first_record(
     asked: str, first: int, named: dict[str, dict[str, str]], facts: dict[str, Any]
 ) -> None:
-    (work,) = plan(asked, [New("c", 1, 5, first)], known(row(1, **facts)), named)
+    (work,) = plan({"c": asked}, [New("c", 1, 5, first)], known(row(1, **facts)), named)
     assert work == Work("c", 1, 5, Rules.CLASSIC if asked == "classic" else None, None, 0, 0)
 
 
 def test_a_name_or_other_rules_are_enough_without_new_records() -> None:
     there = known(row(1, unnamed_topic_ids=["id"]), row(2), row(1, cluster="d", unnamed_topic_ids=["id"]))
-    assert [each.key for each in plan("auto", [], there, {"c": {"id": "name"}})] == [("c", 1)]
-    assert len(plan("new", [], there, {})) == 3
+    assert [each.key for each in plan({}, [], there, {"c": {"id": "name"}})] == [("c", 1)]
+    assert len(plan({"c": "new", "d": "new"}, [], there, {})) == 3
+    assert [each.key for each in plan({"d": "new"}, [], there, {})] == [("d", 1)]
 
 
 def test_what_a_partition_proved_is_so_for_all_of_its_cluster() -> None:
     there = known(row(1, rules="new", proving_log_offset=3), row(2), row(2, cluster="d"))
     new = [New("c", 2, 5, 100), New("c", 3, 4, 0), New("d", 2, 3, 100)]
-    assert [(each.key, each.rules, each.checkpoint) for each in plan("auto", new, there, {})] == [
+    assert [(each.key, each.rules, each.checkpoint) for each in plan({}, new, there, {})] == [
         (("c", 2), Rules.NEW, "c-2"),
         (("c", 3), Rules.NEW, None),
         (("d", 2), None, "d-2"),
@@ -98,7 +97,7 @@ def test_what_was_told_by_rules_that_do_not_hold_is_told_again() -> None:
         row(4, rules="new", proving_log_offset=50),
         row(5, rules="new", proving_log_offset=50, differing_log_offset=20),
     )
-    assert sorted(to_replay_again("auto", there, proof)) == [("c", 1), ("c", 5)]
-    assert to_replay_again("classic", there, proof) == []
+    assert sorted(to_replay_again({}, there, proof)) == [("c", 1), ("c", 5)]
+    assert to_replay_again({"c": "classic"}, there, proof) == []
     again = known(*(row(number, rules="new", differing_log_offset=8, run=2) for number in (1, 5)))
-    assert to_replay_again("auto", {**there, **proof}, again) == []
+    assert to_replay_again({}, {**there, **proof}, again) == []
