@@ -101,7 +101,9 @@ def test_lag_and_expiry_alone_by_what_is_asked_for(session: SparkSession, tmp_pa
     done = CliRunner().invoke(main, [*asked, "--retention", "1m", "--retention", "7d"])
     (note,) = done.stderr.splitlines()
     assert done.exit_code == 0
-    assert note.startswith("settings of ") and note.endswith(": Kafka 3.6, retention 1m or 7d, checks every 2s")
+    assert note.startswith("settings of ") and note.endswith(
+        ": Kafka 3.6, retention 1m or 7d, checks every 2s"
+    )
     found = {
         (row["release"], row["retention_ms"], row["check_interval_ms"]) for row in rows(tmp_path, "expiry")
     }
