@@ -21,6 +21,7 @@ from offsets_tool.history.rows import (
     AnomalyRow,
     GroupHistoryRow,
     MemberHistoryRow,
+    OffsetEndCause,
     OffsetHistoryRow,
 )
 from offsets_tool.history.transactions import TransactionRow
@@ -108,14 +109,14 @@ class GroupRows(GroupHistories):
         return self.offsets.sums if isinstance(self.offsets, SummedOffsets) else UNKNOWN
 
     @cached_property
-    def around_no_offset(self) -> frozenset[int]:
-        """Log offsets of commits below 0, which are no offset, and of those that follow one: they have no delta."""
+    def not_first(self) -> frozenset[int]:
+        """Log offsets of commits without a delta that are not the first: below 0, after such a one, or after one not understood."""
         pairs = (pair for commits in self.effective.values() for pair in pairwise([None, *commits]))
         return frozenset(
             row.commit_log_offset
             for before, row in pairs
             if row is not None
-            and (row.committed_offset < 0 or (before is not None and before.committed_offset < 0))
+            and (row.committed_offset < 0 or (before is not None and _is_unknown_after(before)))
         )
 
     def effective_where(
@@ -228,6 +229,11 @@ class GroupRows(GroupHistories):
         """By the member that owned the partition, log offset and record time of each commit."""
         rows = self.offsets
         return rows.commits_of() if isinstance(rows, SummedOffsets) else super().commits_of
+
+
+def _is_unknown_after(row: OffsetHistoryRow) -> bool:
+    """Return whether a commit leaves nothing to count from: it is no offset, or the next one was not understood."""
+    return row.committed_offset < 0 or row.end_cause == OffsetEndCause.UNREAD
 
 
 def _moved_at(commits: Sequence[OffsetHistoryRow]) -> int:

@@ -19,7 +19,7 @@ from offsets_tool.plans.commands import names_group
 from offsets_tool.plans.reset_file import ResetLine, Unsayable
 from offsets_tool.plans.restored import SOON_MS, restored_expiry
 from offsets_tool.plans.rows import Risk, RiskKind
-from offsets_tool.replay.changes import GroupKind
+from offsets_tool.replay.changes import GroupKind, GroupState
 from offsets_tool.story.sentence import when
 from offsets_tool.time_texts import duration_text
 
@@ -121,7 +121,10 @@ def _has_members(case: OffsetCase) -> str | None:
         return None
     names = case.of.members
     who = f": {listed(names)}" if names else ""
-    return f"Group {named(group.group)} has {count(group.members, 'member')} at the end of the log{who}"
+    members = count(group.members, "member")
+    if group.state is GroupState.UNKNOWN:
+        return f"Group {named(group.group)} had {members} before a record that was not understood, and may have some now{who}"
+    return f"Group {named(group.group)} has {members} at the end of the log{who}"
 
 
 def _below_log_start(case: OffsetCase) -> str | None:
@@ -183,7 +186,8 @@ def _removed(*kinds: FindingKind) -> Judge:
 
 
 def _read_on(case: OffsetCase) -> str | None:
-    return f"Group {named(case.offset.group)} has only read on since" if case.has_only_read_on else None
+    has_read_on = case.has_only_read_on and case.is_current_proven
+    return f"Group {named(case.offset.group)} has only read on since" if has_read_on else None
 
 
 def _moved(case: OffsetCase) -> str | None:

@@ -18,7 +18,7 @@ from offsets_tool.rebalances.departures import (
     timeout_confidence,
 )
 from offsets_tool.rebalances.histories import GroupHistories
-from offsets_tool.rebalances.holdings import StepHoldings
+from offsets_tool.rebalances.holdings import EAGER, StepHoldings
 from offsets_tool.rebalances.steps import GroupStep
 from offsets_tool.replay.changes import GroupKind
 from offsets_tool.server_log.join import NO_SERVER_LOG, ServerLog, TimeSpan
@@ -212,12 +212,25 @@ def _of_partitions(step: GroupStep, holdings: StepHoldings, rows: GroupHistories
         return RebalanceWhy(RebalanceCause.GIVEN_UP, Confidence.LIKELY)
     added, lost = _topics(has - holdings.known), _topics(holdings.held) - _topics(has)
     if added and added <= _topics(holdings.known):
+        if is_classic and _may_be_second_half(step, rows):
+            return RebalanceWhy(RebalanceCause.GIVEN_UP, Confidence.LIKELY, (RebalanceCause.TOPICS_CHANGED,))
         return RebalanceWhy(RebalanceCause.TOPICS_CHANGED)
     is_same = not lost and (not added or added <= _brought(step, holdings, rows))
     if is_classic and is_same:
         # A leader learns the partitions of a topic that a member brought after it has assigned, and joins again for them.
         return RebalanceWhy(RebalanceCause.REJOINED, Confidence.LIKELY, (RebalanceCause.TOPICS_CHANGED,))
     return RebalanceWhy(RebalanceCause.TOPICS_CHANGED, Confidence.LIKELY)
+
+
+def _may_be_second_half(step: GroupStep, rows: GroupHistories) -> bool:
+    """Return whether partitions that are new in these records may have been given up in the generation before, the first here.
+
+    The second half of a cooperative rebalance hands out what members had held before the first (KIP-429).
+    """
+    first, after = step.before, step.after
+    if first is None or after is None or after.protocol in EAGER or first.generation == 1:
+        return False
+    return all(row.from_log_offset >= first.from_log_offset for row in rows.members)
 
 
 def _brought(step: GroupStep, holdings: StepHoldings, rows: GroupHistories) -> frozenset[str]:

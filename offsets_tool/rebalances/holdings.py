@@ -6,13 +6,15 @@ A member still owns what it has to give up. The last owner of a partition counts
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, groupby
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from offsets_tool.history.rows import MemberEndCause, MemberHistoryRow
 from offsets_tool.rebalances.histories import GroupHistories
 from offsets_tool.rebalances.steps import GroupStep
 from offsets_tool.rows import NO_TIMESTAMP
 
+EAGER: Final = ("range", "roundrobin", "sticky", "default")
+"""Protocols whose members give all up before each rebalance; of others nobody knows it."""
 MemberRows = Mapping[str, MemberHistoryRow]
 """The state of each member by its id."""
 

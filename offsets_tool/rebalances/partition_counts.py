@@ -6,14 +6,12 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from offsets_tool.history.rows import MemberHistoryRow
-from offsets_tool.rebalances.holdings import StepHoldings
+from offsets_tool.rebalances.holdings import EAGER, StepHoldings
 from offsets_tool.rebalances.moves import TakersOf, moves_of
 from offsets_tool.rebalances.rebalance import Rebalance
 from offsets_tool.replay.changes import GroupKind
 from offsets_tool.replay.member_records import CONSUMER_PROTOCOL
 
-EAGER: Final = ("range", "roundrobin", "sticky", "default")
-"""Protocols whose members give all up before each rebalance; of others nobody knows it."""
 COOPERATIVE: Final = ("cooperative-sticky", "stream")
 """Protocols whose members keep what they have, unless another protocol that they all know is eager (KIP-429)."""
 

@@ -58,8 +58,8 @@ def commit_sentence(rows: GroupRows, run: Sequence[OffsetHistoryRow]) -> Sentenc
 
 
 def _is_first(rows: GroupRows, row: OffsetHistoryRow) -> bool:
-    """Return whether a commit is the first: one below 0, and one after it, has no difference to the one before either."""
-    return row.delta is None and row.commit_log_offset not in rows.around_no_offset
+    """Return whether a commit is the first of its partition; others may have no difference to the one before either."""
+    return row.delta is None and row.commit_log_offset not in rows.not_first
 
 
 def _how_often(rows: GroupRows, run: Sequence[OffsetHistoryRow]) -> str:

@@ -1,7 +1,7 @@
 """Sentences on the limits of a story or verdict: from where on the log is complete, and what no log of this topic can say."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.findings.finder import log_offset_text
@@ -38,39 +38,64 @@ def coverage_sentences(partitions: Iterable[PartitionSnapshot]) -> Iterator[str]
         [each.log_partition for each in there],
         [log_offset_text(each.log_partition, each.coverage.proven_from) for each in missing],
         f"{count(gone, 'record')} {'is' if gone == 1 else 'are'} gone ({_causes_of(missing)})",
-        contradicted,
-        sum(each.unread_records for each in there),
+        EvidenceLimits(
+            contradicted,
+            sum(each.unread_records for each in there),
+            [each.log_partition for each in there if each.is_damaged],
+        ),
     )
 
 
+class EvidenceLimits(NamedTuple):
+    """What limits the evidence beside records that are missing."""
+
+    contradicted: Sequence[str] = ()
+    """The places from which on copies contradict each other."""
+    unread: int = 0
+    """How many records were not understood."""
+    damaged: Sequence[int | None] = ()
+    """The log partitions with bytes that could not be read, or that stand where they cannot."""
+
+
 def completeness(
-    log_partitions: Sequence[int | None],
-    proven_from: Sequence[str],
-    gone: str,
-    contradicted: Sequence[str] = (),
-    unread: int = 0,
+    log_partitions: Sequence[int | None], proven_from: Sequence[str], gone: str, limits: EvidenceLimits
 ) -> str:
     """Return a sentence on from where on the evidence is complete.
 
     `proven_from` has the places from which on it is, of the log partitions that lack records before; `gone` says how many.
-    `contradicted` has the places from which on copies contradict each other, `unread` is how many records were not understood.
     """
     if not log_partitions:
         return "The evidence has no record: nothing follows from it."
-    set_by = "was not understood, and what it" if unread == 1 else "were not understood, and what they"
-    but = f", but {count(unread, 'record')} {set_by} set is unknown" if unread else ""
-    if contradicted:
+    but = _not_understood(limits.unread)
+    if limits.contradicted:
         lacking = f" {gone}, and what only they told with them." if proven_from else ""
         return (
-            f"The evidence is not complete: from {_places(contradicted)} on copies contradict each other, "
+            f"The evidence is not complete: from {_places(limits.contradicted)} on copies contradict each other, "
             f"and only the records of one history are told{but}.{lacking}"
         )
-    if not proven_from:
-        one = _named(log_partitions[0]) if len(log_partitions) == 1 else None
-        here = f"very record of {one or count(len(log_partitions), 'log partition')} is here"
-        return f"E{here}{but}." if but else f"The evidence is complete: e{here}."
-    where = _places(proven_from)
-    return f"{gone}, and what only they told with them; the evidence is complete from {where} on{but}."
+    lost = _lost(limits.damaged)
+    if proven_from:
+        where = f"{_places(proven_from)} on" + (f", but {lost}" if lost else "")
+        return f"{gone}, and what only they told with them; the evidence is complete from {where}{but}."
+    if lost:
+        return f"The evidence is not complete: {lost}{but}."
+    one = _named(log_partitions[0]) if len(log_partitions) == 1 else None
+    here = f"very record of {one or count(len(log_partitions), 'log partition')} is here"
+    return f"E{here}{but}." if but else f"The evidence is complete: e{here}."
+
+
+def _not_understood(records: int) -> str:
+    """Return that records were not understood; nothing where all were."""
+    set_by = "was not understood, and what it" if records == 1 else "were not understood, and what they"
+    return f", but {count(records, 'record')} {set_by} set is unknown" if records else ""
+
+
+def _lost(damaged: Sequence[int | None]) -> str:
+    """Return that not all bytes of these log partitions could be read; nothing where all could."""
+    if not damaged:
+        return ""
+    partitions = _named(damaged[0]) if len(damaged) == 1 else count(len(damaged), "log partition")
+    return f"not all of {partitions} could be read"
 
 
 def _places(places: Sequence[str]) -> str:

@@ -46,6 +46,8 @@ def rebalance_text(change: GroupStep, members: GroupMembers, holdings: StepHoldi
 def _deletion(before: GroupHistoryRow | None) -> str:
     if before is not None and before.end_cause == GroupEndCause.ABSENT:
         return "The group was deleted: a copy of the log that was compacted later has nothing of it."
+    if before is not None and before.kind == GroupKind.SIMPLE:
+        return "The group is gone, as it has no offset any more."
     return "The group was deleted."
 
 

@@ -31,6 +31,8 @@ _COSTS: Final = frozenset(
     {"commit_flood", "idle_commits", "idle_members", "large_metadata", "commit_time_skew"}
 )
 """Kinds of findings that say how a group is run, and not what befell it."""
+_AHEAD: Final = frozenset({"expiry_due"})
+"""Kinds of findings whose titles have times that are still to come, each its own, whenever they were found."""
 _FIRST: Final = frozenset({"foreign_records"})
 """Kinds of findings that put all else in doubt: they come first within a severity."""
 _RANK: Final = {severity.value: rank for rank, severity in enumerate(Severity)}
@@ -65,6 +67,8 @@ class Matter(NamedTuple):
 
     def _when(self) -> str:
         """Return a text on when the other findings were, beside the first; nothing where the times are not known."""
+        if self.first.kind in _AHEAD:
+            return ""
         first, times = (
             told_at(self.first),
             [at for each in self.findings[1:] if (at := told_at(each)) is not None],

@@ -25,7 +25,7 @@ from offsets_tool.review.stories import ExplainedGroup, group_story, log_story
 from offsets_tool.review.verdict import Verdict, findings_here
 from offsets_tool.review.way_back import PlanAsked, WayBack
 from offsets_tool.server_log.join import NO_SERVER_LOG
-from offsets_tool.story.limits import completeness, unsaid
+from offsets_tool.story.limits import EvidenceLimits, completeness, unsaid
 from offsets_tool.story.sentence import Sentence, when
 from offsets_tool.story.shapes import group_events
 from offsets_tool.story.state import state_sentences
@@ -197,4 +197,5 @@ def _completeness(partitions: Sequence[CoveredPartition], files: Iterable[Ledger
         for each in partitions
         if each.contradicted_from is not None
     ]
-    return completeness(numbers, cut, "Records are gone", contradicted, unread)
+    damaged = [each.log_partition for each in partitions if each.is_damaged]
+    return completeness(numbers, cut, "Records are gone", EvidenceLimits(contradicted, unread, damaged))

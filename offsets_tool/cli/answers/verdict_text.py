@@ -88,7 +88,9 @@ def _matter_text(text: Paragraphs, matter: Matter, *, meaning: bool) -> None:
     places, lines = places_and_lines(matter.first)
     more = f" and {len(places) - _PLACES} more" if len(places) > _PLACES else ""
     said = f"; the broker's log says it at {', '.join(lines[:_PLACES])}" if lines else ""
-    text.say(f"Seen at {', '.join(places[:_PLACES])}{more}{said}.", _LEAD)
+    # Where no source says the partition, only the offset is known.
+    shown = [f"offset {place[1:]}" if place.startswith(":") else place for place in places[:_PLACES]]
+    text.say(f"Seen at {', '.join(shown)}{more}{said}.", _LEAD)
     text.blank()
 
 

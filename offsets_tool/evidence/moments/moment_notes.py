@@ -20,8 +20,8 @@ def number_text(log_partition: int | None) -> str:
 
 
 def offset_text(log_partition: int | None, log_offset: int) -> str:
-    """Return a partition and an offset of the log as text that --as-of and --since take, such as `3:17`."""
-    return f"{number_text(log_partition)}:{log_offset}"
+    """Return a place of the log as text that --as-of and --since take: `3:17`; `offset 17` where nothing says the partition."""
+    return f"offset {log_offset}" if log_partition is None else f"{log_partition}:{log_offset}"
 
 
 def moment_notes(snapshot: Snapshot, option: str) -> Iterator[str]:

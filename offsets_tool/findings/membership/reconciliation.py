@@ -46,11 +46,13 @@ _RECONCILING: Final = (GroupState.RECONCILING, GroupState.ASSIGNING)
 
 
 class _Stretch(NamedTuple):
-    """The rows of a group between two stable states, and when it became stable again; None if it did not."""
+    """The rows of a group between two stable states, and when they ended; None if they did not."""
 
     first: GroupHistoryRow
     last: GroupHistoryRow
     until: int | None
+    is_reached: bool
+    """Whether the group became stable: not if its log ends, all members go, or its newest record was not understood."""
 
 
 @finder(SLOW)
@@ -69,10 +71,10 @@ def _stretches(rows: GroupRows) -> Iterator[_Stretch]:
         if row.state in _RECONCILING:
             first, last = first or row, row
         elif first is not None and last is not None:
-            yield _Stretch(first, last, row.from_timestamp)
+            yield _Stretch(first, last, row.from_timestamp, row.state == GroupState.STABLE)
             first = None
     if first is not None and last is not None and last.to_log_offset is None:
-        yield _Stretch(first, last, None)
+        yield _Stretch(first, last, None, is_reached=False)
 
 
 def _slow(rows: GroupRows, stretch: _Stretch, until: int) -> Finding:
@@ -88,7 +90,16 @@ def _slow(rows: GroupRows, stretch: _Stretch, until: int) -> Finding:
             first.from_timestamp,
             stretch.until,
         ),
-        f"Group {named(rows.group)} took {span(took)} to reach its assignment{from_time(first.from_timestamp)}{by}",
+        f"Group {named(rows.group)} {_result(stretch, took)}{from_time(first.from_timestamp)}{by}",
+    )
+
+
+def _result(stretch: _Stretch, took: int) -> str:
+    """Return how long a group took to reach its assignment, or had not reached it."""
+    return (
+        f"took {span(took)} to reach its assignment"
+        if stretch.is_reached
+        else f"had not reached its assignment for {span(took)}"
     )
 
 

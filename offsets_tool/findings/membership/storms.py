@@ -12,8 +12,8 @@ from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.runs import runs
 from offsets_tool.findings.sentences import count, from_time, listed, named, span
+from offsets_tool.rebalances.holdings import EAGER
 from offsets_tool.rebalances.members import GroupMembers
-from offsets_tool.rebalances.partition_counts import EAGER
 from offsets_tool.rebalances.rebalance import (
     Rebalance,
     rebalance_number,
