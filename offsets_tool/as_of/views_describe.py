@@ -13,11 +13,9 @@ from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.as_of.views_groups import group_rows
 from offsets_tool.as_of.views_members import member_rows, named_partitions
 from offsets_tool.as_of.views_offsets import (
-    NO_COMMIT,
     current_homes,
     empty_offset_row,
-    is_current,
-    offset_rows,
+    rows_at_home,
 )
 from offsets_tool.replay.changes import Change, ChangeKind, GroupKind, GroupOf, OffsetOf
 from offsets_tool.replay.member_records import assigned, client_of
@@ -31,14 +29,8 @@ def described_offsets(snapshot: Snapshot, wanted: Wanted) -> list[Row]:
 
     Of a group that lies in several log partitions it is what the one has where the group lives now, and unknown if nothing tells.
     """
-    homes = current_homes(snapshot)
-    rows: dict[OffsetOf, Row] = {}
-    for row in offset_rows(snapshot, wanted):
-        offset = OffsetOf(row["group"], row["topic"], row["partition"])
-        if is_current(homes, row["group"], row["log_partition"]):
-            rows[offset] = row
-        elif homes[row["group"]] is None:
-            rows[offset] = row | NO_COMMIT | {"log_offset": None, "is_proven": False}
+    at_home = rows_at_home(snapshot, wanted, current_homes(snapshot))
+    rows = {OffsetOf(row["group"], row["topic"], row["partition"]): row for row in at_home}
     for p in snapshot:
         for offset, owner in owned_partitions(snapshot, p, wanted):
             rows.setdefault(offset, empty_offset_row(p, offset)).update(owner)

@@ -139,6 +139,21 @@ def current_homes(snapshot: Snapshot) -> dict[str, int | None]:
     return homes
 
 
+def rows_at_home(snapshot: Snapshot, wanted: Wanted, homes: Mapping[str, int | None]) -> list[Row]:
+    """Return `offset_rows`, one for each group, topic and partition, given `current_homes`.
+
+    Of a group that lies in several log partitions it is what the one has where the group lives now, and unknown if nothing tells.
+    """
+    rows: dict[tuple[str, str, int], Row] = {}
+    for row in offset_rows(snapshot, wanted):
+        key = row["group"], row["topic"], row["partition"]
+        if is_current(homes, row["group"], row["log_partition"]):
+            rows[key] = row
+        elif homes[row["group"]] is None:
+            rows[key] = row | NO_COMMIT | {"log_offset": None, "is_proven": False}
+    return list(rows.values())
+
+
 def is_current(homes: Mapping[str, int | None], group: str, log_partition: int | None) -> bool:
     """Return whether a group lives in a log partition, given `current_homes`."""
     return group not in homes or homes[group] == log_partition

@@ -2,6 +2,7 @@
 
 import click
 
+from offsets_tool.as_of.views_offsets import current_homes
 from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import offset_options, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
@@ -11,6 +12,7 @@ from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
+from offsets_tool.evidence.answers.reset_gaps import moved_notes
 from offsets_tool.evidence.expiring import find_expiry
 from offsets_tool.evidence.moments.moment_notes import orphans
 from offsets_tool.rows import Row
@@ -91,6 +93,7 @@ def expiry_command(*, format_: str | None, output_path: str | None, strict: bool
             write_rows(out, map(_json_row, rows) if chosen == "jsonl" else rows, chosen, table)
     for text in (
         *orphans(replay.snapshot),
+        *moved_notes(current_homes(replay.snapshot), wanted),
         *absent_at_moment(replay, wanted, "committed offset", is_shown=bool(rows)),
     ):
         note(text)

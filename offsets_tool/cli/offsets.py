@@ -2,7 +2,7 @@
 
 import click
 
-from offsets_tool.as_of.views_offsets import current_homes, is_current, offset_rows
+from offsets_tool.as_of.views_offsets import current_homes, is_current, rows_at_home
 from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import offset_options, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
@@ -77,19 +77,17 @@ def offsets_command(
             refuse_partial(moment, wanted, replay.evidence)
         with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)
-            rows, homes = offset_rows(moment, wanted), current_homes(moment)
+            homes = current_homes(moment)
+            rows = rows_at_home(moment, wanted, homes)
             if chosen == "csv":
                 rows = [row for row in rows if is_current(homes, row["group"], row["log_partition"])]
                 write_cells(out, (line.cells() for line in _readable_by_kafka(rows)))
             else:
                 write_rows(out, rows, chosen, table)
-    lacking = (
-        (*moved_notes(homes, wanted), *reset_gaps(rows, moment, wanted, replay.evidence))
-        if chosen == "csv"
-        else ()
-    )
+    lacking = reset_gaps(rows, moment, wanted, replay.evidence) if chosen == "csv" else ()
     for text in (
         *orphans(moment),
+        *moved_notes(homes, wanted),
         *lacking,
         *absent_at_moment(replay, wanted, "committed offset", is_shown=bool(rows)),
     ):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Snapshot
+from offsets_tool.as_of.views_offsets import current_homes, is_current
 from offsets_tool.dialects.versions import name_of, parse_release
 from offsets_tool.evidence.moments.moment_notes import gaps
 from offsets_tool.evidence.replaying import EvidenceReplay
@@ -85,7 +86,10 @@ def find_expiry(replay: EvidenceReplay, given: PolicyOverrides, wanted: Wanted) 
 def expiry_of(
     replay: EvidenceReplay, given: PolicyOverrides, wanted: Wanted, removals: list[PartitionRemovals]
 ) -> FoundExpiry:
-    """Return the expiry of a replay that has run as `find_expiry` does, given the removals of all its partitions."""
+    """Return the expiry of a replay that has run as `find_expiry` does, given the removals of all its partitions.
+
+    Of a group that lies in several log partitions, what is live is in the one where it lives now.
+    """
     snapshot, cluster_facts = replay.snapshot, ClusterFacts()
     for each in removals:
         cluster_facts.add(each.facts)
@@ -100,7 +104,13 @@ def expiry_of(
         if text:
             replay.evidence.note(text)
     found = explained(removals, snapshot.newest_timestamp, first.policy, first.known)
-    rows = [row for basis in bases for row in live_rows(snapshot, basis.policy, _now(snapshot), wanted)]
+    homes = current_homes(snapshot)
+    rows = [
+        row
+        for basis in bases
+        for row in live_rows(snapshot, basis.policy, _now(snapshot), wanted)
+        if is_current(homes, row["group"], row["log_partition"])
+    ]
     rows.sort(key=lambda row: (row["group"], row["topic"], row["partition"], row["retention_ms"]))
     return FoundExpiry(
         rows + removed_rows(found, first.policy, wanted),

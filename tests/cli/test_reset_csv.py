@@ -84,7 +84,7 @@ def test_a_group_in_two_log_partitions_has_one_line(group: str, tmp_path: Path) 
     assert result.stdout == f"{group},t,0,900\n"
     assert f"group '{group}' lies in several partitions of __consumer_offsets" in result.stderr
     assert f"elsewhere than in {own}" in result.stderr
-    for command in ("describe", "lag"):
+    for command in ("describe", "lag", "offsets"):
         lines = CliRunner().invoke(main, [command, str(tmp_path), "--group", group]).stdout.splitlines()
         assert [json.loads(line)["committed_offset"] for line in lines] == [900]
     alone = invoke(tmp_path, "--format", "csv", "--partial", "--group", group, "--log-partition", old)
@@ -116,6 +116,25 @@ def test_of_a_group_in_two_log_partitions_that_nothing_tells_apart_no_line_is_wr
         write_log(tmp_path, in_order(commit("g", "t", 0, offset)), partition=number)
     result = invoke(tmp_path, "--format", "csv")
     assert result.stdout == "" and "what it has there is left out" in result.stderr
+    plan = CliRunner().invoke(main, ["plan", str(tmp_path), "--as-of", "100000"])
+    assert "what it has there is left out" in plan.stderr and "no committed offset" not in plan.output
+    expiry = CliRunner().invoke(main, ["expiry", str(tmp_path), "--retention", "7d"])
+    assert expiry.stdout == "" and "what it has there is left out" in expiry.stderr
+    [row] = map(json.loads, invoke(tmp_path).stdout.splitlines())
+    assert (row["committed_offset"], row["is_proven"]) == (None, False)
+
+
+@pytest.mark.parametrize(
+    "command", [("offsets",), ("expiry", "--retention", "7d"), ("describe", "--group", "g")]
+)
+def test_a_group_in_two_log_partitions_has_one_row_a_key(tmp_path: Path, command: tuple[str, ...]) -> None:
+    for number, offset, at in ((3, 100, 1_000), (4, 900, 2_000)):
+        write_log(tmp_path, in_order(commit("g", "t", 0, offset, commit_timestamp=at)), partition=number)
+    result = CliRunner().invoke(main, [command[0], str(tmp_path), *command[1:], "--format", "jsonl"])
+    [row] = map(json.loads, result.stdout.splitlines())
+    assert (row["committed_offset"], row["log_partition"]) == (900, 4)
+    if command[0] != "describe":
+        assert "elsewhere than in 4, where it lives now, is left out" in result.stderr
 
 
 def test_a_commit_that_was_not_understood_may_be_newer_than_all_in_the_other_log_partition(

@@ -86,11 +86,13 @@ def plan_command(*, format_: str | None, output_path: str | None, strict: bool, 
                     note_left_out(missing)
     if chosen == "csv":
         _note_left_out(plan)
+    homes = current_homes(plan.end)
+    is_untold = any(home is None and wanted.has_group(group) for group, home in homes.items())
     for text in (
         *orphans(plan.moment),
-        *moved_notes(current_homes(plan.end), wanted),
+        *moved_notes(homes, wanted),
         *reset_gaps([], plan.moment, wanted, replay.evidence),
-        *absent_at_moment(replay, wanted, "committed offset", is_shown=bool(plan.rows)),
+        *absent_at_moment(replay, wanted, "committed offset", is_shown=bool(plan.rows) or is_untold),
     ):
         note(text)
     replay.finish()
