@@ -101,8 +101,8 @@ class _Times(NamedTuple):
 
     def joined(self, other: "_Times") -> "_Times":
         """Return the times that have both."""
-        first = [at for at in (self.first, other.first) if at is not None]
-        last = [at for at in (self.last, other.last) if at is not None]
+        first = [time for time in (self.first, other.first) if time is not None]
+        last = [time for time in (self.last, other.last) if time is not None]
         return _Times(min(first, default=None), max(last, default=None))
 
 
@@ -118,8 +118,8 @@ class ClusterFacts:
         """Add the facts of one partition; the order does not matter."""
         for type_version, where in log.seen.items():
             times = _Times(where.first_at, where.last_at)
-            known = self._seen.get(type_version)
-            self._seen[type_version] = times if known is None else known.joined(times)
+            earlier = self._seen.get(type_version)
+            self._seen[type_version] = times if earlier is None else earlier.joined(times)
         self._new = self._new or log.is_new
         self._lasting.update(log.lasting)
 
@@ -147,21 +147,29 @@ class ClusterFacts:
             times = self._times(evidence)
             if until is None or times.first is None or times.last is None or times.first >= until:
                 continue
-            seen = [each for each, at in self._seen.items() if at.first is not None and at.first < until]
-            newest = self._newest_release(seen, is_new=False)
-            found, words = self._retention(newest.release)
+            written = [
+                type_version
+                for type_version, type_times in self._seen.items()
+                if type_times.first is not None and type_times.first < until
+            ]
+            newest = self._newest_release(written, is_new=False)
+            retention, words = self._retention(newest.release)
             if words == _BY_DEFAULT and retention_ms is not None:
-                found = retention_ms
+                retention = retention_ms
             policy = Policy(
-                newest.release, found, check_interval_ms, earlier, _written(earlier, newest.release)
+                newest.release, retention, check_interval_ms, earlier, _written(earlier, newest.release)
             )
-            is_known = retention_ms == found or self._is_plain(words, found)
+            is_known = retention_ms == retention or self._is_plain(words, retention)
             earlier = EarlierPolicy(policy, until, max(until, times.last), is_known, newest.words)
         return earlier
 
     def _after(self, after: _Evidence) -> Iterable[TypeVersion]:
         """Return what was seen that only brokers after an upgrade write: of classic types, and all that came later."""
-        return (each for each in self._seen if each in after or each[0] > GROUP_METADATA)
+        return (
+            type_version
+            for type_version in self._seen
+            if type_version in after or type_version[0] > GROUP_METADATA
+        )
 
     def _only_commits(self, until: int | None) -> _Evidence:
         """Return commits of version 1, where all are of before a time and expire after one retention: brokers up to 2.0 wrote them.
@@ -171,12 +179,14 @@ class ClusterFacts:
         times = self._seen.get(_OWN_EXPIRY)
         if until is None or times is None or times.last is None or times.last >= until:
             return frozenset()
-        found, words = self._retention((2, 0))
-        is_written = words == _BY_VALUES and self._is_plain(words, found)
+        retention, words = self._retention((2, 0))
+        is_written = words == _BY_VALUES and self._is_plain(words, retention)
         return frozenset({_OWN_EXPIRY}) if is_written else frozenset()
 
-    def _times(self, some: Iterable[TypeVersion]) -> _Times:
-        return reduce(_Times.joined, (self._seen[each] for each in some), _Times(None, None))
+    def _times(self, type_versions: Iterable[TypeVersion]) -> _Times:
+        return reduce(
+            _Times.joined, (self._seen[type_version] for type_version in type_versions), _Times(None, None)
+        )
 
     def _retention(self, release: Release) -> tuple[int, str]:
         if release < KIP_211 and (possible := list(filter(may_be_retention, self._lasting))):
@@ -197,21 +207,21 @@ class ClusterFacts:
             return _NewestRelease(
                 (4, 0), "the new coordinator's records, no commits of version 4: 4.0, or 3.7 to 3.9"
             )
-        found = (
+        releases = (
             newest
             for type_id, versions, newest in _CLASSIC_RELEASES
             if any((type_id, version) in seen for version in versions)
         )
-        return next(found, _NewestRelease(NEWEST, "nothing in the log tells"))
+        return next(releases, _NewestRelease(NEWEST, "nothing in the log tells"))
 
 
-def _written(before: EarlierPolicy | None, release: Release) -> WrittenRetention | None:
+def _written(earlier: EarlierPolicy | None, release: Release) -> WrittenRetention | None:
     """Return the retention that brokers up to 2.0 wrote into commits, for a later release; None without such brokers."""
-    if before is None or release < KIP_211:
+    if earlier is None or release < KIP_211:
         return None
-    if before.policy.release < KIP_211:
-        return WrittenRetention(before.policy.retention_ms, before.last)
-    return before.policy.written
+    if earlier.policy.release < KIP_211:
+        return WrittenRetention(earlier.policy.retention_ms, earlier.last)
+    return earlier.policy.written
 
 
 def by_removals(basis: Basis, ages: Ages, live: Callable[[], Ages], *, interval_given: bool) -> Basis:

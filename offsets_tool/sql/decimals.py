@@ -94,7 +94,7 @@ TypesOf = Callable[[str], Mapping[str, str]]
 def has_decimals(tree: exp.Query) -> bool:
     """Return whether a query has a decimal in it, as a number or by a cast."""
     return any(map(is_decimal, tree.find_all(exp.Literal))) or any(
-        each.this == exp.DType.DECIMAL for each in tree.find_all(exp.DataType)
+        type_.this == exp.DType.DECIMAL for type_ in tree.find_all(exp.DataType)
     )
 
 
@@ -136,9 +136,9 @@ class Decimals:
             return None
         made = self._of(node)
         if isinstance(node, exp.Avg) and made and not isinstance(node.parent, exp.Window | exp.Filter):
-            return lambda each: _mean(each, inner, made.scale)
+            return lambda rewritten: _mean(rewritten, inner, made.scale)
         if isinstance(node, exp.Round | exp.Ceil | exp.Floor) and made:
-            return lambda each: _rounded(each, made.scale)
+            return lambda rewritten: _rounded(rewritten, made.scale)
         raise refused(node)
 
     def _plan_arithmetic(self, node: exp.Expr) -> Callable[[exp.Expr], exp.Expr] | None:
@@ -154,11 +154,13 @@ class Decimals:
         if isinstance(node, exp.IntDiv):
             raise refused(node)
         if isinstance(node, exp.Div):
-            return lambda each: _quotient(each.this, each.expression, left.scale, right.scale, made.scale)
+            return lambda rewritten: _quotient(
+                rewritten.this, rewritten.expression, left.scale, right.scale, made.scale
+            )
         exact = left.scale + right.scale if isinstance(node, exp.Mul) else max(left.scale, right.scale)
         if exact > _MOST_DIGITS:
             raise refused(node)
-        return (lambda each: _as_decimal(each, made.scale)) if exact > made.scale else None
+        return (lambda rewritten: _as_decimal(rewritten, made.scale)) if exact > made.scale else None
 
     def _of(self, node: exp.Expr | None) -> NumberType | None:
         """Return the type of a number; None where it is not known, or no number."""
@@ -224,16 +226,16 @@ class Decimals:
             return _of_type(self._types_of(source.name.lower()).get(name, ""))
         query = source.expression
         if isinstance(query, exp.SetOperation):
-            numbers = [self._of_source(each, name) for each in source.set_operation_scopes]
-            known = [number for number in numbers if number is not None]
-            return reduce(_wider, known) if known and len(known) == len(numbers) else None
+            numbers = [self._of_source(inner, name) for inner in source.set_operation_scopes]
+            typed = [number for number in numbers if number is not None]
+            return reduce(_wider, typed) if typed and len(typed) == len(numbers) else None
         return self._of_select(source, query, name) if isinstance(query, exp.Select) else None
 
     def _of_select(self, source: Scope, query: exp.Select, name: str) -> NumberType | None:
-        for each in query.selects:
-            if each.alias_or_name.lower() == name:
-                return self._of(each)
-        if not any(each.is_star for each in query.selects):
+        for select in query.selects:
+            if select.alias_or_name.lower() == name:
+                return self._of(select)
+        if not any(select.is_star for select in query.selects):
             return None
         numbers = (self._of_source(inner, name) for _, inner in source.selected_sources.values())
         return next((number for number in numbers if number is not None), None)
@@ -265,7 +267,7 @@ def _of_cast(cast: exp.Expr) -> NumberType | None:
 
 def decimal_parts(to: exp.DataType) -> tuple[int, int]:
     """Return the precision and scale that DECIMAL has in Spark, where a cast may leave them out."""
-    numbers = [int(each.name) for each in to.expressions]
+    numbers = [int(parameter.name) for parameter in to.expressions]
     return (numbers[0] if numbers else 10, numbers[1] if len(numbers) > 1 else 0)
 
 
@@ -312,7 +314,10 @@ def _branches(node: exp.Expr) -> Iterable[exp.Expr]:
         case exp.If():
             return [node.args["true"], node.args.get("false") or exp.null()]
         case exp.Case():
-            return [*(each.args["true"] for each in node.args["ifs"]), node.args.get("default") or exp.null()]
+            return [
+                *(branch.args["true"] for branch in node.args["ifs"]),
+                node.args.get("default") or exp.null(),
+            ]
         case exp.Nvl2():
             return [node.args["true"], node.args.get("false") or exp.null()]
     return [node.this, *node.expressions]
@@ -364,7 +369,7 @@ _RESULTS: Final[Mapping[type[exp.Expr], Callable[[NumberType, NumberType], Numbe
 
 
 def _as_decimal(node: exp.Expr, scale: int) -> exp.Expr:
-    parts = [exp.DataTypeParam(this=exp.Literal.number(each)) for each in (_MOST_DIGITS, scale)]
+    parts = [exp.DataTypeParam(this=exp.Literal.number(number)) for number in (_MOST_DIGITS, scale)]
     return exp.Cast(this=node.copy(), to=exp.DataType(this=exp.DType.DECIMAL, expressions=parts))
 
 
@@ -385,8 +390,8 @@ def _mean(node: exp.Expr, inner: NumberType, scale: int) -> exp.Expr:
     if isinstance(node.this, exp.Distinct):
         raise refused(node)
     total, count = call("sum", node.this.copy()), call("count", node.this.copy())
-    some = exp.func("nullif", count, exp.Literal.number(0))
-    return _quotient(total, some, inner.scale, 0, scale)
+    divisor = exp.func("nullif", count, exp.Literal.number(0))
+    return _quotient(total, divisor, inner.scale, 0, scale)
 
 
 def _rounded(node: exp.Expr, scale: int) -> exp.Expr:

@@ -249,12 +249,12 @@ def _what_helps(rows: GroupRows, idle: Iterable[MemberHistoryRow]) -> str:
     Where fewer members have partitions than could, another assignor would give the idle ones some; range gives some to as many as
     the largest topic has partitions. Of Kafka Streams, whose tasks are of several partitions, nothing like that is known.
     """
-    there = [row for row in rows.members if row.to_log_offset is None]
+    present = [row for row in rows.members if row.to_log_offset is None]
     expressions = {row.subscribed_regex for row in idle if row.subscribed_regex}
-    by_expression = [row for row in there if row.subscribed_regex in expressions]
+    by_expression = [row for row in present if row.subscribed_regex in expressions]
     topics = {topic for row in idle for topic in row.subscription}.union(*map(_topics_of, by_expression))
     asking = [
-        row for row in there if row.subscribed_regex in expressions or topics.intersection(row.subscription)
+        row for row in present if row.subscribed_regex in expressions or topics.intersection(row.subscription)
     ]
     partitions = [{name for name in row.held if topic_of(name) in topics} for row in asking]
     names = set[str]().union(*partitions)
@@ -290,11 +290,13 @@ def _down(rows: GroupRows) -> Iterator[Finding]:
             empty = _Stretch(row.from_log_offset, row.from_timestamp, None, None)
 
 
-def _pause(rows: GroupRows, pause: _Stretch, before: str | None, after: str | None) -> Finding:
-    """Return the finding of a pause; `before` and `after` are the assignors of the members before and after it."""
-    is_other = bool(before and after and before != after)
+def _pause(
+    rows: GroupRows, pause: _Stretch, assignor_before: str | None, assignor_after: str | None
+) -> Finding:
+    """Return the finding of a pause, given the assignors of the members before and after it."""
+    is_other = bool(assignor_before and assignor_after and assignor_before != assignor_after)
     also = (
-        f"; since then its assignor is {named(after or '')}, before it was {named(before or '')}"
+        f"; since then its assignor is {named(assignor_after or '')}, before it was {named(assignor_before or '')}"
         if is_other
         else ""
     )
@@ -348,18 +350,18 @@ class _Together(NamedTuple):
 
 def _together(some: Sequence[_Stretch], others: Sequence[_Stretch]) -> list[_Together]:
     """Return what two lists of merged stretches have in common."""
-    found: list[_Together] = []
+    common: list[_Together] = []
     number, other_number = 0, 0
     while number < len(some) and other_number < len(others):
         one, other = some[number], others[other_number]
         part = _within(one, other)
         if part is not None:
-            earlier, later = sorted((one, other), key=lambda each: each.from_offset)
+            earlier, later = sorted((one, other), key=lambda stretch: stretch.from_offset)
             is_later = later.from_offset > earlier.from_offset
-            found.append(_Together(part, is_later and _ends_later(earlier, later)))
+            common.append(_Together(part, is_later and _ends_later(earlier, later)))
         is_other_last = _ends_later(other, one)
         number, other_number = number + is_other_last, other_number + (not is_other_last)
-    return found
+    return common
 
 
 def _is_mixed(one: _Asked, other: _Asked, together: Sequence[_Together], context: LogContext) -> bool:
@@ -369,17 +371,18 @@ def _is_mixed(one: _Asked, other: _Asked, together: Sequence[_Together], context
     they share topics, one member may only not have learnt yet of a topic that matches its pattern: that takes up to
     metadata.max.age.ms, and a rebalance.
     """
-    lasts = sum(each.stretch.lasts(context.newest_at) for each in together)
+    lasts = sum(common.stretch.lasts(context.newest_at) for common in together)
     if one.topics & other.topics or one.regex or other.regex:
         return lasts >= 2 * LASTS_MS
-    return len(together) > 1 or lasts >= LASTS_MS or any(each.has_withdrawn for each in together)
+    return len(together) > 1 or lasts >= LASTS_MS or any(common.has_withdrawn for common in together)
 
 
 def _mixed_finding(
     rows: GroupRows, first: _Stretch, members: Mapping[_Asked, Sequence[MemberHistoryRow]]
 ) -> Finding:
     texts = [
-        f"{listed(rows.name_of(row) for row in some)} for {asked.text()}" for asked, some in members.items()
+        f"{listed(rows.name_of(row) for row in askers)} for {asked.text()}"
+        for asked, askers in members.items()
     ]
     more = f"; and {len(texts) - _MOST_NAMED} more" if len(texts) > _MOST_NAMED else ""
     return found(

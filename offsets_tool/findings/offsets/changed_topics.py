@@ -132,11 +132,11 @@ def _starts(rows: GroupRows) -> Iterator[_Start]:
     for row in rows.members:
         for name in row.assignment:
             topic, _, number = name.rpartition("-")
-            place = row.from_log_offset, row.from_timestamp
-            owned[topic, number] = min(owned.get((topic, number), place), place)
+            begin = row.from_log_offset, row.from_timestamp
+            owned[topic, number] = min(owned.get((topic, number), begin), begin)
     topics: dict[str, tuple[int, int]] = {}
-    for (topic, _), place in owned.items():
-        topics[topic] = min(topics.get(topic, place), place)
+    for (topic, _), begin in owned.items():
+        topics[topic] = min(topics.get(topic, begin), begin)
     for (topic, number), (log_offset, at) in owned.items():
         first_offset, first_at = topics[topic]
         later = difference(at, first_at)
@@ -197,9 +197,9 @@ def _overtaken(rows: GroupRows, topic: str, partitions: Mapping[int, Overtaken])
     """Return the finding; it is critical where the group has members, who do not read what they are there for."""
     last = [rows.effective[TopicPartition(topic, number)][-1] for number in sorted(partitions)]
     has_members = bool(rows.groups) and rows.groups[-1].to_log_offset is None and rows.groups[-1].members > 0
-    records = sum(each.records for each in partitions.values())
-    one = next(iter(partitions.values()))
-    where = f"it stands at {one.committed_offset:,}, and the log begins at {one.log_start_offset:,}"
+    records = sum(overtaken.records for overtaken in partitions.values())
+    first = next(iter(partitions.values()))
+    where = f"it stands at {first.committed_offset:,}, and the log begins at {first.log_start_offset:,}"
     if len(partitions) > 1:
         where = "their logs begin after the committed offsets"
     return found(

@@ -65,7 +65,9 @@ class Handovers:
 
     def begins_of(self, at: TopicPartition) -> list[Begin]:
         """Return when members got a partition, or generations began in which they may have got it again, in log order."""
-        return sorted({*(Begin(each.from_offset, each.from_at) for each in self._of(at)), *self._generations})
+        return sorted(
+            {*(Begin(holding.from_offset, holding.from_at) for holding in self._of(at)), *self._generations}
+        )
 
     def of(self, row: OffsetHistoryRow, before: int) -> Handover | None:
         """Return the rebalance to which a commit belongs; `before` is the log offset of its partition's commit before, -1 without.
@@ -75,7 +77,7 @@ class Handovers:
         if row.member_id is None or before < 0:
             return None
         holdings = self._of(TopicPartition(row.topic, row.partition))
-        number = bisect_right(holdings, row.commit_log_offset, key=lambda each: each.from_offset) - 1
+        number = bisect_right(holdings, row.commit_log_offset, key=lambda holding: holding.from_offset) - 1
         if number < 0 or holdings[number].member_id != row.member_id:
             return None
         return (
@@ -92,9 +94,9 @@ class Handovers:
         holding, earlier = holdings[number], holdings[:number]
         if holding.from_offset <= before:
             return None
-        source = next((each for each in reversed(earlier) if each.identity != holding.identity), None)
-        is_back = any(each.identity == holding.identity for each in earlier)
-        what = (
+        source = next((span for span in reversed(earlier) if span.identity != holding.identity), None)
+        is_back = any(span.identity == holding.identity for span in earlier)
+        deed = (
             "got the partition back"
             if is_back
             else "took the partition over"
@@ -105,7 +107,7 @@ class Handovers:
         generation = self._number_at(holding.from_offset)
         return Handover(
             holding.from_offset,
-            f"its first commit after it {what}{by_whom}{f' with {generation}' if generation else ''}",
+            f"its first commit after it {deed}{by_whom}{f' with {generation}' if generation else ''}",
             f"the first commits after {'the partitions changed hands' if source else 'they got the partitions'}",
         )
 
@@ -129,8 +131,10 @@ class Handovers:
             text = f"while the broker prepared the rebalance to generation {(row.generation or 0) + 1}{SAID}"
             return Handover(row.commit_log_offset, text, text, line)
         name = f"{row.topic}-{row.partition}"
-        of_owner = (each for each in self._rows.by_member.get(row.member_id or "", ()) if _holds(each, row))
-        if any(name in each.pending_revocation for each in of_owner):
+        of_owner = (
+            member for member in self._rows.by_member.get(row.member_id or "", ()) if _holds(member, row)
+        )
+        if any(name in member.pending_revocation for member in of_owner):
             text = "while it had to give the partition up"
             return Handover(row.commit_log_offset, text, "while they were to be given up")
         return self._last(row, *holdings[number : number + 2])
@@ -143,8 +147,8 @@ class Handovers:
             return None
         if difference(heir.from_at, row.from_timestamp) > SOON_MS:
             return None
-        after = self._rows.next_effective(TopicPartition(row.topic, row.partition), row.from_log_offset)
-        if after is not None and after.commit_log_offset < holding.to_offset:
+        following = self._rows.next_effective(TopicPartition(row.topic, row.partition), row.from_log_offset)
+        if following is not None and following.commit_log_offset < holding.to_offset:
             return None
         number = self._number_at(heir.from_offset)
         to = named(self._rows.names.name(heir.member_id))
@@ -178,8 +182,10 @@ class Handovers:
 
 def _holds(member: MemberHistoryRow, row: OffsetHistoryRow) -> bool:
     """Return whether a member's row held when a commit was made."""
-    at = row.commit_log_offset
-    return member.from_log_offset <= at and (member.to_log_offset is None or at < member.to_log_offset)
+    log_offset = row.commit_log_offset
+    return member.from_log_offset <= log_offset and (
+        member.to_log_offset is None or log_offset < member.to_log_offset
+    )
 
 
 def _holdings(members: Iterable[MemberHistoryRow]) -> Mapping[str, Sequence[HeldSpan]]:

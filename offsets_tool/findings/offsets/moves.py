@@ -153,7 +153,7 @@ def _deeds(moves: Iterable[_Move]) -> Iterator[list[_Move]]:
     by_deed = defaultdict[Hashable, list[_Move]](list)
     for move in moves:
         by_deed[_deed(move)].append(move)
-    deeds = [deed for some in by_deed.values() for deed in runs(some, _is_soon)]
+    deeds = [deed for of_deed in by_deed.values() for deed in runs(of_deed, _is_soon)]
     yield from sorted(deeds, key=lambda deed: _place(deed[0]))
 
 
@@ -196,10 +196,10 @@ def _moves(rows: GroupRows, handovers: Handovers) -> Iterator[_Move]:
 def _not_alone(leaps: Iterable[_Move]) -> Iterator[_Move]:
     """Yield the leaps at rebalances, without short ones of a single partition that are not repeated after others: a burst."""
     together = list(runs(sorted(leaps, key=lambda move: move.row.from_timestamp), _is_soon))
-    for some in together:
-        partitions = {(move.row.topic, move.row.partition) for move in some}
+    for burst in together:
+        partitions = {(move.row.topic, move.row.partition) for move in burst}
         is_told = len(partitions) > 1 or len(together) >= AGAIN
-        yield from (move for move in some if is_told or move.asked.oddity is _Oddity.MOVED)
+        yield from (move for move in burst if is_told or move.asked.oddity is _Oddity.MOVED)
 
 
 class _EmptyStates:
@@ -212,8 +212,8 @@ class _EmptyStates:
 
     def has(self, log_offset: int) -> bool:
         """Return whether the group was empty at a record."""
-        at = bisect_right(self._began, log_offset)
-        return bool(at) and log_offset < self._ended[at - 1]
+        number = bisect_right(self._began, log_offset)
+        return bool(number) and log_offset < self._ended[number - 1]
 
 
 class _Pace:
@@ -242,19 +242,23 @@ class _Pace:
         """Return how far the partition moves from the latest commit to a time."""
         return self.expected(self._at, until)
 
-    def is_leap(self, begin: Begin, log_offset: int, delta: int, at: int) -> bool:
+    def is_leap(self, begin: Begin, log_offset: int, delta: int, timestamp: int) -> bool:
         """Return whether the first commit after a member got the partition moved it by far more than was to be expected.
 
         Where the group was there all the time, nothing waited because it was down: then the owner's own time counts.
         """
-        if self.steps < LEAST_STEPS or not 0 < HANDOVER_LEAP * self.usual <= delta or min(at, begin.at) < 0:
+        if (
+            self.steps < LEAST_STEPS
+            or not 0 < HANDOVER_LEAP * self.usual <= delta
+            or min(timestamp, begin.at) < 0
+        ):
             return False
-        if delta >= HANDOVER_LEAP * self.expected_since_commit(at):
+        if delta >= HANDOVER_LEAP * self.expected_since_commit(timestamp):
             return True
         is_alive = self._rows.had_members(self.log_offset, log_offset)
-        return is_alive and delta >= 2 * self.expected(begin.at, at)
+        return is_alive and delta >= 2 * self.expected(begin.at, timestamp)
 
-    def observe(self, log_offset: int, at: int, delta: int, *, is_leap: bool) -> None:
+    def observe(self, log_offset: int, timestamp: int, delta: int, *, is_leap: bool) -> None:
         """Add a commit."""
         if delta > 0 and log_offset >= self._rows.proven_from:
             self.steps += 1
@@ -263,8 +267,8 @@ class _Pace:
                 self.usual = max(self.usual, delta)
                 self._moved += delta
         if self._since < 0:
-            self._since = at
-        self.log_offset, self._at = log_offset, at
+            self._since = timestamp
+        self.log_offset, self._at = log_offset, timestamp
 
 
 def _asked(
@@ -276,30 +280,30 @@ def _asked(
     partition then goes on in small steps again: a new owner that is faster, and reads what had waited, takes several large ones.
     """
     leap: tuple[int, _Asked] | None = None
-    for number, (log_offset, delta, begin_cause, at) in enumerate(commits):
+    for number, (log_offset, delta, begin_cause, timestamp) in enumerate(commits):
         if begin_cause not in _COMMITTED:
             continue
-        oddity = _oddity(pace, log_offset, delta or 0, at)
+        oddity = _oddity(pace, log_offset, delta or 0, timestamp)
         if leap is not None and delta:
             if delta < HANDOVER_LEAP * pace.usual:
                 yield leap
             leap = None
-        usual = max(pace.largest, pace.expected_since_commit(at) if (delta or 0) > 0 else 0)
+        usual = max(pace.largest, pace.expected_since_commit(timestamp) if (delta or 0) > 0 else 0)
         about = _Asked(oddity or _Oddity.OUTSIDE, pace.log_offset, usual)
         if oddity is _Oddity.LEAPT_AT_HANDOVER:
             leap = number, about
         elif oddity is not None or (delta and empty.has(log_offset)):
             yield number, about
-        pace.observe(log_offset, at, delta or 0, is_leap=oddity is _Oddity.LEAPT_AT_HANDOVER)
+        pace.observe(log_offset, timestamp, delta or 0, is_leap=oddity is _Oddity.LEAPT_AT_HANDOVER)
     if leap is not None:
         yield leap
 
 
-def _oddity(pace: _Pace, log_offset: int, delta: int, at: int) -> _Oddity | None:
+def _oddity(pace: _Pace, log_offset: int, delta: int, timestamp: int) -> _Oddity | None:
     begin = pace.begin_before(log_offset)
     if delta < 0 or (pace.steps >= LEAST_STEPS and delta > LEAP * pace.largest > 0):
         return _Oddity.MOVED
-    is_leap = begin is not None and pace.is_leap(begin, log_offset, delta, at)
+    is_leap = begin is not None and pace.is_leap(begin, log_offset, delta, timestamp)
     return _Oddity.LEAPT_AT_HANDOVER if is_leap else None
 
 
@@ -376,7 +380,9 @@ def _finding(rows: GroupRows, moves: list[_Move]) -> Finding:
         judged.kind,
         rows,
         Places(
-            (*commits, *(each.log_offset for each in handovers)), first.from_timestamp, last.from_timestamp
+            (*commits, *(handover.log_offset for handover in handovers)),
+            first.from_timestamp,
+            last.from_timestamp,
         ),
         _title(rows, judged.kind, moves),
         severity=_severity(judged.kind, moves),
@@ -385,7 +391,7 @@ def _finding(rows: GroupRows, moves: list[_Move]) -> Finding:
         topic=only(move.row.topic for move in moves),
         partition=first.partition if len(moves) == 1 else None,
         remedy=HANDOVER if handovers else judged.kind.remedy,
-        lines=[each.line for each in handovers if each.line is not None],
+        lines=[handover.line for handover in handovers if handover.line is not None],
     )
 
 
@@ -470,7 +476,7 @@ def _moved(moves: list[_Move]) -> str:
     """Return how far offsets moved; of several, a sum says that it is one."""
     back = [move.delta for move in moves if move.is_back]
     ahead = [move.delta for move in moves if not move.is_back]
-    texts = [sum_text(some, word) for some, word in ((back, "back"), (ahead, "ahead")) if some]
+    texts = [sum_text(deltas, word) for deltas, word in ((back, "back"), (ahead, "ahead")) if deltas]
     if len(texts) == 1:
         return texts[0]
     return f"{len(back):,} of them {texts[0]} and {len(ahead):,} {texts[1]}"
@@ -507,10 +513,10 @@ def _owned(owners: dict[str | None, list[OffsetHistoryRow]]) -> str:
     """Return which member owned which partitions."""
     if len(owners) == 1:
         ((name, commits),) = owners.items()
-        what = "the partition" if len(commits) == 1 else "the partitions"
+        partitions = "the partition" if len(commits) == 1 else "the partitions"
         if name == "":
-            return f"who owned {what} is not known"
-        return f"{'nobody' if name is None else named(name)} owned {what}"
+            return f"who owned {partitions} is not known"
+        return f"{'nobody' if name is None else named(name)} owned {partitions}"
     is_one_topic = len({row.topic for commits in owners.values() for row in commits}) == 1
     texts = [
         f"{_OWNER.get(name) or named(name or '')} {'' if number else 'owned '}"
@@ -533,7 +539,7 @@ def _handed_over(moves: list[_Move]) -> str:
         return ""
     if len(moves) == 1:
         return f": {handovers[0].text}"
-    texts = ", ".join(dict.fromkeys(each.text_of_many for each in handovers))
+    texts = ", ".join(dict.fromkeys(handover.text_of_many for handover in handovers))
     return f": {texts}"
 
 

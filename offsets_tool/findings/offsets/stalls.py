@@ -168,12 +168,12 @@ def _is_standing(rows: GroupRows, run: _Stall, commits: Sequence[OffsetHistoryRo
 def _is_stuck(rows: GroupRows, run: _Stall, commits: Sequence[OffsetHistoryRow], life: _Life) -> bool:
     """Return whether a partition stood still until the group ended, while a member had it and most others of its topic went on."""
     began = run.first.from_log_offset
-    others = _others_moved_at(rows, run.at)
-    went_on = [at for at in others if difference(at, run.first.from_timestamp) >= STUCK_MS]
-    if 2 * len(went_on) <= len(others) or began < rows.proven_from:
+    moved_at = _others_moved_at(rows, run.at)
+    went_on = [time for time in moved_at if difference(time, run.first.from_timestamp) >= STUCK_MS]
+    if 2 * len(went_on) <= len(moved_at) or began < rows.proven_from:
         return False
     has_members = rows.had_members(began, life.last.from_log_offset)
-    moves = [each.first.from_timestamp for each in _runs(run.at, commits)]
+    moves = [stall.first.from_timestamp for stall in _runs(run.at, commits)]
     rests = array("q", map(sub, moves[1:], moves))
     still = difference(max(went_on), run.first.from_timestamp)
     return has_members and still >= LONGER * max(rests) and _is_owned(rows, run.at, max(went_on))
@@ -181,7 +181,7 @@ def _is_stuck(rows: GroupRows, run: _Stall, commits: Sequence[OffsetHistoryRow],
 
 def _others_moved_at(rows: GroupRows, at: TopicPartition) -> list[int]:
     """Return when each other partition of a topic moved last."""
-    return [moved_at for of, moved_at in rows.moved_at[at.topic].items() if of != at.partition]
+    return [moved_at for partition, moved_at in rows.moved_at[at.topic].items() if partition != at.partition]
 
 
 def _is_owned(rows: GroupRows, at: TopicPartition, moment: int | None) -> bool:
@@ -238,13 +238,17 @@ def _stuck(rows: GroupRows, topic: str, stalls: list[_Stall], context: LogContex
     """Return the finding for partitions of a topic that stood still until the group ended."""
     latest = max(stall.first.from_timestamp for stall in stalls)
     stuck = {stall.at.partition for stall in stalls}
-    others = [at for of, at in rows.moved_at[topic].items() if of not in stuck and at > latest]
+    went_on = [
+        moved_at
+        for partition, moved_at in rows.moved_at[topic].items()
+        if partition not in stuck and moved_at > latest
+    ]
     title = (
         f"Group {named(rows.group)} did not move in topic {named(topic)} {in_partitions([s.at.partition for s in stalls])}"
-        f"{from_time(latest)}, for {span(difference(max(others), latest))} in which {count(len(others), 'other partition')} moved "
-        f"on, until the group had no members{_earlier(stalls)}"
+        f"{from_time(latest)}, for {span(difference(max(went_on), latest))} in which {count(len(went_on), 'other partition')} "
+        f"moved on, until the group had no members{_earlier(stalls)}"
     )
-    return _standing_still(rows, stalls, context, title, max(others))
+    return _standing_still(rows, stalls, context, title, max(went_on))
 
 
 def _earlier(stalls: list[_Stall]) -> str:
@@ -328,8 +332,8 @@ def find_ended_stalls(rows: GroupRows, context: LogContext) -> Iterator[Finding]
         pauses = [pause for pause in _pauses(commits) if _is_stall(rows, pause)]
         if pauses:
             by_topic[at.topic].append(max(pauses, key=lambda pause: pause.lasted))
-    for topic, some in by_topic.items():
-        yield _ended(rows, topic, some)
+    for topic, of_topic in by_topic.items():
+        yield _ended(rows, topic, of_topic)
 
 
 def _may_pause(sums: PartitionSums) -> bool:

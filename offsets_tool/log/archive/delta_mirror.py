@@ -98,8 +98,8 @@ def logs_listed_once(root: Path) -> Iterator[None]:
 
 def is_listed_once(table: str | Path) -> bool:
     """Return whether the log of a table is one of those that are listed once."""
-    there = as_path(table)
-    return isinstance(there, StoredPath) and any(there.is_relative_to(root) for root in list(_ALONE))
+    path = as_path(table)
+    return isinstance(path, StoredPath) and any(path.is_relative_to(root) for root in list(_ALONE))
 
 
 def kept_rows(table: str | Path) -> KeptRows | None:
@@ -186,14 +186,14 @@ class _Mirror:
         """Make the mirror as the table's own log; return False, and do nothing, where deltalake must read the log itself."""
         if self._is_current and (self._has_history or not with_history):
             return True
-        found: _Names = {}
+        names: _Names = {}
         for attempt in range(_ATTEMPTS):
             listed = self._listed()
             if listed is None:
                 return False
-            found = listed
+            names = listed
             try:
-                self._fetch(found if with_history else {name: found[name] for name in self._needed(found)})
+                self._fetch(names if with_history else {name: names[name] for name in self._needed(names)})
                 break
             except FileNotFoundError as error:
                 # Whoever removed it has made a checkpoint of it before, which that listing may not have.
@@ -202,7 +202,7 @@ class _Mirror:
                     raise SetupError(f"{self._table}: {said}") from error
                 self.forget_listing()
                 time.sleep(_PAUSE)
-        self._forget(self._files().keys() - found.keys())
+        self._forget(self._files().keys() - names.keys())
         # It may name a checkpoint that is gone; without it the newest is looked for.
         (self._log / LAST_CHECKPOINT).unlink(missing_ok=True)
         self._has_history = with_history
@@ -217,15 +217,15 @@ class _Mirror:
         return bool(self._entries())
 
     def has_commit(self) -> bool:
-        return any(each.path.endswith(".json") for each in self._entries())
+        return any(entry.path.endswith(".json") for entry in self._entries())
 
     def _entries(self) -> "list[FileInfo]":
         """Return what the table's own log has; it is listed, unless that was done inside of the same block."""
         if self._listing is not None:
             return self._listing
-        found = bucket_of(self._own).below(self._own, is_deep=False)
-        self._listing = found if self._is_reached and is_listed_once(self._table) else None
-        return found
+        entries = bucket_of(self._own).below(self._own, is_deep=False)
+        self._listing = entries if self._is_reached and is_listed_once(self._table) else None
+        return entries
 
     def _needed(self, found: _Names) -> list[str]:
         """Return what opens a table, and goes on from where tables are that were opened before: a gap is an error to deltalake."""
@@ -254,8 +254,8 @@ class _Mirror:
         for begin in range(0, len(missing), _AT_ONCE):
             some = missing[begin : begin + _AT_ONCE]
             read = self._reading(wanted)
-            each = map(read, some) if len(some) == 1 else _threads().map(read, some)
-            for name, data in zip(some, each, strict=True):
+            contents = map(read, some) if len(some) == 1 else _threads().map(read, some)
+            for name, data in zip(some, contents, strict=True):
                 self._put(name, data, wanted[name])
 
     def _reading(self, sizes: _Names) -> Callable[[str], bytes]:
@@ -264,9 +264,9 @@ class _Mirror:
             return lambda name: (self._own / name).read_bytes()
         from deltalake.fs import DeltaStorageHandler  # noqa: PLC0415 - of an extra, and heavy
 
-        known = {name: facts.size for name, facts in sizes.items()}
+        known_sizes = {name: facts.size for name, facts in sizes.items()}
         with refusals_of(self._table):
-            handler = DeltaStorageHandler(str(self._own), delta_options(self._table), known)
+            handler = DeltaStorageHandler(str(self._own), delta_options(self._table), known_sizes)
 
         def read(name: str) -> bytes:
             with refusals_of(self._own / name):
@@ -364,10 +364,10 @@ class _Mirror:
 
 def delta_options(table: str | Path) -> dict[str, str] | None:
     """Return the options of storage, such as endpoints, that deltalake does not find by itself; None for a table on disk."""
-    there = as_path(table)
-    if not isinstance(there, StoredPath):
+    path = as_path(table)
+    if not isinstance(path, StoredPath):
         return None
-    system, scheme = bucket_of(there).system, there.parts[0].removesuffix(":")
+    system, scheme = bucket_of(path).system, path.parts[0].removesuffix(":")
     options = {"aws_region": system.region} if isinstance(system, fs.S3FileSystem) else {}
     if endpoint := endpoint_of(scheme):
         options |= {**_to_endpoint(scheme, endpoint), "allow_http": "true"}

@@ -65,27 +65,30 @@ class Forks:
         return bool(self._from)
 
     @classmethod
-    def of(cls, found: Iterable[list[Distinct[T]]]) -> "Forks":
+    def of(cls, offsets: Iterable[list[Distinct[T]]]) -> "Forks":
         """Return what the distinct records of copies show, offset by offset (log.copies.union.union)."""
         forks = cls()
-        for together in found:
+        for together in offsets:
             forks.observe(together)
         return forks
 
     def observe(self, together: Sequence[Distinct[T]]) -> None:
         """Observe the distinct records at the next offset."""
-        for one, other in combinations(together, 2):
-            if _contradict(one, other):
-                self._fork(one.copies, other.copies)
-        for each in together:
-            self._last[each.copies] = each.record.log_offset
+        for record, rival in combinations(together, 2):
+            if _contradict(record, rival):
+                self._fork(record.copies, rival.copies)
+        for distinct in together:
+            self._last[distinct.copies] = distinct.record.log_offset
             if self._from:
-                self._since[each.copies] = _joined(self._since.get(each.copies, _NOTHING), each)
+                self._since[distinct.copies] = _joined(self._since.get(distinct.copies, _NOTHING), distinct)
 
     def _fork(self, one: int, other: int) -> None:
         for pair in ((a, b) for a in _numbers(one) for b in _numbers(other)):
-            both = 1 << pair[0] | 1 << pair[1]
-            last = max((at for copies, at in self._last.items() if copies & both == both), default=-1)
+            of_pair = 1 << pair[0] | 1 << pair[1]
+            last = max(
+                (log_offset for copies, log_offset in self._last.items() if copies & of_pair == of_pair),
+                default=-1,
+            )
             self._from.setdefault((min(pair), max(pair)), last + 1)
 
     def in_force(
@@ -105,16 +108,16 @@ class Forks:
             copy = copies[number]
             return copy.newest_epoch(NO_END), -len(self._rivals_of(number)), copy.end, -number
 
-        found = max(newest or begun or rivals or range(len(copies)), key=reach)
+        furthest = max(newest or begun or rivals or range(len(copies)), key=reach)
         if begun and not newest:
-            return InForce(found, None)
-        return InForce(found, InForceBy.NEWER if self._rivals_of(found) & begun else InForceBy.EARLIER)
+            return InForce(furthest, None)
+        return InForce(furthest, InForceBy.NEWER if self._rivals_of(furthest) & begun else InForceBy.EARLIER)
 
     def apart_from(self, copy: int, number: int) -> dict[int, int]:
         """Return the copies, of `number`, that are of another history than one of them, with the offset from which on each is."""
-        apart = {other: self._pair(copy, other) for other in self._rivals_of(copy)}
-        for other in self._followers(copy, number, apart):
-            apart[other] = min(apart.values())
+        apart = {rival: self._pair(copy, rival) for rival in self._rivals_of(copy)}
+        for rival in self._followers(copy, number, apart):
+            apart[rival] = min(apart.values())
         return apart
 
     def _followers(self, copy: int, number: int, apart: dict[int, int]) -> Iterator[int]:
@@ -128,38 +131,42 @@ class Forks:
                 yield other
 
     def _last_since(self, one: int, others: int, but: int = 0) -> int:
-        found = (
-            at.last
-            for copies, at in self._since.items()
+        lasts = (
+            stretch.last
+            for copies, stretch in self._since.items()
             if copies & one and copies & others and not copies & but
         )
-        return max(found, default=-1)
+        return max(lasts, default=-1)
 
     def _rivals_of(self, number: int) -> set[int]:
-        return {other for pair in self._from if number in pair for other in pair} - {number}
+        return {rival for pair in self._from if number in pair for rival in pair} - {number}
 
-    def _pair(self, one: int, other: int) -> int:
-        return self._from[min(one, other), max(one, other)]
+    def _pair(self, copy: int, rival: int) -> int:
+        return self._from[min(copy, rival), max(copy, rival)]
 
     def _is_newest(self, number: int, begun: set[int]) -> bool:
         return all(
-            self._alone(number, other).oldest > self._alone(other, number).newest
-            for other in self._rivals_of(number) & begun
+            self._alone(number, rival).oldest > self._alone(rival, number).newest
+            for rival in self._rivals_of(number) & begun
         )
 
     def _oldest(self, number: int, rivals: set[int]) -> int:
         """Return the time from which on a copy has records that its rivals do not have; NO_END without one."""
         return min(
-            (self._alone(number, other).oldest for other in self._rivals_of(number) & rivals), default=NO_END
+            (self._alone(number, rival).oldest for rival in self._rivals_of(number) & rivals), default=NO_END
         )
 
-    def _alone(self, number: int, other: int) -> _Stretch:
+    def _alone(self, number: int, rival: int) -> _Stretch:
         """Return the records that one copy has, and another one not, from the first contradiction on."""
-        found = [at for copies, at in self._since.items() if copies >> number & 1 and not copies >> other & 1]
+        alone = [
+            stretch
+            for copies, stretch in self._since.items()
+            if copies >> number & 1 and not copies >> rival & 1
+        ]
         return _Stretch(
-            max((each.last for each in found), default=-1),
-            min((each.oldest for each in found), default=NO_END),
-            max((each.newest for each in found), default=NO_TIMESTAMP),
+            max((stretch.last for stretch in alone), default=-1),
+            min((stretch.oldest for stretch in alone), default=NO_END),
+            max((stretch.newest for stretch in alone), default=NO_TIMESTAMP),
         )
 
 
@@ -167,14 +174,16 @@ def _numbers(copies: int) -> Iterator[int]:
     return (number for number in range(copies.bit_length()) if copies >> number & 1)
 
 
-def _contradict(one: Distinct[T], other: Distinct[T]) -> bool:
+def _contradict(record: Distinct[T], rival: Distinct[T]) -> bool:
     """Return whether records at one offset are not of one log: they have one epoch, or one is of an archive, which keeps none."""
-    same = one.epoch == other.epoch or one.epoch is None or other.epoch is None
-    return same and one.record.misplaced is other.record.misplaced is None
+    same = record.epoch == rival.epoch or record.epoch is None or rival.epoch is None
+    return same and record.record.misplaced is rival.record.misplaced is None
 
 
-def _joined(stretch: _Stretch, found: Distinct[T]) -> _Stretch:
-    at = found.record.timestamp
-    if at == NO_TIMESTAMP:
-        return stretch._replace(last=found.record.log_offset)
-    return _Stretch(found.record.log_offset, min(stretch.oldest, at), max(stretch.newest, at))
+def _joined(stretch: _Stretch, distinct: Distinct[T]) -> _Stretch:
+    timestamp = distinct.record.timestamp
+    if timestamp == NO_TIMESTAMP:
+        return stretch._replace(last=distinct.record.log_offset)
+    return _Stretch(
+        distinct.record.log_offset, min(stretch.oldest, timestamp), max(stretch.newest, timestamp)
+    )

@@ -71,11 +71,11 @@ class LeftOut:
         self.abandoned_at = found.record.log_offset if self.abandoned_at is None else self.abandoned_at
         self.abandoned_copies |= found.copies
 
-    def part(self, found: Distinct[T]) -> None:
+    def part(self, distinct: Distinct[T]) -> None:
         """Count a record of another history."""
         self.apart += 1
-        self.apart_copies |= found.copies
-        self.apart_newest = max(self.apart_newest, found.record.timestamp)
+        self.apart_copies |= distinct.copies
+        self.apart_newest = max(self.apart_newest, distinct.record.timestamp)
 
     def contradict(self, found: Distinct[T]) -> None:
         """Count a record that another of its leader epoch contradicts."""
@@ -286,31 +286,31 @@ class Union(Generic[T]):
         self._doubt(chosen if at < self._moment.end else None, together, apart)
         return chosen
 
-    def _apart(self, at: int) -> int:
+    def _apart(self, log_offset: int) -> int:
         """Return the copies that are of another history at an offset, a bit for each."""
-        if at < self._forked_at:
+        if log_offset < self._forked_at:
             return 0
-        return sum(1 << number for number, copy in enumerate(self._copies) if copy.apart_from <= at)
+        return sum(1 << number for number, copy in enumerate(self._copies) if copy.apart_from <= log_offset)
 
     def _leave(
-        self, found: Distinct[T], chosen: Distinct[T] | None, *, is_apart: bool, is_same: bool
+        self, distinct: Distinct[T], chosen: Distinct[T] | None, *, is_apart: bool, is_same: bool
     ) -> None:
         if is_apart:
-            self.left_out.part(found)
-        if is_same or (is_apart and chosen is not None and found.epoch == chosen.epoch):
-            self.left_out.contradict(found)
+            self.left_out.part(distinct)
+        if is_same or (is_apart and chosen is not None and distinct.epoch == chosen.epoch):
+            self.left_out.contradict(distinct)
         elif not is_apart:
-            self.left_out.leave(found)
+            self.left_out.leave(distinct)
 
     def _doubt(self, chosen: Distinct[T] | None, together: list[Distinct[T]], apart: int) -> None:
         """Keep the keys of records that histories do not have in common; a record that they have ends that."""
         if not apart:
             return
-        for each in together:
-            if each.copies & apart and each.copies & ~apart:
-                self.doubted.discard(each.record.key)
-            elif each is chosen or not each.copies & ~apart:
-                self.doubted.add(each.record.key)
+        for distinct in together:
+            if distinct.copies & apart and distinct.copies & ~apart:
+                self.doubted.discard(distinct.record.key)
+            elif distinct is chosen or not distinct.copies & ~apart:
+                self.doubted.add(distinct.record.key)
 
     def _is_own(self, found: Distinct[T]) -> bool:
         return self._owns(found.copies)
@@ -336,12 +336,12 @@ class Union(Generic[T]):
             return True
         return copy.end > self._moment.end and not self._was_away(found)
 
-    def _was_away(self, found: Distinct[T]) -> bool:
+    def _was_away(self, distinct: Distinct[T]) -> bool:
         """Return whether the deciding copy never had a record that it lacks: while it was away, its leader's cleaner took it.
 
         Its own cleaner would have taken its older record of the key too. A group is deleted with all of its offsets.
         """
-        key, is_tombstone = found.record.key, found.record.value is None
+        key, is_tombstone = distinct.record.key, distinct.record.value is None
         group = _group_of(key)
         if self._own.has(key):
             self._missed |= {group} if is_tombstone else set()
@@ -349,7 +349,7 @@ class Union(Generic[T]):
         if not is_tombstone:
             self._missed.discard(group)
             return False
-        return not _is_commit(key) and (group in self._missed or self._has_undeleted(group, found.copies))
+        return not _is_commit(key) and (group in self._missed or self._has_undeleted(group, distinct.copies))
 
     def _has_undeleted(self, group: bytes | None, copies: int) -> bool:
         """Return whether the deciding copy alone has a value in effect of a group, which copies that are given have deleted."""
