@@ -10,7 +10,7 @@ from typing import Final
 from bench.commands import answers_table, commands_table
 from bench.inputs import megabytes
 from bench.lake.lakes import lakes_table
-from bench.lake.memory import memory_table, partition_table
+from bench.lake.memory import answers_memory_table, memory_table, partition_table
 from bench.lake.nights import nights_table
 from bench.lake.questions import questions_table
 from bench.lake.runs import little_table, runs_table
@@ -70,6 +70,7 @@ def _tables() -> Iterator[Table]:
         yield scale_table(Path(folder))
         yield questions_table(Path(folder))
         yield memory_table(Path(folder))
+        yield answers_memory_table()
         yield partition_table(Path(folder))
 
 

@@ -1,4 +1,5 @@
-"""Measure the peak memory of a worker that reads a large segment and writes both tables, and of all jobs on a large partition.
+"""Measure the peak memory of a worker that reads a large segment and writes both tables, of all jobs on a large partition,
+and of commands that answer one question to a log.
 
 `python -m bench.lake.memory SEGMENT LAKE` prints the megabytes. Linux counts them for each program that a process runs; what
 `getrusage` says of a child includes its parent at the moment of the fork.
@@ -6,6 +7,7 @@
 
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,6 +22,17 @@ from bench.processes import measured
 from bench.table import Table, number
 
 _TIMES: Final = 10
+_SHARES: Final = (0.05, 0.25, 1.0)
+_COMMANDS: Final = ("groups", "offsets", "expiry", "findings", "diagnose")
+_ASK: Final = """
+import atexit, sys
+from pathlib import Path
+from offsets_tool.cli import main
+peak = lambda: next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+atexit.register(lambda: print(peak(), file=sys.stderr))
+main()
+"""
+"""A command of offsets-tool, whose last line on stderr is the peak of its memory in kB."""
 _SEGMENTS: Final = 20
 _MEGABYTE: Final = 1 << 20
 
@@ -29,6 +42,20 @@ def memory_table(folder: Path) -> Table:
     rows = [_row(Input(mix), folder) for mix in ("commits", "rich", "rebalances")]
     title = "Peak memory of a worker that reads a whole segment and writes both tables:"
     return Table(title, ("", "segment, MB", "peak, MB"), rows)
+
+
+def answers_memory_table() -> Table:
+    """Return the table of peak memory of commands, each of which asks one question to a log of plain commits."""
+    inputs = [Input("commits", share) for share in _SHARES]
+    heads = ("", *(f"{number(input_.path().stat().st_size / _MEGABYTE)} MB" for input_ in inputs))
+    rows = [(command, *(_of_command(command, input_.path()) for input_ in inputs)) for command in _COMMANDS]
+    return Table("Peak memory of a command on a log of plain commits, MB:", heads, rows)
+
+
+def _of_command(command: str, log: Path) -> str:
+    asked = [sys.executable, "-c", _ASK, command, str(log)]
+    done = subprocess.run(asked, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True)
+    return number(int(done.stderr.split()[-1]) / 1024)
 
 
 def partition_table(folder: Path) -> Table:
