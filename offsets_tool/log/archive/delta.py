@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyarrow import fs
 
 from offsets_tool.errors import SetupError, SourceError
@@ -25,6 +26,7 @@ from offsets_tool.log.archive.delta_log import (
     first_line,
     is_file,
     lost_commit,
+    rows_at_once,
     why_inflated,
     why_no_parquet,
 )
@@ -192,9 +194,31 @@ def delta_batches(
             if too_much := why_inflated(file.metadata, limits, columns):
                 yield f"{name}: {too_much}, {REMEDY}"
             else:
-                yield from file.to_batches(rows.schema, columns=list(columns), use_threads=False)
+                yield from _held_batches(file, pa.schema([rows.schema.field(name) for name in columns]))
         except UNREADABLE as error:
             yield f"{name}: {first_line(error)}"
+
+
+def _held_batches(file: "ds.ParquetFileFragment", schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a table's file with the columns of a schema, few at a time where a dictionary's value is long.
+
+    Arrow's data sets hold a row group as a whole. Columns that the file lacks are null, or have the value of its partition.
+    """
+    from pyarrow.dataset import get_partition_keys  # noqa: PLC0415 - heavy
+
+    values = get_partition_keys(file.partition_expression)
+    with pq.ParquetFile(file.open()) as opened:
+        names = [name for name in schema.names if name in opened.schema_arrow.names and name not in values]
+        for group in range(opened.num_row_groups):
+            rows = rows_at_once(opened.metadata.row_group(group), names)
+            for batch in opened.iter_batches(rows, row_groups=[group], columns=names, use_threads=False):
+                arrays = [
+                    batch.column(field.name).cast(field.type)
+                    if field.name in names
+                    else pa.repeat(pa.scalar(values.get(field.name)).cast(field.type), batch.num_rows)
+                    for field in schema
+                ]
+                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _queried(table: Path, opened: OpenDelta, columns: Sequence[str]) -> Iterator[pa.RecordBatch | str]:

@@ -15,7 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from offsets_tool.cli import main
 from offsets_tool.errors import SourceError
-from offsets_tool.log.archive.delta import delta_rows, open_delta
+from offsets_tool.log.archive.delta import delta_batches, delta_dataset, delta_rows, open_delta
 from offsets_tool.log.archive.delta_log import Damage, lost_commit, rows_at_once, why_inflated
 from offsets_tool.log.archive.read import read_archive
 from offsets_tool.rows import Unreadable
@@ -202,6 +202,36 @@ def test_few_rows_are_held_whose_dictionary_has_a_long_value(tmp_path: Path) -> 
     footer = pq.read_metadata(path)
     assert why_inflated(footer) is None and rows_at_once(footer.row_group(0), ["value"]) <= 34
     assert rows_at_once(footer.row_group(0), ["offset", "key"]) == 8192
+
+
+def test_few_rows_are_held_of_such_a_file_of_a_table(table: Path) -> None:
+    """Arrow's data sets hold a row group as a whole, however few of its rows are asked for."""
+    count, value = 256, b"\0" * (30 << 20)
+    values = pa.DictionaryArray.from_arrays([0] * count, [value])
+    rows = {"offset": range(count), "key": [b"\0\2\0\1g"] * count, "value": values}
+    pq.write_table(pa.table(rows), data(table), compression="zstd", write_statistics=False)
+    sizes = []
+    for batch in delta_batches(table, open_delta(table), ["value", "offset"]):
+        assert isinstance(batch, pa.RecordBatch)
+        if batch.nbytes > len(value):
+            assert batch.num_rows <= 34 and batch.column(0)[0].as_py() == value
+            break
+        sizes.append(batch.num_rows)
+    else:
+        raise AssertionError(sizes)
+
+
+def test_rows_have_the_columns_of_the_table_whatever_their_file_has(tmp_path: Path) -> None:
+    """As a data set has them: columns that came later are null, narrow types are made wide, partitions are of the folder."""
+    rows = {"offset": pa.array([1, 2], pa.int64()), "part": ["a", "b"], "value": [b"x", None]}
+    write_deltalake(tmp_path, pa.table(rows), partition_by=["part"])
+    for path in tmp_path.glob("part=a/*.parquet"):
+        pq.write_table(pa.table({"offset": pa.array([1], pa.int32())}), path)
+    names = ["part", "value", "offset"]
+    batches = list(delta_batches(tmp_path, open_delta(tmp_path), names))
+    read = [row for batch in batches if isinstance(batch, pa.RecordBatch) for row in batch.to_pylist()]
+    known = delta_dataset(tmp_path).to_table(columns=names).to_pylist()
+    assert sorted(read, key=str) == sorted(known, key=str) and len(read) == 2
 
 
 def test_a_pipe_in_a_tables_folder_keeps_nobody_waiting(table: Path) -> None:
