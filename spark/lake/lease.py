@@ -30,6 +30,7 @@ from offsets_tool.log.archive.delta import (
     reading_delta,
 )
 from offsets_tool.log.archive.delta_mirror import committing, delta_options, has_commit, within_reach
+from offsets_tool.log.refusals import answer_of
 from spark.lake.log_checkpoints import checkpoint_log, clean_log
 
 LEASE: Final = "_lease"
@@ -106,8 +107,9 @@ def _create(table: Path) -> None:
             within_reach(table),
             committing(table) as place,
         ):
-            DeltaTable.create(
-                place, _SCHEMA, "ignore", None, LEASE, None, _PROPERTIES, storage_options=options
+            about = LEASE, None, _PROPERTIES
+            answer_of(
+                lambda: DeltaTable.create(place, _SCHEMA, "ignore", None, *about, storage_options=options)
             )
 
 
