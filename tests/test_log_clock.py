@@ -68,6 +68,21 @@ def test_many_records_of_a_clock_that_was_set_right(wrong: int) -> None:
     assert observed([T - 5, *(wrong + each for each in range(50)), T]).newest == T
 
 
+def test_what_came_before_a_leap_counts_also_where_it_goes_on_a_little_earlier() -> None:
+    wrong, times = T + 30 * DAY, steady(10)
+    assert observed([*times, wrong, wrong + 1, times[-1] - 5]).newest == times[-1] - 5
+
+
+def test_two_records_in_a_row_set_a_clock_back_only_where_they_agree() -> None:
+    times = steady(10)
+    assert observed([*times, T - 30 * DAY, T - 60 * DAY]).newest == times[-1]
+
+
+def test_of_single_records_that_contradict_each_other_the_last_counts() -> None:
+    assert observed([T + 30 * DAY, T, T - 30 * DAY]).newest == T - 30 * DAY
+    assert observed([T, T + 1, T + 30 * DAY, T + 2, T - 30 * DAY]).newest == T + 2
+
+
 def test_records_of_one_request_have_one_voice() -> None:
     times = steady(10)
     assert observed([*times, *[T - 30 * DAY] * 9]).newest == times[-1]

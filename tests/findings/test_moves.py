@@ -259,6 +259,16 @@ CASES: Final = (
         (("rewind", NOTICE, CERTAIN),),
     ),
     Said(
+        "ten thousand records are many",
+        [*ONE_HOUR, A, *_read(0, "a"), _moved(50, MINUTE, 0, -10_000, "a")],
+        (("rewind", WARNING, CERTAIN),),
+    ),
+    Said(
+        "one less are not",
+        [*ONE_HOUR, A, *_read(0, "a"), _moved(50, MINUTE, 0, -9_999, "a")],
+        (("rewind", NOTICE, CERTAIN),),
+    ),
+    Said(
         "many records are skipped",
         [*ONE_HOUR, A, *_read(0, "a"), _moved(50, MINUTE, 0, 300_000, "a")],
         (("jump", WARNING, LIKELY),),

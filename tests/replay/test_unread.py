@@ -128,9 +128,25 @@ CASES: Final = {
     "pending, the later one is not understood": _Case(
         (txn_commit(5, *_FOO0, 5), _unread(txn_commit(5, *_FOO0, 6)), marker(1, 5)), None
     ),
+    "pending, a newer commit that was not understood wins": _Case(
+        (txn_commit(5, *_FOO0, 5), _unread(commit(*_FOO0, 6)), marker(1, 5)), None
+    ),
+    "pending, and a tombstone ends what waits": _Case(
+        (_unread(txn_commit(5, *_FOO0, 5)), _tombstone(commit(*_FOO0, 6)), marker(1, 5)), "", (Rules.NEW,)
+    ),
     "no key: all from before": _Case((commit(*_FOO0, 5), _NO_KEY), None),
     "no key: what comes later is proven": _Case((_NO_KEY, commit(*_FOO0, 5)), 5),
 }
+
+
+by_rules: Final = pytest.mark.parametrize(
+    ("case", "rules"),
+    [
+        pytest.param(case, rules, id=f"{name}, {rules}")
+        for name, case in CASES.items()
+        for rules in case.rules
+    ],
+)
 
 
 def _placed(records: Iterable[StoryRecord]) -> list[Event]:
@@ -152,8 +168,7 @@ def _placed(records: Iterable[StoryRecord]) -> list[Event]:
     ]
 
 
-@pytest.mark.parametrize("rules", Rules)
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@by_rules
 def test_an_offset_is_unknown_until_a_later_record_reads(case: _Case, rules: Rules) -> None:
     snapshot, partition = _snapshot(_placed(case.records), rules)
     rows = {row["partition"]: row for row in offset_rows(snapshot)}
@@ -166,8 +181,7 @@ def test_an_offset_is_unknown_until_a_later_record_reads(case: _Case, rules: Rul
     assert partition.unread_records == sum(event.kept_raw is not None for event in _placed(case.records))
 
 
-@pytest.mark.parametrize("rules", Rules)
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@by_rules
 def test_a_history_holds_no_offset_that_is_unknown_by_name(case: _Case, rules: Rules) -> None:
     coordinator, history = Coordinator(7, rules), History(uuid_text)
     for event in _placed(case.records):
@@ -183,13 +197,15 @@ def test_a_history_holds_no_offset_that_is_unknown_by_name(case: _Case, rules: R
         assert held == ([] if case.committed in (None, "") else [case.committed])
 
 
-def test_a_simple_group_is_there_as_long_as_it_has_an_offset_that_is_unknown() -> None:
-    events = _placed((_unread(commit(*_FOO0, 5)), commit(*_FOO1, 6), _tombstone(commit(*_FOO1, 6))))
+@pytest.mark.parametrize(
+    "unread", [commit(*_FOO0, 5), txn_commit(5, *_FOO0, 5)], ids=["effective", "pending"]
+)
+def test_a_simple_group_is_there_as_long_as_it_has_an_offset_that_is_unknown(unread: StoryRecord) -> None:
+    events = _placed((_unread(unread), commit(*_FOO1, 6), _tombstone(commit(*_FOO1, 6))))
     for rules in Rules:
         snapshot, _ = _snapshot(events, rules)
         assert [row["group"] for row in group_rows(snapshot)] == ["foo"]
-        [row] = offset_rows(snapshot)
-        assert not row["is_proven"]
+        assert [row["is_proven"] for row in offset_rows(snapshot)] == [False] * (unread.producer_id == -1)
 
 
 SIMPLE: Final = {
