@@ -116,7 +116,7 @@ def test_a_lake_in_use_may_be_tried_again(in_use: Path, command: str) -> None:
 def test_a_pipe_sees_which_job_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: str) -> None:
     """Of `run` behind those that were done, and of a job alone. The sentence and the exit code are as on a terminal."""
 
-    def fail(*arguments: object) -> None:
+    def fail(*arguments: object, **options: object) -> None:
         raise DeltaError("the disk hums")
 
     monkeypatch.setattr(f"spark.run.{job}", fail)
