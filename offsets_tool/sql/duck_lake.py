@@ -107,7 +107,7 @@ class DuckLake:
         for what cannot be computed and for damaged files.
         """
         tree = parsed(query)
-        with self._in_one_sentence():
+        with self._in_one_sentence(), logs_listed_once(as_path(self._lake).absolute()):
             if isinstance(tree, exp.Describe):
                 return self._described(tree)
             for name in _names(tree):

@@ -30,12 +30,19 @@ from offsets_tool.log.archive.delta import (
     open_to_commit,
     rows_of,
 )
-from offsets_tool.log.archive.delta_mirror import changed, committing, delta_options, has_commit, within_reach
+from offsets_tool.log.archive.delta_mirror import (
+    changed,
+    committing,
+    delta_options,
+    has_commit,
+    kept_tables,
+    within_reach,
+)
 from offsets_tool.log.refusals import is_unanswered
 from offsets_tool.log.storage import is_of_hadoop, is_stored
 from offsets_tool.rows import Row
 from spark.lake.actions import Action, changes
-from spark.lake.log_checkpoints import checkpoint_log, tidying
+from spark.lake.log_checkpoints import NOTHING_AFTER, checkpoint_log, tidying
 from spark.lake.merge import few_files
 from spark.lake.parquet import NewFile
 from spark.lake.replaced import Replaced, Replacement, Replacing, count_replaced, replace
@@ -86,7 +93,7 @@ class ArrowLake:
         self._tables = chain.tables
         self._first, *self._others = chain.tables
         self._opened: dict[str, DeltaTable] = {}
-        self._itself: dict[str, DeltaTable] = {}
+        self._itself = kept_tables(root)
         """The tables in storage that were opened to commit to them, and not by a mirror of their logs."""
 
     def create(self) -> None:
@@ -218,7 +225,11 @@ class ArrowLake:
                 itself = self._to_commit(table, there)
                 with committing(path):
                     itself.create_write_transaction(
-                        some, "append", there.schema(), commit_properties=properties
+                        some,
+                        "append",
+                        there.schema(),
+                        commit_properties=properties,
+                        post_commithook_properties=NOTHING_AFTER if is_stored(path) else None,
                     )
             except (DeltaError, OSError) as error:
                 # Opened anew, it is what the other has made of it, or has the commit of which only the answer was lost.

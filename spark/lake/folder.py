@@ -81,7 +81,7 @@ def locked(root: Path, forgetting: str | None = None) -> Iterator[None]:
     if held in _HELD:
         yield
         return
-    with _waited_for(root), logs_listed_once(root):
+    with _waited_for(root), logs_listed_once(root, is_at_rest=True):
         check_whole(root)
         _refuse_half_forgotten(root, forgetting)
         _HELD.add(held)
@@ -155,7 +155,7 @@ def unwritten(root: Path) -> Iterator[None]:
     Nothing is locked, on disk or in storage: who looks has no right to keep jobs from their work.
     """
     if isinstance(root, StoredPath):
-        with unleased(root), logs_listed_once(root):
+        with unleased(root), logs_listed_once(root, is_at_rest=True):
             yield
         return
     _refuse_if_locked(root)

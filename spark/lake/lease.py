@@ -24,6 +24,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 
 from offsets_tool.errors import LakeInUse, OffsetsToolError
 from offsets_tool.log.archive.delta import (
+    bring_up_to_date,
     history_of,
     open_delta,
     open_to_commit,
@@ -31,7 +32,7 @@ from offsets_tool.log.archive.delta import (
 )
 from offsets_tool.log.archive.delta_mirror import committing, delta_options, has_commit, within_reach
 from offsets_tool.log.refusals import answer_of
-from spark.lake.log_checkpoints import checkpoint_log, clean_log
+from spark.lake.log_checkpoints import NOTHING_AFTER, checkpoint_log, clean_log
 
 LEASE: Final = "_lease"
 """The folder of a lake in storage that has its lease."""
@@ -64,16 +65,17 @@ def leased(root: Path) -> Iterator[None]:
     now = datetime.now(UTC)
     mine = Holding(str(uuid4()), _holder(), now.isoformat(timespec="seconds"), (now + LASTS).isoformat())
     ended = threading.Event()
-    renewing = threading.Thread(target=_renew, args=(table, mine, ended), daemon=True)
+    lease = _Lease(table, mine)
+    renewing = threading.Thread(target=_renew, args=(lease, ended), daemon=True)
     try:
-        _take(table, mine, now)
+        lease.take(now)
         renewing.start()
         yield
     finally:
         ended.set()
         if renewing.ident is not None:
             renewing.join()
-        _give_back(table, mine)
+        _give_back(lease)
 
 
 @contextmanager
@@ -117,34 +119,67 @@ def _holder() -> str:
     return f"{getpass.getuser()} on {socket.gethostname()} (process {os.getpid()})"
 
 
-def _take(table: Path, mine: Holding, now: datetime) -> None:
-    """Take the lease; LakeInUse where somebody holds it. Of a commit whose answer was lost, the table says whether it was done."""
-    failure: DeltaError | OSError | None = None
-    for _ in range(_ATTEMPTS):
-        there = open_to_commit(table)
-        held = _last_holding(table, there)
-        if held is not None and held.job == mine.job:
-            return
-        if held is not None and datetime.fromisoformat(held.until) > now:
-            raise _refused(table.parent, held)
-        try:
-            _put(table, there, mine)
-        except (DeltaError, OSError) as error:
-            failure = error
+class _Lease:
+    """The lease of a lake for one job: its table, opened once, of which then only what was committed since is read."""
+
+    def __init__(self, table: Path, mine: Holding) -> None:
+        self._table, self._mine = table, mine
+        self._opened: DeltaTable | None = None
+        self._version = -1
+        """The version of our own newest commit, as far as we have an answer."""
+
+    def take(self, now: datetime) -> None:
+        """Take the lease; LakeInUse where somebody holds it.
+
+        Of a commit whose answer was lost, the table says whether it was done.
+        """
+        failure: DeltaError | OSError | None = None
+        for _ in range(_ATTEMPTS):
+            there = open_to_commit(self._table)
+            held = _last_holding(self._table, there)
+            if held is not None and held.job == self._mine.job:
+                return
+            if held is not None and datetime.fromisoformat(held.until) > now:
+                raise _refused(self._table.parent, held)
+            try:
+                self._put(there, self._mine)
+            except (DeltaError, OSError) as error:
+                failure = error
+            else:
+                return
+        assert failure is not None
+        if isinstance(failure, CommitFailedError):
+            raise _refused(self._table.parent, None) from failure
+        with reading_delta(self._table):
+            raise failure
+
+    def prolong(self, by: timedelta) -> bool:
+        """Extend the lease; return False, and do nothing, where another job has taken it by now."""
+        there = self._opened
+        if there is None:
+            there = open_to_commit(self._table)
         else:
-            return
-    assert failure is not None
-    if isinstance(failure, CommitFailedError):
-        raise _refused(table.parent, None) from failure
-    with reading_delta(table):
-        raise failure
+            bring_up_to_date(there, self._table)
+        # Each version is committed once: where the newest is ours, nobody has taken the lease.
+        if there.version() != self._version:
+            held = _last_holding(self._table, there)
+            if held is None or held.job != self._mine.job:
+                return False
+        self._put(there, self._mine._replace(until=(datetime.now(UTC) + by).isoformat()))
+        return True
+
+    def _put(self, there: DeltaTable, holding: Holding) -> None:
+        version = there.version() + 1
+        self._opened = None
+        _put(self._table, there, holding)
+        self._opened, self._version = there, version
 
 
-def _give_back(table: Path, mine: Holding) -> None:
+def _give_back(lease: _Lease) -> None:
     """End the lease if it is held; it ends by itself too, where storage goes on failing, and nobody's work is less for it."""
     for pause in _PAUSES:
         with suppress(DeltaError, OffsetsToolError, OSError):
-            _prolong(table, mine, timedelta())
+            lease.prolong(timedelta())
             return
         time.sleep(pause)
 
@@ -174,27 +209,23 @@ def _put(table: Path, there: DeltaTable, holding: Holding) -> None:
         max_commit_retries=0,
     )
     with committing(table):
-        there.create_write_transaction([], "append", there.schema(), commit_properties=properties)
+        there.create_write_transaction(
+            [],
+            "append",
+            there.schema(),
+            commit_properties=properties,
+            post_commithook_properties=NOTHING_AFTER,
+        )
     # The holding is committed, whatever becomes of the log.
     with suppress(DeltaError, OSError, OffsetsToolError):
         if checkpoint_log(there, table):
             clean_log(there, table)
 
 
-def _prolong(table: Path, mine: Holding, by: timedelta) -> bool:
-    """Extend a lease; return False, and do nothing, where another job has taken it by now."""
-    there = open_to_commit(table)
-    held = _last_holding(table, there)
-    if held is None or held.job != mine.job:
-        return False
-    _put(table, there, mine._replace(until=(datetime.now(UTC) + by).isoformat()))
-    return True
-
-
-def _renew(table: Path, mine: Holding, ended: threading.Event) -> None:
+def _renew(lease: _Lease, ended: threading.Event) -> None:
     """Renew a lease at intervals until its job has ended, or another job has taken it."""
     while not ended.wait(RENEWED.total_seconds()):
         # Storage that fails for a moment may answer before the lease is over.
         with suppress(DeltaError, OffsetsToolError, OSError):
-            if not _prolong(table, mine, LASTS):
+            if not lease.prolong(LASTS):
                 return

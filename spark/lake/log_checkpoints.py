@@ -5,17 +5,20 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from deltalake import PostCommitHookProperties
 from deltalake.exceptions import DeltaError
 
 from offsets_tool.errors import SetupError
 from offsets_tool.log.archive.delta import OpenDelta, bring_up_to_date
 from offsets_tool.log.archive.delta_mirror import committing, within_reach
-from offsets_tool.log.storage import is_of_hadoop
+from offsets_tool.log.storage import is_stored
 
 VERSIONS_BETWEEN: Final = 10
 """After how many versions a table's log gets a checkpoint, from which jobs open it: Spark's default, where deltalake has 100."""
 _BETWEEN_CLEANINGS: Final = 100
-"""After how many versions a log is rid of commits that are older than it keeps them, where deltalake does not see them to do it."""
+"""After how many versions a log in storage is rid of commits that are older than it keeps them."""
+NOTHING_AFTER: Final = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+"""Has deltalake neither write a checkpoint after a commit nor list the log for old commits: both are done here, less often."""
 
 
 @contextmanager
@@ -35,7 +38,7 @@ def checkpoint_log(there: OpenDelta, table: Path) -> bool:
     bring_up_to_date(there, table)
     with committing(table):
         there.create_checkpoint()
-    if is_of_hadoop(table) and there.version() % _BETWEEN_CLEANINGS == 0:
+    if is_stored(table) and there.version() % _BETWEEN_CLEANINGS == 0:
         clean_log(there, table)
     return True
 

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from pyarrow.fs import FileSystem
 
 from offsets_tool.lake.tables import Table
+from offsets_tool.log.archive.delta_mirror import file_written
 from offsets_tool.log.buckets import bucket_of
 from offsets_tool.log.refusals import refusals_of
 from offsets_tool.log.storage import StoredPath
@@ -123,6 +124,7 @@ class TableWriter:
         size = self._sink.tell()
         with refusals_of(self._path):
             self._sink.close()
+        file_written(self._path, size)
         return size, time.time_ns() // 1_000_000
 
     def _send(self) -> None:

@@ -19,7 +19,7 @@ from offsets_tool.errors import SourceError
 from offsets_tool.lake.tables import Table
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.archive.delta_log import UNREADABLE, first_line
-from offsets_tool.log.stored_bytes import for_arrow
+from offsets_tool.log.archive.delta_mirror import data_for_arrow
 from spark.lake.parquet import encoded_schema
 
 ROWS_AT_ONCE: Final = 16_384
@@ -89,7 +89,7 @@ def group_rows(
     schema = pa.schema([encoded.field(name) for name in columns])
     repeating = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     try:
-        with pq.ParquetFile(for_arrow(path), read_dictionary=repeating) as file:
+        with pq.ParquetFile(data_for_arrow(path), read_dictionary=repeating) as file:
             for group in groups.groups(file.num_row_groups) if isinstance(groups, RowsPiece) else groups:
                 for rows in file.iter_batches(ROWS_AT_ONCE, [group], list(columns)):
                     yield group, _with_added(rows, schema)

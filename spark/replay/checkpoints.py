@@ -4,6 +4,7 @@ Does not know what else is in a checkpoint (offsets_tool.checkpoint does), nor w
 """
 
 from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
@@ -11,6 +12,7 @@ from uuid import uuid4
 from offsets_tool.checkpoint import read_log_facts
 from offsets_tool.errors import SourceError
 from offsets_tool.expiry.log_facts import LogFacts
+from offsets_tool.log.archive.delta_mirror import whole_file
 from offsets_tool.log.stored_bytes import open_binary
 from spark.lake.whole_file import write_whole
 from spark.replay.plan import LakeRow, LogPartition
@@ -40,7 +42,8 @@ def log_facts_of(root: Path, row: LakeRow) -> LogFacts:
     """
     path = checkpoint_path(root, row["checkpoint"])
     try:
-        with open_binary(path) as data:
+        whole = whole_file(path)
+        with open_binary(path) if whole is None else BytesIO(whole) as data:
             facts = read_log_facts(data, path.as_posix())
     except OSError as error:
         raise SourceError(path.as_posix(), f"cannot be read ({error.strerror})") from error

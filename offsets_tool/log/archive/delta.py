@@ -30,7 +30,14 @@ from offsets_tool.log.archive.delta_log import (
     why_inflated,
     why_no_parquet,
 )
-from offsets_tool.log.archive.delta_mirror import changed, delta_options, kept_rows, within_reach
+from offsets_tool.log.archive.delta_mirror import (
+    changed,
+    delta_options,
+    is_listed_once,
+    kept_rows,
+    small_files,
+    within_reach,
+)
 from offsets_tool.log.batches.limits import LIMITS, REMEDY, Limits
 from offsets_tool.log.buckets import bucket_of
 from offsets_tool.log.refusals import answer_of, meant_refusal
@@ -43,6 +50,8 @@ if TYPE_CHECKING:
 
 OpenDelta: TypeAlias = "DeltaTable"
 """A Delta table that is open, as of a version."""
+_FEW_FILES: Final = 64
+"""Of up to so many files no statistics are asked which of them have rows that are wanted."""
 _ONLY_ITS_OWN: Final = {"deletionVectors", "columnMapping"}
 """What only deltalake's own engine reads, of what tables may have."""
 
@@ -122,7 +131,25 @@ def delta_dataset(table: str | Path) -> "ds.Dataset":
 def dataset_of(table: str | Path, opened: OpenDelta) -> "ds.Dataset":
     """Return the rows of a Delta table as of the version that it is open at, as `delta_dataset` does of its newest."""
     with reading_delta(table):
-        return opened.to_pyarrow_dataset(filesystem=_files_of(table))
+        rows = opened.to_pyarrow_dataset(filesystem=_files_of(table))
+        return _of_whole_files(as_path(table), rows) if is_listed_once(table) else rows
+
+
+def _of_whole_files(table: Path, rows: "ds.Dataset") -> "ds.Dataset":
+    """Return the rows of a lake's table, of which small files are read at once, as a whole: if they are few, all are needed."""
+    fragments = list(rows.get_fragments())
+    if len(fragments) > _FEW_FILES:
+        return rows
+    found = small_files(table, [each.path for each in fragments])
+    whole = [
+        each.format.make_fragment(
+            pa.BufferReader(found[each.path]), partition_expression=each.partition_expression
+        )
+        if each.path in found
+        else each
+        for each in fragments
+    ]
+    return type(rows)(whole, rows.schema, rows.format, rows.filesystem) if found else rows
 
 
 def has_plain_files(opened: OpenDelta) -> bool:

@@ -49,9 +49,13 @@ class Damage(NamedTuple):
     reason: str
 
 
-def damage_of_log(table: Path) -> Damage | None:
-    """Return the first damage in a table's log; None where all of it can be read."""
-    return next(_of_log(table / DELTA_LOG), None)
+def _bytes_of(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+def damage_of_log(table: Path, read: Callable[[Path], bytes] = _bytes_of) -> Damage | None:
+    """Return the first damage in a table's log; None where all of it can be read. `read` returns the bytes of a commit."""
+    return next(_of_log(table / DELTA_LOG, read), None)
 
 
 def damage_of_data(table: Path, files: Iterable[tuple[str, int]]) -> Damage | None:
@@ -167,7 +171,7 @@ def _versions(names: Iterable[str]) -> set[int]:
     return {int(name[:_DIGITS]) for name in names}
 
 
-def _of_log(log: Path) -> Iterator[Damage]:
+def _of_log(log: Path, read: Callable[[Path], bytes]) -> Iterator[Damage]:
     try:
         names = sorted(path.name for path in log.iterdir())
     except OSError as error:
@@ -179,7 +183,7 @@ def _of_log(log: Path) -> Iterator[Damage]:
         yield Damage(log, "holds no commit")
         return
     for name in [*commits, *(name for name in names if name == LAST_CHECKPOINT)]:
-        yield from _of_lines(log / name) if is_file(log / name) else [Damage(log / name, _NO_FILE)]
+        yield from _of_lines(log / name, read) if is_file(log / name) else [Damage(log / name, _NO_FILE)]
     for name in checkpoints:
         if reason := why_no_parquet(log / name):
             yield Damage(log / name, reason)
@@ -193,10 +197,10 @@ def _gaps(log: Path, commits: set[int], checkpoints: set[int]) -> Iterator[Damag
             yield Damage(log / f"{version:0{_DIGITS}}.json", "is missing, though later commits are there")
 
 
-def _of_lines(path: Path) -> Iterator[Damage]:
+def _of_lines(path: Path, read: Callable[[Path], bytes]) -> Iterator[Damage]:
     """Yield a damage where a file is not what it must be: JSON objects, one a line, and at least one."""
     try:
-        lines = [line for line in path.read_bytes().splitlines() if line.strip()]
+        lines = [line for line in read(path).splitlines() if line.strip()]
     except OSError as error:
         yield Damage(path, f"cannot be read ({error.strerror})")
         return

@@ -10,19 +10,20 @@ names of the log's files.
 
 import atexit
 import hashlib
+import io
 import json
 import os
 import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 from pyarrow import fs
@@ -38,7 +39,8 @@ from offsets_tool.log.archive.delta_log import (
 from offsets_tool.log.archive.new_files import put_new
 from offsets_tool.log.buckets import bucket_of, endpoint_of
 from offsets_tool.log.refusals import answer_of, refusals_of
-from offsets_tool.log.storage import StoredPath, as_path, is_of_hadoop
+from offsets_tool.log.storage import StoredPath, as_path, is_of_hadoop, look_for
+from offsets_tool.log.stored_bytes import for_arrow
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo
@@ -53,6 +55,10 @@ _AT_ONCE: Final = 16
 """Files that are read at a time."""
 _PAUSE: Final = 0.2
 """Seconds."""
+_WHOLE: Final = 1 << 20
+"""Files of up to so many bytes are read whole, by one request: the parts that are needed would take three."""
+_KEPT_BYTES: Final = 64 << 20
+"""Bytes of such files that are kept at most."""
 _SIDECARS: Final = "_sidecars"
 _FULL: Final = re.compile(r"No space left|os error (?:28|122)\b|quota", re.IGNORECASE)
 """What deltalake says of a disk that is full."""
@@ -78,20 +84,24 @@ def within_reach(table: str | Path, *, with_history: bool = False) -> Iterator[s
 
 
 @contextmanager
-def logs_listed_once(root: Path) -> Iterator[None]:
+def logs_listed_once(root: Path, *, is_at_rest: bool = False) -> Iterator[None]:
     """Inside of a `with` block, list the log of each table in storage below `root` once, until it is changed here.
 
-    What another writer commits meanwhile is not seen, and a commit of ours is in conflict with it.
+    What another writer commits meanwhile is not seen, and a commit of ours is in conflict with it. With `is_at_rest`, because
+    nobody else writes, all is listed at once: of a long listing the pages are of several moments.
     """
     with _MIRRORS:
         _ALONE[root] = _ALONE.get(root, 0) + 1
     try:
+        if is_at_rest and isinstance(root, StoredPath) and not is_of_hadoop(root):
+            _FILES.list_all(root)
         yield
     finally:
         with _MIRRORS:
             _ALONE[root] -= 1
             if not _ALONE[root]:
                 del _ALONE[root]
+                _FILES.forget(root)
         for mirror in _mirrors_below(root):
             mirror.forget_listing()
 
@@ -106,6 +116,41 @@ def kept_rows(table: str | Path) -> KeptRows | None:
     """Return where rows of a table are kept that were read inside of `logs_listed_once`, until it is changed; None outside."""
     mirror = _mirror_of(table) if is_listed_once(table) else None
     return None if mirror is None else mirror.rows
+
+
+def whole_file(path: Path) -> bytes | None:
+    """Return the bytes of a file in object storage that nobody changes under its name, inside of `logs_listed_once`: read once.
+
+    None for a large file, or one that is not there, elsewhere and outside; other errors as `refusals_of` raises them.
+    """
+    is_kept = isinstance(path, StoredPath) and not is_of_hadoop(path) and is_listed_once(path)
+    return _FILES.read(path) if is_kept and isinstance(path, StoredPath) else None
+
+
+def small_files(folder: Path, names: Collection[str]) -> dict[str, bytes]:
+    """Return the bytes of those of a folder's files that `whole_file` reads, by name; several are asked for at a time."""
+    if isinstance(folder, StoredPath) and not is_of_hadoop(folder) and is_listed_once(folder):
+        _FILES.list_sizes(folder, names)
+        read = _threads().map(whole_file, [folder / name for name in names])
+        return {name: data for name, data in zip(names, read, strict=True) if data is not None}
+    return {}
+
+
+def data_for_arrow(path: Path) -> "Path | io.RawIOBase | pa.BufferReader":
+    """Return what Arrow can read a data file from, as `for_arrow` does; of what `whole_file` reads, the bytes."""
+    data = whole_file(path)
+    return for_arrow(path) if data is None else pa.BufferReader(data)
+
+
+def file_written(path: Path, size: int) -> None:
+    """Tell of a file that was put whole how long it is, so that nobody has to ask."""
+    if isinstance(path, StoredPath) and is_listed_once(path):
+        _FILES.sizes[path] = size
+
+
+def kept_tables(root: Path) -> dict[str, Any]:
+    """Return where tables of a lake are kept, by name, that were opened to commit to them: until `logs_listed_once` ends."""
+    return _FILES.tables.setdefault(root, {}) if is_listed_once(root) else {}
 
 
 def changed(table: str | Path) -> None:
@@ -211,6 +256,7 @@ class _Mirror:
 
     def forget_listing(self) -> None:
         self._listing, self._is_current = None, False
+        _FILES.forget_folder(self._own)
         self.rows.clear()
 
     def has_log(self) -> bool:
@@ -223,7 +269,9 @@ class _Mirror:
         """Return what the table's own log has; it is listed, unless that was done inside of the same block."""
         if self._listing is not None:
             return self._listing
-        entries = bucket_of(self._own).below(self._own, is_deep=False)
+        entries = _FILES.listed(self._own)
+        if entries is None:
+            entries = bucket_of(self._own).below(self._own, is_deep=False)
         self._listing = entries if self._is_reached and is_listed_once(self._table) else None
         return entries
 
@@ -269,6 +317,9 @@ class _Mirror:
             handler = DeltaStorageHandler(str(self._own), delta_options(self._table), known_sizes)
 
         def read(name: str) -> bytes:
+            kept = whole_file(self._own / name)
+            if kept is not None:
+                return kept
             with refusals_of(self._own / name):
                 return answer_of(lambda: bytes(handler.open_input_file(name).read()))
 
@@ -360,6 +411,89 @@ class _Mirror:
                 for path in self.folder.iterdir():
                     if path.is_file():
                         path.unlink()
+
+
+class _Files:
+    """What is known of files in object storage that nobody changes: what folders have, sizes, the bytes of small files."""
+
+    def __init__(self) -> None:
+        self.sizes: Final[dict[StoredPath, int]] = {}
+        self._folders: Final[dict[StoredPath, dict[StoredPath, list[FileInfo] | None]]] = {}
+        """By root that was listed as a whole, what is in each folder; None of one that was changed since."""
+        self._kept: Final[dict[StoredPath, bytes]] = {}
+        self.tables: Final[dict[Path, dict[str, Any]]] = {}
+        self._lock: Final = RLock()
+
+    def list_all(self, root: StoredPath) -> None:
+        """List all that is below a folder."""
+        base = bucket_of(root).name(root)
+        folders: dict[StoredPath, list[FileInfo] | None] = {}
+        for info in bucket_of(root).below(root, is_deep=True):
+            path = root / info.path[len(base) :].removeprefix("/")
+            self._add(path, info)
+            some = folders.setdefault(path.parent, [])
+            assert some is not None
+            some.append(info)
+        self._folders[root] = folders
+
+    def list_sizes(self, folder: StoredPath, names: Collection[str]) -> None:
+        """List a folder where that takes fewer requests than a look at each of the files that are named."""
+        if sum(folder / name not in self.sizes and folder / name not in self._kept for name in names) > 1:
+            for info in bucket_of(folder).below(folder, is_deep=False):
+                self._add(folder / Path(info.path).name, info)
+
+    def _add(self, path: StoredPath, info: "FileInfo") -> None:
+        if info.type.name == "File":
+            self.sizes[path] = info.size
+
+    def listed(self, folder: StoredPath) -> "list[FileInfo] | None":
+        """Return what a folder has, by a listing of all; None if none was made, or the folder was changed since."""
+        for root, folders in list(self._folders.items()):
+            if folder.is_relative_to(root):
+                return folders.get(folder, [])
+        return None
+
+    def forget_folder(self, folder: StoredPath) -> None:
+        """Have a folder listed again, as it was changed."""
+        for root, folders in list(self._folders.items()):
+            if folder.is_relative_to(root):
+                folders[folder] = None
+
+    def forget(self, root: Path) -> None:
+        with self._lock:
+            self.tables.pop(root, None)
+            for known in (self._folders, self._kept, self.sizes):
+                for path in [each for each in known if each.is_relative_to(root)]:
+                    del known[path]
+
+    def read(self, path: StoredPath) -> bytes | None:
+        """Return the bytes of a small file; None for a large one, or where there is none."""
+        if path in self._kept:
+            return self._kept[path]
+        if path not in self.sizes:
+            found = look_for(path)
+            if found is None or found.is_folder:
+                return None
+            self.sizes[path] = found.size
+        if not 0 < self.sizes[path] <= _WHOLE:
+            return None
+        data = self._fetched(path)
+        with self._lock:
+            while self._kept and sum(map(len, self._kept.values())) + len(data) > _KEPT_BYTES:
+                del self._kept[next(iter(self._kept))]
+            self._kept[path] = data
+        return data
+
+    def _fetched(self, path: StoredPath) -> bytes:
+        from deltalake.fs import DeltaStorageHandler  # noqa: PLC0415 - of an extra, and heavy
+
+        with refusals_of(path):
+            sizes = {path.name: self.sizes[path]}
+            handler = DeltaStorageHandler(str(path.parent), delta_options(path), sizes)
+            return answer_of(lambda: bytes(handler.open_input_file(path.name).read()))
+
+
+_FILES: Final = _Files()
 
 
 def delta_options(table: str | Path) -> dict[str, str] | None:

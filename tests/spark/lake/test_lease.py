@@ -69,12 +69,12 @@ def test_a_lease_is_renewed_while_its_job_runs_and_not_when_it_was_taken(
         mine = lease._last_holding(table, open_delta(table))
         assert mine is not None
         assert mine.job != held.job
-        assert not lease._prolong(table, held, lease.LASTS)
+        assert not lease._Lease(table, held).prolong(lease.LASTS)
 
 
 def test_the_lease_of_a_job_that_was_killed_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease, "LASTS", timedelta(seconds=-1))
-    monkeypatch.setattr(lease, "_prolong", lambda *_: True)
+    monkeypatch.setattr(lease._Lease, "prolong", lambda *_: True)
     with leased(tmp_path), leased(tmp_path):
         pass
 
