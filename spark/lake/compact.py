@@ -18,6 +18,7 @@ from offsets_tool.lake.tables import ALL_TABLES, Table
 from offsets_tool.lake.whole import is_table
 from offsets_tool.log.archive.delta import history_of, open_delta, open_to_commit, parquet_files
 from offsets_tool.log.archive.delta_mirror import committing, data_files_known
+from offsets_tool.log.refusals import answer_of
 from offsets_tool.log.storage import is_of_hadoop, is_stored
 from spark.lake.commit import ArrowLake
 from spark.lake.folder import locked, require_lake, root_of, uri_of
@@ -104,7 +105,9 @@ def _vacuum(path: Path, days_kept: int) -> int:
     hours = days_kept * 24
     with data_files_known(path):
         table = open_to_commit(path)
-        old = table.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True)
+        old = answer_of(
+            lambda: table.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True)
+        )
         there = [path / name for name in old if (path / name).exists()]
         if there:
             with committing(path):
