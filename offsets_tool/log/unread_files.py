@@ -120,6 +120,8 @@ def find_unread(paths: Iterable[str], read: ReadFiles) -> list[UnreadFile]:
     found: dict[tuple[str, str | bool], UnreadFile] = {}
     for path in paths:
         given = look_at(path)
+        if is_delta(given.path):
+            continue  # its log says which of its files have rows
         try:
             inside = (
                 _in_folder(given.path, read) if given.kind is PathKind.FOLDER else _in_tar(given.path, read)

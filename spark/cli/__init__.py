@@ -205,7 +205,12 @@ def _in_one_sentence(lake: str, rows: Iterator[Row]) -> Iterator[Row]:
         yield from rows
 
 
-@click.command("compact", cls=SparkCommand, epilog="\b\nExample:\n  offsets-spark compact --lake lake\n")
+@click.command(
+    "compact",
+    cls=SparkCommand,
+    is_in_parts=True,
+    epilog="\b\nExample:\n  offsets-spark compact --lake lake\n",
+)
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @click.option(
     "--days-kept",

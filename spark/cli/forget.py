@@ -16,7 +16,7 @@ Examples:
 """
 
 
-@click.command("forget", cls=LakeCommand, epilog=_EPILOG)
+@click.command("forget", cls=LakeCommand, is_in_parts=True, epilog=_EPILOG)
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @click.option(
     "--cluster",

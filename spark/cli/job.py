@@ -52,7 +52,11 @@ class ExtraCommand(click.Command):
 
 
 class LakeCommand(ExtraCommand):
-    """An ExtraCommand that works on the lake that its option `--lake` names."""
+    """An ExtraCommand that works on the lake that its option `--lake` names; `is_in_parts` as for `in_one_sentence`."""
+
+    def __init__(self, *arguments: Any, is_in_parts: bool = False, **options: Option) -> None:
+        super().__init__(*arguments, **options)
+        self._is_in_parts = is_in_parts
 
     def run(self, ctx: click.Context) -> Any:
         """Run the command, which waits for the lake with `wait_option`; OffsetsToolError in one sentence for known failures."""
@@ -63,7 +67,8 @@ class LakeCommand(ExtraCommand):
         span = ctx.params.pop(WAIT, None)
         seconds = parse_duration(span, f"--{WAIT}") / 1000 if span else 0
         try:
-            with in_one_sentence(ctx.params["lake"]), waiting(seconds, note):
+            told = in_one_sentence(ctx.params["lake"], is_in_parts=self._is_in_parts)
+            with told, waiting(seconds, note):
                 return super().run(ctx)
         except LakeInUse as error:
             if span or not can_wait:

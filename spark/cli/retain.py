@@ -17,7 +17,10 @@ _TABLE = PrintedTable.of(
 
 
 @click.command(
-    "retain", cls=LakeCommand, epilog="\b\nExample:\n  offsets-spark retain --lake lake --keep 400d\n"
+    "retain",
+    cls=LakeCommand,
+    is_in_parts=True,
+    epilog="\b\nExample:\n  offsets-spark retain --lake lake --keep 400d\n",
 )
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @click.option("--keep", required=True, metavar="SPAN", help="Keep what is not older than this: 400d, 26w.")

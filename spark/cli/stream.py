@@ -106,7 +106,7 @@ def stream_command(*, format_: str | None, **options: Option) -> None:
             return running
 
         # Its failures are not those of writing a line.
-        with in_one_sentence(asked.request.lake):
+        with in_one_sentence(asked.request.lake, is_in_parts=True):
             stream(start, asked, source, _reporter(out, shown), stop)
 
 

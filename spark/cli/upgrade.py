@@ -10,7 +10,9 @@ from spark.cli.job import LakeCommand, wait_option
 _TABLE = PrintedTable.of(Column.name("table", 1), Column.listing("added", 2))
 
 
-@click.command("upgrade", cls=LakeCommand, epilog="\b\nExample:\n  offsets-spark upgrade --lake lake\n")
+@click.command(
+    "upgrade", cls=LakeCommand, is_in_parts=True, epilog="\b\nExample:\n  offsets-spark upgrade --lake lake\n"
+)
 @click.option("--lake", required=True, metavar="DIR", help="The folder of the Delta tables.")
 @wait_option
 @format_option

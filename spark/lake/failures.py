@@ -1,6 +1,6 @@
 """Say in one sentence what the failure of a job means: what is damaged or in the way, what still holds, and what to do.
 
-The one place that translates errors of deltalake, Arrow, Spark, Java and the disk. Each job commits last, so that a failed one does
+The one place that translates errors of deltalake, Arrow, Spark, Java and the disk. Most jobs commit last, so that a failed one does
 not count. Knows not what a job does.
 """
 
@@ -23,7 +23,8 @@ from offsets_tool.log.refusals import meant_refusal
 from offsets_tool.log.storage import as_path, is_stored
 
 _FOREIGN: Final = (DeltaError, pa.ArrowException, OSError, UnicodeDecodeError, PySparkException, Py4JError)
-_AGAIN: Final = "nothing of this run counts and what was there holds"
+_NOTHING_COUNTS: Final = "nothing of this job counts and what was there holds"
+_PART_COUNTS: Final = "part of it may be done, and all else is as it was"
 _DISK: Final = re.compile(
     r"No space left on device|Disk quota exceeded|File too large|Read-only file system|Permission denied|Input/output error",
     re.I,
@@ -41,8 +42,12 @@ _UNLIKE: Final = {
 
 
 @contextmanager
-def in_one_sentence(lake: str) -> Iterator[None]:
-    """Turn errors of a job on a lake into an OffsetsToolError with a remedy; a closed pipe stays a BrokenPipeError."""
+def in_one_sentence(lake: str, *, is_in_parts: bool = False) -> Iterator[None]:
+    """Turn errors of a job on a lake into an OffsetsToolError with a remedy; a closed pipe stays a BrokenPipeError.
+
+    `is_in_parts`: of a job that changes table after table, or micro-batch after micro-batch, what was done before it failed holds.
+    """
+    standing = _PART_COUNTS if is_in_parts else _NOTHING_COUNTS
     try:
         yield
     except (UsageError, LakeInUse, SetupError, BrokenPipeError):
@@ -51,30 +56,30 @@ def in_one_sentence(lake: str) -> Iterator[None]:
         raise with_remedy(error, lake) from error
     except OffsetsToolError as error:
         # An error of the disk in a task arrives as text.
-        if said := _of_disk(lake, str(error)):
+        if said := _of_disk(lake, str(error), standing):
             raise OffsetsToolError(said) from error
         raise
     except _FOREIGN as error:
-        raise OffsetsToolError(_sentence(lake, error)) from error
+        raise OffsetsToolError(_sentence(lake, error, standing)) from error
 
 
-def _sentence(lake: str, error: BaseException) -> str:
+def _sentence(lake: str, error: BaseException, standing: str) -> str:
     said, root = str(error), as_path(lake).absolute()
     named = (Path("/", unquote(name)) for name in _NAMED.findall(said))
     if found := damage_of_lake(root, named):
         return f"{found.path}: {found.reason}; {remedy_for(root, found.path)}"
-    if of_disk := _of_disk(lake, said):
+    if of_disk := _of_disk(lake, said, standing):
         return of_disk
     if is_stored(root) and (known := meant_refusal(str(root), said)):
-        return f"{known}; {_AGAIN}"
-    if unlike := _of_executors(said):
+        return f"{known}; {standing}"
+    if unlike := _of_executors(said, standing):
         return unlike
     if isinstance(error, Py4JNetworkError | ConnectionError):
-        return f"Spark's JVM ended before its work was done; {_AGAIN}: free some memory, and run the same command again"
-    return f"it could not be done ({in_words(error)}); {_AGAIN}: run the same command again"
+        return f"Spark's JVM ended before its work was done; {standing}: free some memory, and run the same command again"
+    return f"it could not be done ({in_words(error)}); {standing}: run the same command again"
 
 
-def _of_disk(lake: str, said: str) -> str | None:
+def _of_disk(lake: str, said: str, standing: str) -> str | None:
     found = _DISK.search(said)
     if found is None:
         return None
@@ -82,14 +87,14 @@ def _of_disk(lake: str, said: str) -> str | None:
         remedy = "make room there (and for temporary files), and run the same command again"
     else:
         remedy = "let this user write there, and run the same command again"
-    return f"{lake} cannot be written or read ({found[0]}); {_AGAIN}: {remedy}"
+    return f"{lake} cannot be written or read ({found[0]}); {standing}: {remedy}"
 
 
-def _of_executors(said: str) -> str | None:
+def _of_executors(said: str, standing: str) -> str | None:
     for sign, sentence in _UNLIKE.items():
         if found := re.search(sign, said, re.DOTALL):
             return (
-                f"{sentence.format(found[1])}; {_AGAIN}: let PYSPARK_PYTHON name a Python there that is as the one here, "
+                f"{sentence.format(found[1])}; {standing}: let PYSPARK_PYTHON name a Python there that is as the one here, "
                 "with the same packages; docs/clusters.md says how they get it"
             )
     return None

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import cramjam
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
+from deltalake import DeltaTable, write_deltalake
 
 from offsets_tool.cli import main
 from tests.log import encoded_batches
@@ -132,6 +134,22 @@ def test_compressed_copies_are_read(data: Path, packing: str) -> None:
     row = {"key": "AAEAAWcAAXQAAAAA", "value": None, "offset": 3, "partition": 1}
     lines.write_bytes(PACK[packing](json.dumps(row).encode() + b"\n"))
     assert [found["records"] for found in rows(lines)] == [1]
+
+
+@pytest.mark.parametrize("has_damage", [False, True])
+def test_files_of_a_delta_table_are_none(tmp_path: Path, has_damage: bool) -> None:
+    """Its log says which of its files have rows; of that log's own files, none is taken for a segment."""
+    table = tmp_path / "raw"
+    write_deltalake(table, pa.table({"offset": [1], "key": [b"\0\2\0\1g"], "value": [b""]}))
+    DeltaTable(table).create_checkpoint()
+    (table / f"{0:020}.parquet").write_bytes(b"of no commit")
+    if has_damage:
+        for path in table.glob("part-*.parquet"):
+            path.write_bytes(b"PAR1")
+    for path in (table, tmp_path):
+        (row,) = rows(path)
+        assert row["source"] == table.as_posix() and len(row["unreadable"]) == has_damage
+        assert "not read" not in invoke("inspect", path).stderr
 
 
 def test_members_that_are_none(data: Path) -> None:

@@ -7,15 +7,20 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
-from offsets_tool.lake.tables import TABLES
+from offsets_tool.lake.journal import COMPACTED
+from offsets_tool.lake.tables import TABLES, Table
 from spark.cli import main
+from spark.lake.commit import ArrowLake
 from tests.spark.histories import histories, rows
 from tests.spark.lakes import CORPORA, content, ingest_here
 
@@ -287,8 +292,27 @@ def test_the_sentence_of_a_commit_on_a_full_disk(lake: Path, tmp_path: Path) -> 
         asked = ["--ends", str(ends), "--ends-at", "2026-11-21T12:00:00Z"]
         done = invoke("lag", disk / "lake", *asked)
     assert (done.exit_code, other_rows(done)) == (1, [])
-    assert "(No space left on device); nothing of this run counts" in done.stderr
+    assert "(No space left on device); nothing of this job counts" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_a_job_that_goes_table_by_table_says_that_part_of_it_may_be_done(
+    lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All tables before the one that fails are compacted; a run of jobs that commit last counts for nothing."""
+    rewrite, compacted = ArrowLake.rewrite, list[str]()
+
+    def fail_later(self: ArrowLake, table: Table, *arguments: Any) -> None:
+        if compacted:
+            raise DeltaError("of this test")
+        compacted.append(table.name)
+        rewrite(self, table, *arguments)
+
+    monkeypatch.setattr(ArrowLake, "rewrite", fail_later)
+    done = invoke("compact", lake)
+    said = "it could not be done (of this test); part of it may be done, and all else is as it was: run the same command again"
+    assert (done.exit_code, done.stderr) == (1, f"Error: {said}\n")
+    assert DeltaTable(lake / compacted[0]).history(1)[0]["userMetadata"] == COMPACTED
 
 
 def test_rows_of_another_table_in_a_data_file(lake: Path) -> None:

@@ -5,17 +5,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import click
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from offsets_tool.cli import main as tool
-from offsets_tool.log import buckets
 from spark.cli import main
 from tests.depth import DEEP
 from tests.log.object_store import ObjectStore, object_store
 from tests.spark.lake.test_upgrade import unpacked
-from tests.spark.stored.test_every_request import AGAIN, EVERY, SAMPLE, assert_one_sentence
+from tests.spark.stored.test_every_request import EVERY, SAMPLE, brought
 from tests.spark.stored.test_stored_lake import assert_same
 
 pytestmark = pytest.mark.server
@@ -60,25 +58,6 @@ def local(former: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
         assert done.exit_code == 0, done.output
         before = lakes[name]
     return lakes
-
-
-def brought(store: ObjectStore, program: click.Command, arguments: list[str], way: str, every: int) -> Result:
-    """Give a command while each of its requests fails once, again and again until it is done."""
-    failed = 0
-    for first in range(AGAIN):
-        # As in a process of its own: S3's clients count how often they ask again, and give up at a hundred times.
-        buckets._bucket.cache_clear()
-        store.fail_each(way, every=every, first=first % every)
-        done = CliRunner().invoke(program, [*arguments, "--format", "jsonl"])
-        failed += store.mend()
-        if done.exit_code == 0:
-            break
-        assert_one_sentence(done)
-    else:
-        done = CliRunner().invoke(program, [*arguments, "--format", "jsonl"])
-    assert done.exit_code == 0, (arguments, done.output)
-    assert failed, arguments
-    return done
 
 
 WAYS: Final = list(EVERY)
