@@ -18,7 +18,7 @@ from offsets_tool.rebalances.departures import (
     timeout_confidence,
 )
 from offsets_tool.rebalances.histories import GroupHistories
-from offsets_tool.rebalances.holdings import EAGER, StepHoldings
+from offsets_tool.rebalances.holdings import COOPERATIVE, EAGER, MemberRows, StepHoldings, topic_of
 from offsets_tool.rebalances.steps import GroupStep
 from offsets_tool.replay.changes import GroupKind
 from offsets_tool.server_log.join import NO_SERVER_LOG, ServerLog, TimeSpan
@@ -207,15 +207,17 @@ def _of_conversion(step: GroupStep) -> RebalanceWhy | None:
 def _of_partitions(step: GroupStep, holdings: StepHoldings, rows: GroupHistories) -> RebalanceWhy:
     """Return why a group with the same members rebalanced, by the partitions that there were to hand out."""
     is_classic = step.after is not None and step.after.kind == GroupKind.CLASSIC
-    has = frozenset(holdings.has) if is_classic else _targets(holdings) or frozenset(holdings.has)
-    if is_classic and any(each in holdings.had and each not in holdings.held for each in has):
+    has = frozenset(holdings.has) if is_classic else _targets(holdings.after) or frozenset(holdings.has)
+    if is_classic and any(name in holdings.had and name not in holdings.held for name in has):
         return RebalanceWhy(RebalanceCause.GIVEN_UP, Confidence.LIKELY)
-    added, lost = _topics(has - holdings.known), _topics(holdings.held) - _topics(has)
-    if added and added <= _topics(holdings.known):
+    known = holdings.known | _targets(holdings.before)
+    added, lost = _topics(has - known), _topics(holdings.held) - _topics(has)
+    if added and added <= _topics(known):
         if is_classic and _may_be_second_half(step, rows):
             return RebalanceWhy(RebalanceCause.GIVEN_UP, Confidence.LIKELY, (RebalanceCause.TOPICS_CHANGED,))
-        return RebalanceWhy(RebalanceCause.TOPICS_CHANGED)
-    is_same = not lost and (not added or added <= _brought(step, holdings, rows))
+        confidence = Confidence.CERTAIN if _hands_out_all(step) else Confidence.LIKELY
+        return RebalanceWhy(RebalanceCause.TOPICS_CHANGED, confidence)
+    is_same = not lost and _are_brought(added, step, holdings, rows)
     if is_classic and is_same:
         # A leader learns the partitions of a topic that a member brought after it has assigned, and joins again for them.
         return RebalanceWhy(RebalanceCause.REJOINED, Confidence.LIKELY, (RebalanceCause.TOPICS_CHANGED,))
@@ -233,22 +235,34 @@ def _may_be_second_half(step: GroupStep, rows: GroupHistories) -> bool:
     return all(row.from_log_offset >= first.from_log_offset for row in rows.members)
 
 
-def _brought(step: GroupStep, holdings: StepHoldings, rows: GroupHistories) -> frozenset[str]:
-    """Return the topics that members of a group ask for only since the rebalance before."""
+def _hands_out_all(step: GroupStep) -> bool:
+    """Return whether each partition of the group's topics had an owner before, so that one without is a partition that was added.
+
+    An assignor of the user's may leave partitions out, and a subtopology of a streams group has more tasks also where its topology
+    was changed, which no row has.
+    """
+    after = step.after
+    if after is None or after.kind == GroupKind.STREAMS:
+        return False
+    return after.kind != GroupKind.CLASSIC or after.protocol in (*EAGER, *COOPERATIVE)
+
+
+def _are_brought(
+    topics: frozenset[str], step: GroupStep, holdings: StepHoldings, rows: GroupHistories
+) -> bool:
+    """Return whether members of a group ask for each of these topics, and only since the rebalance before."""
     since = -1 if step.before is None else step.before.from_log_offset
-    older = {
-        topic
-        for member_id in holdings.before
-        for row in rows.by_member[member_id]
-        if row.from_log_offset < since
-        for topic in row.subscription
-    }
-    return frozenset(topic for row in holdings.before.values() for topic in row.subscription) - older
+    asked_from = [rows.asked_from[member_id] for member_id in holdings.before] if topics else []
+    asked = frozenset[str]().union(*(row.subscription for row in holdings.before.values() if topics))
+    return topics <= asked and all(
+        first.get(topic, since) >= since for topic in topics for first in asked_from
+    )
 
 
-def _targets(holdings: StepHoldings) -> frozenset[str]:
-    return frozenset(each for row in holdings.after.values() for each in row.target_assignment)
+def _targets(members: MemberRows) -> frozenset[str]:
+    return frozenset(name for row in members.values() for name in row.target_assignment)
 
 
 def _topics(partitions: frozenset[str]) -> frozenset[str]:
-    return frozenset(each.rpartition("-")[0] for each in partitions)
+    """Return the topics of partitions, or the subtopologies of tasks."""
+    return frozenset(map(topic_of, partitions))

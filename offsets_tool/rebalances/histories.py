@@ -60,6 +60,17 @@ class GroupHistories:
         return found
 
     @cached_property
+    def asked_from(self) -> dict[str, dict[str, int]]:
+        """By member id and topic, the log offset of the first record with which the member asked for the topic by its name."""
+        offsets: dict[str, dict[str, int]] = {}
+        for member_id, rows in self.by_member.items():
+            of_member = offsets[member_id] = {}
+            for row in rows:
+                for topic in row.subscription:
+                    of_member.setdefault(topic, row.from_log_offset)
+        return offsets
+
+    @cached_property
     def commits(self) -> list[OffsetHistoryRow]:
         """The rows that commits began, one each: a transaction's commit has a second row, from its marker on."""
         return [row for row in self.offsets if row.from_log_offset == row.commit_log_offset]

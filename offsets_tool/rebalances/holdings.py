@@ -15,8 +15,15 @@ from offsets_tool.rows import NO_TIMESTAMP
 
 EAGER: Final = ("range", "roundrobin", "sticky", "default")
 """Protocols whose members give all up before each rebalance; of others nobody knows it."""
+COOPERATIVE: Final = ("cooperative-sticky", "stream")
+"""Protocols whose members keep what they have, unless another protocol that they all know is eager (KIP-429)."""
 MemberRows = Mapping[str, MemberHistoryRow]
 """The state of each member by its id."""
+
+
+def topic_of(partition: str) -> str:
+    """Return the topic of a partition, written `topic-partition` as in histories, or the subtopology of `subtopology_partition`."""
+    return partition.rstrip("0123456789")[:-1]
 
 
 class StepHoldings(NamedTuple):

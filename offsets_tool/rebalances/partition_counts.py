@@ -3,17 +3,14 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from offsets_tool.history.rows import MemberHistoryRow
-from offsets_tool.rebalances.holdings import EAGER, StepHoldings
+from offsets_tool.rebalances.holdings import COOPERATIVE, EAGER, StepHoldings, topic_of
 from offsets_tool.rebalances.moves import TakersOf, moves_of
 from offsets_tool.rebalances.rebalance import Rebalance
 from offsets_tool.replay.changes import GroupKind
 from offsets_tool.replay.member_records import CONSUMER_PROTOCOL
-
-COOPERATIVE: Final = ("cooperative-sticky", "stream")
-"""Protocols whose members keep what they have, unless another protocol that they all know is eager (KIP-429)."""
 
 
 class PartitionCounts(NamedTuple):
@@ -38,11 +35,6 @@ def partition_counts(each: Rebalance) -> PartitionCounts:
     unowned = len(holdings.unheld) if is_recorded else _unowned_in_generation(each)
     is_new = len(holdings.has.keys() - holdings.known)
     return PartitionCounts(len(holdings.has), is_new, moves.moved, moves.least, unowned)
-
-
-def topic_of(partition: str) -> str:
-    """Return the topic of a partition as histories write it, or the subtopology of a task."""
-    return partition.rpartition("-")[0] or partition.rpartition("_")[0]
 
 
 def _takers_of(kind: str, holdings: StepHoldings) -> TakersOf:

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from offsets_tool.history.rows import GroupHistoryRow
 from offsets_tool.rebalances.histories import GroupHistories
-from offsets_tool.rebalances.partition_counts import partition_counts, topic_of
+from offsets_tool.rebalances.holdings import topic_of
+from offsets_tool.rebalances.partition_counts import partition_counts
 from offsets_tool.rebalances.rebalance import Rebalance, rebalances_of
 from offsets_tool.rebalances.rows import (
     DurationMethod,

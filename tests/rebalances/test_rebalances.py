@@ -9,7 +9,9 @@ import pytest
 
 from offsets_tool.expiry.causes import Confidence
 from offsets_tool.findings.group_rows import GroupRow, LogStretch, gather
+from offsets_tool.history.rows import MemberHistoryRow
 from offsets_tool.rebalances.histories import GroupHistories
+from offsets_tool.rebalances.holdings import topic_of
 from offsets_tool.rebalances.rebalance import Rebalance
 from offsets_tool.rebalances.row_builder import rebalance_rows
 from offsets_tool.rebalances.rows import RebalanceRow
@@ -211,7 +213,7 @@ CASES: Final = (
     Case(
         "the topic has a partition more",
         [
-            *states(group(0, 0, 1), group(9, SECOND, 1, generation=2)),
+            *states(group(0, 0, 1, protocol="range"), group(9, SECOND, 1, generation=2, protocol="range")),
             until(_held(0, 0, "a", 0), 9, SECOND, "changed"),
             _held(9, SECOND, "a", 0, 1, generation=2),
         ],
@@ -250,6 +252,82 @@ CASES: Final = (
         {"cause": "partitions_given_up", "moved": 1, "least_moves": 1, "unowned": 0},
     ),
 )
+
+
+def _of_one_member(
+    kind: str, protocol: str | None, before: Sequence[str], after: Sequence[str]
+) -> list[GroupRow]:
+    """Return rows of a group whose only member has other partitions or tasks after a rebalance, and asks for the same topics."""
+    has_epochs = kind != "classic"
+    given: dict[str, Any] = {"kind": kind, "protocol": protocol} | (
+        {"generation": None} if has_epochs else {}
+    )
+    numbers = [{"epoch": n, "assignment_epoch": n} if has_epochs else {"generation": n} for n in (1, 2)]
+    groups = [group(9 * n, n * MINUTE, 1, leader="a", **given, **number) for n, number in enumerate(numbers)]
+    members = [
+        member(
+            9 * n,
+            n * MINUTE,
+            "a",
+            group_kind=kind,
+            generation=None if has_epochs else n + 1,
+            member_epoch=n + 1 if has_epochs else None,
+            subscription=(),
+            assignment=tuple(held),
+            target_assignment=tuple(held) if has_epochs else (),
+        )
+        for n, held in enumerate((before, after))
+    ]
+    return [*states(*groups), until(members[0], 9, MINUTE, "changed"), members[1]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "protocol", "before", "after", "confidence"),
+    [
+        ("classic", "range", ["t-0"], ["t-0", "t-1"], "certain"),
+        ("classic", "range", ["a-1-0"], ["a-1-0", "a-1-1"], "certain"),
+        ("classic", "range", ["a-1-0"], ["a-1-0", "a-2-0"], "likely"),
+        ("classic", "range", ["a_1-0"], ["a_1-0", "a_2-0"], "likely"),
+        ("classic", "range", ["1-0"], ["1-0", "2-0"], "likely"),
+        ("classic", "only-hot-partitions", ["t-0"], ["t-0", "t-1"], "likely"),
+        ("consumer", "uniform", ["t-0"], ["t-0", "t-1"], "certain"),
+        ("consumer", "uniform", ["t-0"], ["t-0", "u-0"], "likely"),
+        ("streams", None, ["0_0"], ["0_0", "1_0"], "likely"),
+        ("streams", None, ["0_0"], ["0_0", "0_1"], "likely"),
+        ("streams", None, ["first-part_0"], ["first-part_0", "first-part_1"], "likely"),
+        ("streams", None, ["first-part_0"], ["first-part_0", "other-part_0"], "likely"),
+    ],
+)
+def test_topics_changed_for_certain_only_where_a_topic_has_more_partitions(
+    kind: str, protocol: str | None, before: Sequence[str], after: Sequence[str], confidence: str
+) -> None:
+    """Any other topic, or more tasks, may be a subscription by a pattern, an assignor of the user's, or another topology."""
+    row = _last(_of_one_member(kind, protocol, before, after))
+    assert (row.cause, row.confidence) == ("topics_changed", confidence)
+
+
+def test_a_partition_that_was_a_target_before_is_not_new() -> None:
+    """The member had not been given it yet when the next epoch began."""
+    first, second, *members = _of_one_member("consumer", "uniform", ["t-0"], ["t-0", "t-1"])
+    before, after = members
+    assert isinstance(before, MemberHistoryRow)
+    row = _last([first, second, before._replace(target_assignment=("t-0", "t-1")), after])
+    assert (row.cause, row.confidence) == ("topics_changed", "likely")
+
+
+@pytest.mark.parametrize(
+    ("name", "topic"),
+    [
+        ("t-0", "t"),
+        ("a-1-12", "a-1"),
+        ("a_1-0", "a_1"),
+        ("1-2", "1"),
+        ("0_3", "0"),
+        ("first-part_10", "first-part"),
+    ],
+)
+def test_the_topic_of_a_partition_and_the_subtopology_of_a_task(name: str, topic: str) -> None:
+    assert topic_of(name) == topic
 
 
 def _last(rows: Sequence[GroupRow], proven_from: int = 0) -> RebalanceRow:

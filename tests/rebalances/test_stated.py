@@ -49,9 +49,9 @@ def _last(rows: Sequence[GroupRow], server_log: ServerLog = NO_SERVER_LOG) -> Re
     return list(rebalance_rows(_rows(rows), None, server_log))[-1]
 
 
-def _generations(number: int, members: Sequence[int] = ()) -> list[GroupRow]:
+def _generations(number: int, members: Sequence[int] = (), **given: Any) -> list[GroupRow]:
     counts = members or [2] * number
-    return [*states(*(group(n, n * MINUTE, counts[n], generation=n + 1) for n in range(number)))]
+    return [*states(*(group(n, n * MINUTE, counts[n], generation=n + 1, **given) for n in range(number)))]
 
 
 def _of(name: str, log_offset: int, *topics: str, **given: Any) -> Any:
@@ -69,7 +69,7 @@ BROUGHT: Final = [
 ]
 """A member brought a topic, of which the leader learns once it has assigned: then it joins again, and the topic is assigned."""
 GROWN: Final = [
-    *_generations(2),
+    *_generations(2, protocol="range"),
     until(_of("a", 0, TOPIC), 1, MINUTE, "changed"),
     _of("a", 1, TOPIC, assignment=(f"{TOPIC}-0", f"{TOPIC}-1")),
 ]

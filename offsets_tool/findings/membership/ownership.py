@@ -16,7 +16,7 @@ from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.sentences import count, from_time, listed, named, span
 from offsets_tool.history.rows import MemberHistoryRow
 from offsets_tool.log_clock import age_at
-from offsets_tool.rebalances.partition_counts import topic_of
+from offsets_tool.rebalances.holdings import topic_of
 from offsets_tool.replay.member_records import CONSUMER_PROTOCOL
 from offsets_tool.wire.longs import difference
 
