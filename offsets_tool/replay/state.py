@@ -34,8 +34,8 @@ GroupPart = tuple[str | None, str]
 class Unread:
     """Subjects whose newest record was not understood, with the log offset of that record: what they have now is unknown.
 
-    A later record of the same subject that reads, or a tombstone, takes it out. Kafka's coordinator does not load a partition with
-    such a value at all.
+    A later record of the same subject that reads, or a tombstone, takes it out. Kafka's coordinators load
+    nothing of a partition with such a value, but for the new one of 3.7 to 3.9, which does not look at its version (KAFKA-18672).
     """
 
     offsets: dict[str, dict[TopicPartition, int]] = field(default_factory=dict)

@@ -260,6 +260,11 @@ GROUPS: Final = {
         True,
         {"m1": True, "m2": True},
     ),
+    "an epoch, and then a generation": (
+        (_unread(epoch("foo", 2)), group_metadata("foo", 1, member("m1"))),
+        True,
+        {"m1": True},
+    ),
     "an epoch, and then something else that reads": (
         (*_CONSUMER, _unread(epoch("foo", 2)), topics("foo")),
         False,

@@ -61,7 +61,7 @@ def _unread_keys(facts: PartitionFacts, unread: UnreadKeys, where: str) -> Findi
         facts,
         Places(tuple(unread.log_offsets), unread.from_at, unread.to_at),
         f"{_not_understood(unread.records, where)} ({reason}), and may be about any group: what was set before is not "
-        "proven any more. Brokers of 4.x and late 3.x pass over a type that they do not know",
+        "proven any more. Brokers of 3.4.1 and later pass over a type that they do not know",
     )
 
 

@@ -96,7 +96,8 @@ class Forks:
     ) -> InForce:
         """Return the history that counts at a time (epoch milliseconds), by default at the end; `named` is a copy of it.
 
-        Where nothing says which is in force, it is that of the copy whose log reaches furthest in the newest epoch.
+        Where nothing says which is in force, it is that of a copy in the newest epoch: of those, one that the fewest contradict,
+        and of these the one whose log reaches furthest.
         """
         if named is not None:
             return InForce(named, InForceBy.NAMED)
@@ -116,27 +117,22 @@ class Forks:
     def apart_from(self, copy: int, number: int) -> dict[int, int]:
         """Return the copies, of `number`, that are of another history than one of them, with the offset from which on each is."""
         apart = {rival: self._pair(copy, rival) for rival in self._rivals_of(copy)}
-        for rival in self._followers(copy, number, apart):
-            apart[rival] = min(apart.values())
-        return apart
+        return apart | dict(self._followers(copy, number, apart))
 
-    def _followers(self, copy: int, number: int, apart: dict[int, int]) -> Iterator[int]:
-        """Yield the copies that go on with copies of another history alone, though no record of theirs contradicts `copy`."""
-        if not apart:
-            return
-        rivals = sum(1 << other for other in apart)
+    def _followers(self, copy: int, number: int, apart: dict[int, int]) -> Iterator[tuple[int, int]]:
+        """Yield the copies that go on with rivals of `copy` alone, though no record of theirs contradicts it, and from where on."""
         for other in set(range(number)) - {copy, *apart}:
-            with_rivals = self._last_since(1 << other, rivals, but=1 << copy)
-            if with_rivals > self._last_since(1 << other, 1 << copy):
-                yield other
+            with_copy = self._last_together(other, copy)
+            forks = [fork for rival, fork in apart.items() if self._last_together(other, rival) > with_copy]
+            if forks:
+                yield other, min(forks)
 
-    def _last_since(self, one: int, others: int, but: int = 0) -> int:
-        lasts = (
-            stretch.last
-            for copies, stretch in self._since.items()
-            if copies & one and copies & others and not copies & but
+    def _last_together(self, one: int, other: int) -> int:
+        """Return the last offset, from the first contradiction on, at which two copies have one record; -1 without one."""
+        pair = 1 << one | 1 << other
+        return max(
+            (stretch.last for copies, stretch in self._since.items() if copies & pair == pair), default=-1
         )
-        return max(lasts, default=-1)
 
     def _rivals_of(self, number: int) -> set[int]:
         return {rival for pair in self._from if number in pair for rival in pair} - {number}

@@ -1,11 +1,16 @@
 """Copies of two histories, which contradict each other in one leader epoch: a snapshot was restored under a living broker, say."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from offsets_tool.log.copies.copy_facts import CopyFacts
+from offsets_tool.log.copies.forks import Forks, InForce
+from offsets_tool.log.copies.union import Distinct
 from offsets_tool.log.copies.views import CopiesView
+from offsets_tool.rows import LogRecord
 from tests.depth import DEEP
 from tests.evidence.copies import asked, copy, offsets, stderr_of, stdout_of
 from tests.replay.random_logs import READERS, RandomLog, segment
@@ -172,6 +177,48 @@ def test_a_third_copy_is_of_the_history_whose_records_it_has(tmp_path: Path, nam
     for view in CopiesView:
         found = offsets(*paths, "--view", view)
         assert found == {("g", "t", 0): 20, ("h", "t", 0): 20, ("k", "t", 0): last}
+
+
+def test_a_history_has_gone_on_at_the_time_of_its_first_record_of_its_own(tmp_path: Path) -> None:
+    paths = [copy(tmp_path / "a", branch(OLD, 10)), copy(tmp_path / "b", branch(NEW, 20))]
+    first = next(placed.timestamp for placed in branch(NEW, 20) if placed.timestamp >= NEW)
+    for time, expected in ((first - 1, {"g": 10, "h": 10, "k": 3}), (first, {"g": 20, "h": 2, "k": 3})):
+        moment = datetime.fromtimestamp(time / 1000, UTC).isoformat(timespec="milliseconds")
+        rows = offsets(*paths, "--as-of", moment)
+        assert {group: offset for (group, _, _), offset in rows.items()} == expected
+
+
+class _Item(NamedTuple):
+    record: LogRecord
+
+
+def forks(*records: tuple[int, str]) -> Forks:
+    """Return what records show: each with its offset and the letters of the copies that have it."""
+    items: dict[int, list[Distinct[_Item]]] = {}
+    for offset, letters in records:
+        copies = sum(1 << "ABCDE".index(letter) for letter in letters)
+        record = LogRecord(
+            source="a", log_partition=3, log_offset=offset, timestamp=OLD, key=None, value=None
+        )
+        items.setdefault(offset, []).append(Distinct(_Item(record), 0, copies))
+    return Forks.of(items.values())
+
+
+def test_a_copy_that_goes_on_with_rivals_alone_is_apart_from_their_first_fork_on() -> None:
+    """D has C's last record alone, E has B's too; until C's fork, C had been one log with A."""
+    alone = ((4, "B"), (8, "A"), (8, "C"), (9, "BE"), (9, "CD"), (10, "CE"))
+    histories = forks((3, "ABC"), (4, "AC"), (7, "AC"), *alone)
+    assert histories.apart_from(0, 5) == {1: 4, 2: 8, 3: 8, 4: 4}
+    assert forks((3, "ABC"), (4, "A"), (4, "BC")).apart_from(0, 4) == {1: 4, 2: 4}
+    assert forks((4, "A"), (4, "B"), (5, "BD"), (6, "ABD")).apart_from(0, 4) == {1: 0}
+
+
+def test_where_nothing_tells_a_copy_that_the_fewest_contradict_counts_before_one_that_reaches_further() -> (
+    None
+):
+    histories = forks((3, "ABC"), (4, "A"), (4, "BC"))
+    copies = [CopyFacts(name, end=end) for name, end in zip("ABC", (9, 5, 6), strict=True)]
+    assert histories.in_force(copies) == InForce(2, None)
 
 
 def test_an_archive_of_the_older_history_is_left_out(tmp_path: Path) -> None:
