@@ -96,11 +96,11 @@ class Causes:
         """Return why a step began a generation or epoch; the log has no records of the `skipped` ones right before it."""
         if step.is_conversion:
             return RebalanceWhy(RebalanceCause.CONVERTED)
-        found = (
-            self._of_members(step, comings)
-            or _of_conversion(step)
-            or _of_partitions(step, holdings, self._rows)
-        )
+        by_members = self._of_members(step, comings)
+        if by_members is not None and _is_second_half(step, holdings, self._rows):
+            others = (*by_members.alternatives, RebalanceCause.GIVEN_UP)
+            by_members = RebalanceWhy(by_members.cause, Confidence.AMBIGUOUS, others)
+        found = by_members or _of_conversion(step) or _of_partitions(step, holdings, self._rows)
         if skipped and found.cause in _UNSEEN and found.confidence is not Confidence.CERTAIN:
             came = (RebalanceCause.JOINED, RebalanceCause.LEFT)
             found = RebalanceWhy(found.cause, Confidence.AMBIGUOUS, came)
@@ -222,6 +222,28 @@ def _of_partitions(step: GroupStep, holdings: StepHoldings, rows: GroupHistories
         # A leader learns the partitions of a topic that a member brought after it has assigned, and joins again for them.
         return RebalanceWhy(RebalanceCause.REJOINED, Confidence.LIKELY, (RebalanceCause.TOPICS_CHANGED,))
     return RebalanceWhy(RebalanceCause.TOPICS_CHANGED, Confidence.LIKELY)
+
+
+def _is_second_half(step: GroupStep, holdings: StepHoldings, rows: GroupHistories) -> bool:
+    """Return whether the generation before took partitions from a member that is still there: it joins again at once (KIP-429).
+
+    Who comes or goes while the others join is told with the same generation, and may not have begun it.
+    """
+    before, after = step.before, step.after
+    if before is None or after is None or after.generation is None or after.protocol in EAGER:
+        return False
+    return any(
+        row.to_log_offset == before.from_log_offset
+        and _topics(frozenset(row.held) - holdings.held) & _asked(last)
+        for member_id, last in holdings.before.items()
+        if member_id in holdings.after
+        for row in rows.by_member[member_id]
+    )
+
+
+def _asked(row: MemberHistoryRow) -> frozenset[str]:
+    """Return the topics that a member asks for: partitions of others it gives up before it joins."""
+    return frozenset(row.subscription)
 
 
 def _may_be_second_half(step: GroupStep, rows: GroupHistories) -> bool:

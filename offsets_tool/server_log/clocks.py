@@ -1,7 +1,8 @@
 """Find how far the clock of each file is from that of the records, by generations and epochs of groups that both name.
 
 A log4j line does not say its time zone. Zones are whole quarters of an hour from UTC; the rest is skew. Where the zone is given,
-another that fits better is said, and the file's times are not used.
+another that fits better is said, and the file's times are not used. A file that names generations of the records, all at times that
+no zone explains, is of another time: then neither its times nor its numbers are used.
 """
 
 from collections import Counter, defaultdict
@@ -154,8 +155,8 @@ def clock_of(file: ServerLogFile, records: RecordTimes) -> FileClock:
     best = max(zones, key=lambda zone: (by_zone[zone], -abs(zone)), default=None)
     if best is None:
         is_believed = is_given and not pairs
-        misfits = {entry: Misfit.TIME for entry, _ in pairs}
-        return FileClock(0 if is_believed else None, 0, 0, is_given, False, misfits)
+        of_another = _of_another_time(file) if pairs else {}
+        return FileClock(0 if is_believed else None, 0, 0, is_given, False, of_another)
     near = [
         min(((each - best * _QUARTER_MS, of) for each, of in apart), key=_by_distance) for _, apart in pairs
     ]
@@ -169,9 +170,23 @@ def clock_of(file: ServerLogFile, records: RecordTimes) -> FileClock:
     is_contradicted = is_given and best != 0
     is_doubtful = fitting == 1 and abs(skew) > _MOST_SKEW_MS
     ahead = None if is_contradicted or is_doubtful else best * _QUARTER_MS + skew
+    if is_doubtful:
+        misfits = _of_another_time(file)
     if ahead is not None:
         misfits |= _alive(file, records, ahead)
     return FileClock(ahead, best * _QUARTER_MS, fitting, is_given, is_contradicted, misfits)
+
+
+def _of_another_time(file: ServerLogFile) -> dict[ServerLine, Misfit]:
+    """Return the lines of generations and epochs of a file whose times are all others than those of the records.
+
+    A group that was removed and came again counts from 1 once more: by their numbers alone they would join a later life's records.
+    """
+    return {
+        entry: Misfit.TIME
+        for entry in file.entries
+        if entry.group is not None and entry.number is not None and entry.at is not None
+    }
 
 
 def _zone(apart: int) -> int:

@@ -121,7 +121,10 @@ class ServerLog:
         ]
         reasons = list(_of_joining((reason for each in some if (reason := reason_of(each))), joined))
         others = [each for each in reasons if each.entry.kind is not LineKind.TOPICS_CHANGED]
-        return others or reasons or list(self._of_topics(group, numbers, within))
+        if others or joined or changed:
+            # Who comes, goes or asks for other topics also changes what is known of topics: the line on that may be missing here.
+            return others
+        return reasons or list(self._of_topics(group, numbers, within))
 
     def _of_topics(self, group: str, numbers: range, within: TimeSpan) -> Iterator[Reason]:
         """Yield the lines of epochs that no other line explains, but those of an unchanged metadata hash: topics changed."""

@@ -44,6 +44,11 @@ def _clock(clock: FileClock) -> str:
             f"its times do not fit the records in the zone that is given, where they are {duration_text(abs(clock.zone_ms))} "
             f"{'ahead of' if clock.zone_ms > 0 else 'behind'} them: they are not used; {_NAME_IT}"
         )
+    if clock.ahead_ms is None and clock.misfits:
+        return (
+            "the generations and epochs that it names are in the records at other times: it is of another time, and only what it "
+            "says of members by their own ids joins the records"
+        )
     if clock.ahead_ms is None:
         return (
             "no generation or epoch that it names is in the records with a time: without a known clock only members and "

@@ -101,6 +101,22 @@ def _held(log_offset: int, after: int, name: str, *numbers: int, **given: Any) -
     )
 
 
+def _handed_over(protocol: str, asked: str = TOPIC) -> list[GroupRow]:
+    """Return three generations: in the second, a gives partition 1 up and asks for a topic; before the third, c is gone."""
+    return [
+        *states(
+            *(
+                group(n, n * SECOND, 3 - n // 2, generation=n + 1, protocol=protocol, leader="a")
+                for n in range(3)
+            )
+        ),
+        until(_held(0, 0, "a", 0, 1), 1, SECOND, "changed"),
+        _held(1, SECOND, "a", 0, generation=2, subscription=(asked,)),
+        _held(0, 0, "b"),
+        until(_held(0, 0, "c", 2), 2, 2 * SECOND),
+    ]
+
+
 TWO = [
     group(0, 0, 2, protocol="range", leader="a"),
     group(9, MINUTE, 2, generation=2, protocol="range", leader="a"),
@@ -250,6 +266,21 @@ CASES: Final = (
             _held(2, 2 * SECOND, "b", 1, generation=3),
         ],
         {"cause": "partitions_given_up", "moved": 1, "least_moves": 1, "unowned": 0},
+    ),
+    Case(
+        "a member went while others gave partitions up: nobody knows which of both came first",
+        _handed_over("cooperative-sticky"),
+        {"cause": "member_left", "confidence": "ambiguous", "alternatives": ("partitions_given_up",)},
+    ),
+    Case(
+        "but members that give all up before each rebalance do not join again for that",
+        _handed_over("range"),
+        {"cause": "member_left", "confidence": "certain", "alternatives": ()},
+    ),
+    Case(
+        "nor is a topic given up that a member does not ask for any more",
+        _handed_over("cooperative-sticky", asked="other"),
+        {"cause": "member_left", "confidence": "certain", "alternatives": ()},
     ),
 )
 

@@ -107,6 +107,20 @@ def test_without_a_common_generation_the_clock_is_unknown() -> None:
     assert any("name its zone with --server-log-zone" in note for note in notes_on(server_log))
 
 
+@pytest.mark.parametrize("by", [24 * HOUR, -24 * HOUR, -40 * HOUR, 200 * HOUR])
+@pytest.mark.parametrize("folder", [CLASSIC, KILLED], ids=lambda path: path.name)
+def test_a_log_of_another_time_says_nothing_of_generations(folder: Path, by: int) -> None:
+    """A group that was removed and came again counts from 1 once more: equal numbers alone are no proof."""
+    log = log_of(folder)
+    server_log = joined_log([moved(log, by)], records_of(folder, log))
+    assert server_log.files[0].clock.ahead_ms is None
+    groups = {each.group for each in log.entries if each.group is not None}
+    numbered = [(name, range(99), TimeSpan(None, None)) for name in groups]
+    assert not [reason for each in numbered for reason in server_log.generations(*each)]
+    assert not [reason for each in numbered for reason in server_log.epochs(*each)]
+    assert any("it is of another time" in note for note in notes_on(server_log))
+
+
 def test_a_log_of_something_else_is_said_to_be_none(tmp_path: Path) -> None:
     (tmp_path / "app.log").write_text("hello\n")
     log = read_server_log(str(tmp_path / "app.log"), "app.log")

@@ -7,7 +7,8 @@ archive's own order, which need not be the log's. Every row is a record, an Unre
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
+from urllib.parse import unquote
 
 from offsets_tool.errors import DecodeError, SourceError, UsageError
 from offsets_tool.log.archive.columns import Columns, match_columns, read_row
@@ -31,6 +32,16 @@ _IN_PATH: Final = re.compile(
     # Aiven's names in a folder of the topic: its number and its first offset, filled up with zeros.
     r"|(?P<padded>\d{10})-\d{20}(?:\.[^/]*)?)(?=/|$)"
 )
+_TOPIC_IN_PATH: Final = re.compile(
+    r"(?:^|/)(?:_?(?:kafka_)?topic=(?P<hive>[^/]+)|(?P<named>[\w.-]+)\+\d+\+\d+(?:\.[^/]*)?)(?=/|$)"
+)
+
+
+class _PathPlace(NamedTuple):
+    """The topic and the partition in the path of an archive's file, for rows that do not say theirs; None where it has none."""
+
+    topic: str | None
+    partition: int | None
 
 
 class ArchiveRead(Iterator[LogRecord | Unreadable]):
@@ -89,7 +100,7 @@ class ArchiveRead(Iterator[LogRecord | Unreadable]):
     def _read_file(
         self, file: ArchiveFile, opened: RowSource, columns: Columns
     ) -> Iterator[LogRecord | Unreadable]:
-        place = _partition_in_path(file.path)
+        place = _PathPlace(_topic_in_path(file.path), _partition_in_path(file.path))
         self._ledger.size_grows(opened.size or 0)
         for item in opened.read(columns):
             self._ledger.size_grows(item.size if opened.size is None else 0)
@@ -98,18 +109,19 @@ class ArchiveRead(Iterator[LogRecord | Unreadable]):
                 yield read
 
     def _read_row(
-        self, item: RowRead, columns: Columns, opened: RowSource, place: int | None
+        self, item: RowRead, columns: Columns, opened: RowSource, place: "_PathPlace"
     ) -> LogRecord | Unreadable | None:
         if item.row is None:
             return None
         self.rows += 1
-        topic = _topic(columns.get(item.row, "topic"))
+        topic = _topic(columns.get(item.row, "topic")) or place.topic
         if topic not in (None, columns.topic_name):
             self.other_topics += 1
             self._ledger.count_elsewhere(1, str(topic))
             return None
+        number = self._wanted if place.partition is None else place.partition
         try:
-            record = read_row(item.row, columns, opened.source, self._wanted if place is None else place)
+            record = read_row(item.row, columns, opened.source, number)
         except DecodeError as error:
             self.unreadable_rows += 1
             return _bad_row(item, opened, error)
@@ -145,7 +157,8 @@ def read_archive(
 
     `columns` names columns by hand, field to column, as in {"offset": "kafka_offset_no", "partition": "meta.partition"}.
     `log_partition` numbers records whose row and path do not say it, and leaves out (and counts) the others.
-    The number comes from the row, or else from the path: `partition=N/`, `__consumer_offsets-N/`, a sink's file name.
+    The number comes from the row, or else from the path: `partition=N/`, `__consumer_offsets-N/`, a sink's file name. So does the
+    topic: `topic=NAME/`, `NAME+N+OFFSET`.
     `ledger` receives the size, every item, and how many rows were left out. `limits` bound what columns inflate to.
     Raises SourceError when nothing readable is there or the file that was named lacks a needed column, UsageError for columns
     that it lacks; a file that was found in a folder is then one Unreadable, and so is whatever a row holds.
@@ -182,3 +195,11 @@ def _partition_in_path(path: Path) -> int | None:
     """
     found = list(_IN_PATH.finditer(path.as_posix()))
     return int(found[-1]["named"] or found[-1]["hive"] or found[-1]["padded"]) if found else None
+
+
+def _topic_in_path(path: Path) -> str | None:
+    """Return the topic in the innermost name of a path that has one, hive style or `topic+partition+offset`; None for others."""
+    found = list(_TOPIC_IN_PATH.finditer(path.as_posix()))
+    return (
+        unquote(found[-1]["hive"]) if found and found[-1]["hive"] else found[-1]["named"] if found else None
+    )

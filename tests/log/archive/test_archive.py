@@ -296,6 +296,30 @@ def test_the_partition_in_the_path(name: str, tmp_path: Path) -> None:
     assert facts(read_archive(tmp_path)) == known(ONE)
 
 
+@pytest.mark.parametrize(
+    ("name", "is_of_topic"),
+    [
+        (f"topic={TOPIC}/partition=1/a.parquet", True),
+        (f"_topic={TOPIC}/_partition=1/a.parquet", True),
+        ("topic=orders/partition=1/a.parquet", False),
+        (f"kafka_topic=primary.{TOPIC}/kafka_partition=1/a.parquet", False),
+        (f"topics/{TOPIC}/partition=1/{TOPIC}+1+0000000042.parquet", True),
+        ("topics/orders/partition=1/orders+1+0000000042.parquet", False),
+        (f"topics/primary.{TOPIC}/partition=1/primary.{TOPIC}+1+0000000042.snappy.parquet", False),
+        (f"topic=orders/copies/topic={TOPIC}/partition=1/a.parquet", True),
+    ],
+)
+def test_the_topic_in_the_path(name: str, is_of_topic: bool, tmp_path: Path) -> None:
+    """Rows that do not say their topic are of that in their path: another's are left out, and counted."""
+    (tmp_path / name).parent.mkdir(parents=True)
+    pq.write_table(spark_table(ONE).drop(["topic", "partition"]), tmp_path / name)
+    read = read_archive(tmp_path)
+    assert facts(read) == (known(ONE) if is_of_topic else [])
+    assert read.rows == len(ONE) and read.other_topics == (0 if is_of_topic else len(ONE))
+    copy = read_archive(tmp_path, columns={"topic": f"primary.{TOPIC}"})
+    assert facts(copy) == (known(ONE) if f"primary.{TOPIC}" in name else [])
+
+
 def test_delta(tmp_path: Path) -> None:
     """A Delta table is what its log says: rows that were deleted are gone though their files are there."""
     table = tmp_path / "lake" / "raw"
