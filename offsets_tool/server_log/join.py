@@ -117,7 +117,7 @@ class ServerLog:
             for at, each in enumerate(self._of_group.get(group, ()))
             if (known.get(at) in numbers if is_complete or at in known else each.at is not None)
             and within.has(each.at)
-            and (changed is None or each.member_id is None or each.member_id in changed)
+            and (changed is None or each.member_id is None or _may_be_of(each, joined, changed))
         ]
         reasons = list(_of_joining((reason for each in some if (reason := reason_of(each))), joined))
         others = [each for each in reasons if each.entry.kind is not LineKind.TOPICS_CHANGED]
@@ -226,6 +226,18 @@ class ServerLog:
             return None
         near = [each for each in self.of_kind(kind) if _is_at(each, at) and is_it(each)]
         return min(near, key=lambda each: abs((each.at or 0) - at), default=None)
+
+
+def _may_be_of(entry: ServerLine, joined: Collection[str], changed: Collection[str]) -> bool:
+    """Return whether a line about a member may be of an epoch with which these members came or changed.
+
+    Where the line on an epoch is missing, those of the neighbours' members stand beside: of one that came earlier and goes now.
+    A static member that goes for a while begins no epoch (consumerGroupStaticMemberGroupLeave).
+    """
+    if entry.member_id not in changed or entry.kind is LineKind.AWAY:
+        return False
+    came = entry.member_id in joined
+    return came if entry.kind is LineKind.JOINED else not (came and entry.kind in DEPARTURES)
 
 
 def _of_joining(reasons: Iterable[Reason], joined: Collection[str]) -> Iterator[Reason]:
