@@ -41,7 +41,8 @@ _KEPT: Final = (
 )
 """What is left of a row where compaction took the committed offset."""
 
-_SEEN: Final = frozenset({LagMethod.SAMPLED, LagMethod.INDEX, LagMethod.INTERPOLATED})
+SEEN: Final = frozenset({LagMethod.SAMPLED, LagMethod.INDEX, LagMethod.INTERPOLATED})
+"""The methods by which an end is known, and not only bounded."""
 
 
 def replay_for_lag(replay: EvidenceReplay, ends: EndSources, wanted: Wanted) -> Snapshot:
@@ -135,7 +136,7 @@ def add_lag(snapshot: Snapshot, ends: EndSources, rows: list[Row]) -> list[LagRo
     find_ends(snapshot, ends, rows)
     lags = [lag_of(row, ends) for row in rows]
     for row, found in zip(rows, lags, strict=True):
-        if found.method in _SEEN:
+        if found.method in SEEN:
             row["log_end_offset"] = found.end_offset
             if row["committed_offset"] is not None:
                 row["lag"], row["beyond_end"] = found.lag, found.beyond_end

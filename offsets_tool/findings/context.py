@@ -48,6 +48,16 @@ class Overtaken(NamedTuple):
         return self.log_start_offset - self.committed_offset
 
 
+class NotOfTopic(NamedTuple):
+    """A committed offset that is none of the topic that has the name now: beyond the end, or of an earlier topic."""
+
+    committed_offset: int
+    end_offset: int | None
+    """None where it is not known."""
+    is_beyond: bool
+    is_topic_recreated: bool
+
+
 class Moved(NamedTuple):
     """The log partitions in which one group lies, and the one where its coordinator looks for it now; None if that is not clear."""
 
@@ -76,6 +86,8 @@ class LogContext(NamedTuple):
     """Where data partitions end, by what was given beside the log."""
     overtaken: Mapping[str, Mapping[TopicPartition, Overtaken]] = {}
     """By group, the offsets below the start of their partition's log, where that is known."""
+    not_of_topic: Mapping[str, Mapping[TopicPartition, NotOfTopic]] = {}
+    """By group, the offsets that are none of the topic that has the name now, where ends prove it."""
     moved: Mapping[str, Moved] = {}
     """Groups that lie in several log partitions."""
     contradicted_at: Mapping[int | None, int] = {}

@@ -12,11 +12,11 @@ from offsets_tool.as_of.views_describe import described_offsets
 from offsets_tool.events import Event
 from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.expiring import FoundExpiry, PolicyOverrides, expiry_of, find_expiry
-from offsets_tool.evidence.lagging import add_lag
+from offsets_tool.evidence.lagging import SEEN, add_lag
 from offsets_tool.evidence.moments.moment_notes import gaps
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.rows import expiry_row
-from offsets_tool.findings.context import ContextParts, KnownEnds, LogContext, Overtaken
+from offsets_tool.findings.context import ContextParts, KnownEnds, LogContext, NotOfTopic, Overtaken
 from offsets_tool.findings.finders import find_all, find_in_log, worst_first
 from offsets_tool.findings.group_rows import ALL, GroupRow, GroupRows, LogStretch, PartitionRows, gather
 from offsets_tool.findings.partition_facts import PartitionFacts, of_ledgers
@@ -74,7 +74,9 @@ class LogFindings:
             self.with_lag = described_offsets(replay.snapshot, ALL)
             lags = add_lag(replay.snapshot, ends, self.with_lag)
             known = _known_ends(self.with_lag, ends.at)
-            self._context = self._context._replace(ends=known, overtaken=_overtaken(lags))
+            self._context = self._context._replace(
+                ends=known, overtaken=_overtaken(lags), not_of_topic=_not_of_topic(lags)
+            )
         for text in notes_on(self.server_log):
             replay.evidence.note(text)
         self.ledgers = replay.dated_ledgers()
@@ -120,6 +122,17 @@ def _overtaken(lags: Iterable[LagRow]) -> dict[str, dict[TopicPartition, Overtak
         if lag.data_lost and not lag.is_topic_recreated:
             at = TopicPartition(lag.topic, lag.partition)
             found[lag.group][at] = Overtaken(lag.committed_offset, lag.log_start_offset)
+    return found
+
+
+def _not_of_topic(lags: Iterable[LagRow]) -> dict[str, dict[TopicPartition, NotOfTopic]]:
+    found: dict[str, dict[TopicPartition, NotOfTopic]] = defaultdict(dict)
+    for lag in lags:
+        is_beyond = lag.lag is None and lag.beyond_end > 0 and lag.method in SEEN
+        if lag.committed_offset is not None and (is_beyond or lag.is_topic_recreated):
+            at = TopicPartition(lag.topic, lag.partition)
+            end = lag.end_offset if lag.method in SEEN else None
+            found[lag.group][at] = NotOfTopic(lag.committed_offset, end, is_beyond, lag.is_topic_recreated)
     return found
 
 

@@ -1,15 +1,16 @@
-"""Was a topic created again under a group, given more partitions, or cut off before the group had read it?
+"""Was a topic created again under a group, given more partitions, or cut off? Do the group's offsets stand for no record of it?
 
 Commits give another id, members get what nobody had before. Nothing of the topic itself is in the log: its start is known only
 where ends are, and of a partition that is new to a group only its first commit, not how much was left out before.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from offsets_tool.expiry.causes import Confidence
-from offsets_tool.findings.context import LogContext, Overtaken
+from offsets_tool.expiry.rules import Rule
+from offsets_tool.findings.context import LogContext, NotOfTopic, Overtaken
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
@@ -47,6 +48,21 @@ OVERTAKEN: Final = FindingKind(
     "Records were deleted, by the topic's retention or by somebody, before the group had committed them.",
     "Get the records from elsewhere if they matter: the group goes on by auto.offset.reset. Let the topic keep records "
     "(retention.ms, retention.bytes) for longer than the group may be behind.",
+)
+BEYOND: Final = FindingKind(
+    "offset_beyond_end",
+    Severity.WARNING,
+    "Committed offsets are beyond the end of their partition: whoever fetches there is refused (OFFSET_OUT_OF_RANGE), and begins "
+    "elsewhere.",
+    "auto.offset.reset of the clients decides where the group goes on: with earliest it reads all again, with latest it leaves out "
+    "what is there, with none it stops. Set its offsets with kafka-consumer-groups --reset-offsets while it has no members.",
+)
+NEGATIVE: Final = FindingKind(
+    "negative_offset",
+    Severity.WARNING,
+    "A client committed offsets below 0, which are none: Kafka shows - for them, and their readers begin elsewhere.",
+    "auto.offset.reset of the clients decides where the group begins at its next start. Look at the client that commits them, and "
+    "set its offsets with kafka-consumer-groups --reset-offsets while it has no members.",
 )
 LATER_MS: Final = 60_000
 """How much later than others of its topic members must get a partition if it is new to the group: no joining takes that long."""
@@ -196,7 +212,6 @@ def find_overtaken(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
 def _overtaken(rows: GroupRows, topic: str, partitions: Mapping[int, Overtaken]) -> Finding:
     """Return the finding; it is critical where the group has members, who do not read what they are there for."""
     last = [rows.effective[TopicPartition(topic, number)][-1] for number in sorted(partitions)]
-    has_members = bool(rows.groups) and rows.groups[-1].to_log_offset is None and rows.groups[-1].members > 0
     records = sum(overtaken.records for overtaken in partitions.values())
     first = next(iter(partitions.values()))
     where = f"it stands at {first.committed_offset:,}, and the log begins at {first.log_start_offset:,}"
@@ -208,7 +223,83 @@ def _overtaken(rows: GroupRows, topic: str, partitions: Mapping[int, Overtaken])
         Places(tuple(row.commit_log_offset for row in last), max(row.from_timestamp for row in last)),
         f"{count(records, 'record')} of topic {named(topic)} {in_partitions(sorted(partitions))} {was(records)} deleted before "
         f"group {named(rows.group)} had committed them: {where}",
-        severity=Severity.CRITICAL if has_members else OVERTAKEN.severity,
+        severity=Severity.CRITICAL if _has_members(rows) else OVERTAKEN.severity,
         topic=topic,
         partition=next(iter(partitions)) if len(partitions) == 1 else None,
     )
+
+
+@finder(BEYOND, RECREATED)
+def find_not_of_topic(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
+    """Yield a finding for each topic with offsets beyond its end, or of an earlier topic of its name; none where no end is known.
+
+    An offset beyond the end is critical where the group has members: they read elsewhere.
+    """
+    by_topic: dict[str, dict[int, NotOfTopic]] = defaultdict(dict)
+    for at, offset in context.not_of_topic.get(rows.group, {}).items():
+        if at in rows.last_end_causes and rows.last_end_causes[at] is None:
+            by_topic[at.topic][at.partition] = offset
+    for topic, partitions in sorted(by_topic.items()):
+        beyond = {number: offset for number, offset in partitions.items() if offset.is_beyond}
+        if beyond:
+            yield _beyond(rows, topic, beyond)
+        elif topic not in (finding.topic for finding in find_recreated.find(rows, context)):
+            yield _of_earlier_topic(rows, topic, partitions)
+
+
+def _beyond(rows: GroupRows, topic: str, partitions: Mapping[int, NotOfTopic]) -> Finding:
+    first = next(iter(partitions.values()))
+    where = f"it stands at {first.committed_offset:,}, and the log ends at {first.end_offset:,}"
+    if len(partitions) > 1:
+        where = "their logs end before the committed offsets"
+    is_recreated = any(offset.is_topic_recreated for offset in partitions.values())
+    why = "; the topic was created again" if is_recreated else ""
+    title = f"{_offsets_of(rows, topic, partitions)} beyond the end: {where}{why}"
+    finding = _of_partitions(rows, BEYOND, topic, partitions, title)
+    return finding._replace(severity=Severity.CRITICAL.value) if _has_members(rows) else finding
+
+
+def _of_earlier_topic(rows: GroupRows, topic: str, partitions: Mapping[int, NotOfTopic]) -> Finding:
+    title = (
+        f"{_offsets_of(rows, topic, partitions)} of an earlier topic of this name, which was created again"
+    )
+    return _of_partitions(rows, RECREATED, topic, partitions, title)
+
+
+@finder(NEGATIVE)
+def find_negative(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
+    """Yield a finding for each topic for which the group's committed offsets are below 0 when the log ends."""
+    by_topic: dict[str, dict[int, int]] = defaultdict(dict)
+    for row in rows.live:
+        if row.rule != Rule.PENDING and row.committed_offset is not None and row.committed_offset < 0:
+            by_topic[row.topic][row.partition] = row.committed_offset
+    for topic, partitions in sorted(by_topic.items()):
+        text = offsets_text(list(partitions.values()))
+        title = f"{_offsets_of(rows, topic, partitions)} below 0, which is none: {text}"
+        yield _of_partitions(rows, NEGATIVE, topic, partitions, title)
+
+
+def _offsets_of(rows: GroupRows, topic: str, partitions: Collection[int]) -> str:
+    """Return the subject of a sentence on committed offsets of a topic, with its verb."""
+    s, verb = ("", "is") if len(partitions) == 1 else ("s", "are")
+    return f"The committed offset{s} of group {named(rows.group)} {in_partitions(partitions)} of topic {named(topic)} {verb}"
+
+
+def _of_partitions(
+    rows: GroupRows, kind: FindingKind, topic: str, partitions: Collection[int], title: str
+) -> Finding:
+    """Return a finding on the last commits of partitions."""
+    asked = {TopicPartition(topic, number): [-1] for number in sorted(partitions)}
+    last = [row for _, some in rows.effective_at(asked) for row in some]
+    return found(
+        kind,
+        rows,
+        Places(tuple(row.commit_log_offset for row in last), max(row.from_timestamp for row in last)),
+        title,
+        topic=topic,
+        partition=next(iter(partitions)) if len(partitions) == 1 else None,
+    )
+
+
+def _has_members(rows: GroupRows) -> bool:
+    return bool(rows.groups) and rows.groups[-1].to_log_offset is None and rows.groups[-1].members > 0
