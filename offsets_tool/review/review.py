@@ -239,7 +239,7 @@ def _sizes(replay: EvidenceReplay) -> list[Row]:
 def _plan(
     replay: EvidenceReplay, found: LogFindings, asked: ReviewAsked, verdict: Verdict, given: ReviewInputs
 ) -> WayBack | None:
-    plan = given.plan or PlanAsked.proposed(each.findings for each in verdict.ranked)
+    plan = given.plan or PlanAsked.proposed(verdict.ranked)
     if plan is None:
         return None
     return way_back(replay, found, plan, PlanTools(given.ends, given.kafka, given.plan_command))

@@ -1,6 +1,6 @@
 """The plan of a review: back to a moment that was named, or to before the first finding that offsets were lost or moved."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from offsets_tool.as_of.as_of import AsOf
@@ -11,14 +11,13 @@ from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.findings.finding import LogFindings
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.findings.finder import log_offset_text
-from offsets_tool.findings.membership.deletions import SHARE_REMEDY
 from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.findings.sentences import named
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.plans.commands import CommandWords, shell_word
 from offsets_tool.review.plan_page import KafkaTools, PlanPage, moment_text, plan_page
 from offsets_tool.story.sentence import when
-from offsets_tool.story.verdict import MOVES_OFFSETS
+from offsets_tool.story.verdict import Ranked, moves_of_offsets
 
 PlanCommand = Callable[[str, str | None], CommandWords]
 """From a moment as --as-of takes it, and a group as --group takes it or None, to the words of the command that makes the plan."""
@@ -41,30 +40,25 @@ class WayBack(NamedTuple):
         """Return one sentence on why the plan goes back to that moment."""
         if self.proposal is None:
             return f"The moment {self.to} was asked for."
-        found, at = self.proposal, self.proposal.from_at
-        whose = "" if found.group is None else f" of group {named(found.group)}"
-        time = "" if at is None else f" ({when(at)})"
+        finding, timestamp = self.proposal, self.proposal.from_at
+        whose = "" if finding.group is None else f" of group {named(finding.group)}"
+        time = "" if timestamp is None else f" ({when(timestamp)})"
         return (
             f"Nobody named a moment: proposed is {self.to}{time}, before the first finding{whose} that says that its offsets "
-            f"were lost or moved, {found.kind}. Another moment may be the right one."
+            f"were lost or moved, {finding.kind}. Another moment may be the right one."
         )
 
 
-def proposal_of(groups: Iterable[Sequence[Finding]]) -> Finding | None:
+def proposal_of(groups: Iterable[Ranked]) -> Finding | None:
     """Return the finding before which a plan should go back: the first in the log, of the worst group whose offsets were moved.
 
-    `groups` are the findings of each group, the worst group first. Notices count only where nothing is worse; None where no offset
-    was lost or moved, or no file says its log partition. A share group that was deleted had no offsets here to go back to.
+    `groups` are the worst first. Notices count only where nothing is worse; None where no offset was lost or moved,
+    or no file says its log partition.
     """
-    moved = [[each for each in findings if _has_way_back(each)] for findings in groups]
-    loud = [[each for each in some if each.severity in _LOUD] for some in moved]
-    some = next(filter(None, loud), None) or next(filter(None, moved), None)
-    return min(some, key=lambda each: each.log_offset) if some else None
-
-
-def _has_way_back(finding: Finding) -> bool:
-    is_of_offsets = finding.kind in MOVES_OFFSETS and finding.remedy != SHARE_REMEDY
-    return is_of_offsets and finding.log_partition is not None
+    moved = [moves_of_offsets(group) for group in groups if group.log_partition is not None]
+    loud = [[finding for finding in findings if finding.severity in _LOUD] for findings in moved]
+    findings = next(filter(None, loud), None) or next(filter(None, moved), None)
+    return min(findings, key=lambda finding: finding.log_offset) if findings else None
 
 
 class PlanAsked(NamedTuple):
@@ -82,7 +76,7 @@ class PlanAsked(NamedTuple):
         return cls(AsOf(ends={proposal.log_partition: proposal.log_offset}), wanted, proposal)
 
     @classmethod
-    def proposed(cls, groups: Iterable[Sequence[Finding]]) -> "PlanAsked | None":
+    def proposed(cls, groups: Iterable[Ranked]) -> "PlanAsked | None":
         """Return the plan that findings of groups, the worst group first, propose; None where no offset was lost or moved."""
         proposal = proposal_of(groups)
         return None if proposal is None or proposal.group is None else cls.before(proposal)

@@ -18,7 +18,7 @@ from offsets_tool.story.finding_sentences import certainty
 from offsets_tool.story.shapes import NO_EVENTS, GroupEvents
 from offsets_tool.story.state import state_sentences, state_words
 
-MOVES_OFFSETS: Final = frozenset(
+_MOVES_OFFSETS: Final = frozenset(
     {
         *("offsets_expired", "offsets_deleted", "offsets_lost", "group_deleted", "topic_deleted"),
         *("reset", "rewind", "jump"),
@@ -217,6 +217,14 @@ class Ranked(NamedTuple):
     def severity(self) -> str | None:
         """The severity of the worst finding of the group; None if it has no finding."""
         return min((each.severity for each in self.findings), key=_RANK.__getitem__, default=None)
+
+
+def moves_of_offsets(group: Ranked) -> list[Finding]:
+    """Return the findings of a group after which its offsets from before them are wanted, the worst first.
+
+    None of a group that never committed here, as a share group, whose offsets are in another topic: there is nothing to go back to.
+    """
+    return [finding for finding in group.findings if finding.kind in _MOVES_OFFSETS] if group.commits else []
 
 
 def ranked_group(

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from offsets_tool.evidence.findings.finding import GroupFindings
 from offsets_tool.findings.group_rows import GroupRow, GroupRows, LogStretch, gather
 from offsets_tool.findings.rows import Finding
+from offsets_tool.lake.tables import REBALANCES
 from offsets_tool.review.coverage import CoveredPartition
 from offsets_tool.review.verdict import OtherGroups
 from offsets_tool.story.shapes import NO_EVENTS
@@ -27,15 +28,14 @@ class RankedGroups(NamedTuple):
     """How these stand is known."""
     rows: dict[GroupHome, GroupFindings]
     """Their rows and findings."""
-    others: OtherGroups
+    others: list[Ranked]
+    """Of these only the findings, rebalances and number of offsets' rows are known."""
 
-    def findings(self) -> Iterable[Sequence[Finding]]:
-        """Yield the findings of each group that has some, the worst group first."""
-        yield from (each.findings for each in self.worst)
-        by_group: dict[GroupHome, list[Finding]] = defaultdict(list)
-        for each in self.others.findings:
-            by_group[each.group or "", each.log_partition].append(each)
-        yield from by_group.values()
+    @property
+    def other_groups(self) -> OtherGroups:
+        """The others, as a verdict names them."""
+        findings = [finding for group in self.others for finding in group.findings]
+        return OtherGroups(len(self.others), findings)
 
 
 def ranked_groups(
@@ -45,8 +45,11 @@ def ranked_groups(
     by_group: dict[GroupHome, list[Finding]] = defaultdict(list)
     for finding in findings:
         by_group[finding.group or "", finding.log_partition].append(finding)
-    rebalances = of.rebalances_by_group()
-    quick = ranking(_quick(home, by_group.get(home, ()), rebalances[home]) for home in of.groups())
+    rebalances = of.rows_by_group(REBALANCES)
+    quick = ranking(
+        _quick(home, by_group.get(home, ()), rebalances[home], offsets)
+        for home, offsets in of.groups().items()
+    )
     worst, others = quick[:MOST_RANKED], quick[MOST_RANKED:]
     homes = {(each.group, each.log_partition) for each in worst}
     rows = {
@@ -57,13 +60,13 @@ def ranked_groups(
     return RankedGroups(
         ranking(ranked_group(each.rows, each.findings, moment, None) for each in rows.values()),
         rows,
-        OtherGroups(len(others), [finding for each in others for finding in each.findings]),
+        others,
     )
 
 
-def _quick(home: GroupHome, findings: Sequence[Finding], rebalances: int) -> Ranked:
-    """Return a group for the ranking without its state, from its findings and number of rebalances."""
-    return Ranked(*home, tuple(findings), "", (), 0, None, rebalances, None, NO_EVENTS)
+def _quick(home: GroupHome, findings: Sequence[Finding], rebalances: int, offsets: int) -> Ranked:
+    """Return a group for the ranking without its state, from its findings and its numbers of rebalances and offsets' rows."""
+    return Ranked(*home, tuple(findings), "", (), offsets, None, rebalances, None, NO_EVENTS)
 
 
 def groups_of(

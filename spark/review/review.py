@@ -130,7 +130,7 @@ def _verdict(
         found.worst,
         findings_here(of_log, asked, here),
         reach.coverage([completeness]),
-        found.others,
+        found.other_groups,
         reach,
     )
 
@@ -181,7 +181,7 @@ def _plan(
     files: Iterable[LedgerEntry],
 ) -> WayBack | None:
     """Return the plan for one group that findings propose; None where they propose none."""
-    plan = PlanAsked.proposed(found.findings())
+    plan = PlanAsked.proposed([*found.worst, *found.others])
     if plan is None or plan.proposal is None or plan.proposal.group is None:
         return None
     return lake_way_back(of, plan, groups_of(of, {plan.proposal.group}, partitions), files)

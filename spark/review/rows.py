@@ -46,15 +46,11 @@ class ClusterTables(NamedTuple):
     name: str
     asked: ReviewAsked
 
-    def groups(self) -> set[GroupHome]:
-        """Return the wanted groups that have rows; only their names are read."""
-        found: set[GroupHome] = set()
-        for table in TABLES:
-            for rows in scan(self.root, table, _HOME, [self.name]):
-                pairs = pa.table(rows).group_by(list(_HOME)).aggregate([]).to_pylist()
-                found.update((each["group"], each["log_partition"]) for each in pairs)
-        named = ((from_shown(group), number) for group, number in found if group is not None)
-        return {home for home in named if self.asked.wanted.has_group(home[0])}
+    def groups(self) -> dict[GroupHome, int]:
+        """Return the wanted groups that have rows, each with the number of its offsets' rows; only their names are read."""
+        offsets, *others = (self.rows_by_group(table) for table in TABLES)
+        homes = {home for rows in (offsets, *others) for home in rows}
+        return {home: offsets[home] for home in homes if self.asked.wanted.has_group(home[0])}
 
     def rows(self, table: Table, fields: Sequence[str], groups: Collection[str]) -> Iterator[pa.RecordBatch]:
         """Yield the rows of some groups; rows about no group are none of them."""
@@ -100,13 +96,14 @@ class ClusterTables(NamedTuple):
         ]
         return sorted(found, key=lambda each: each.log_offset)
 
-    def rebalances_by_group(self) -> Counter[GroupHome]:
-        """Return how often each group rebalanced; only names are read."""
-        found: Counter[GroupHome] = Counter()
-        for rows in scan(self.root, REBALANCES, _HOME, [self.name]):
-            for each in pa.table(rows).group_by(list(_HOME)).aggregate([([], "count_all")]).to_pylist():
-                found[from_shown(each["group"]), each["log_partition"]] += each["count_all"]
-        return found
+    def rows_by_group(self, table: Table) -> Counter[GroupHome]:
+        """Return how many rows of a table each group has; only names are read."""
+        counts: Counter[GroupHome] = Counter()
+        for rows in scan(self.root, table, _HOME, [self.name]):
+            for row in pa.table(rows).group_by(list(_HOME)).aggregate([([], "count_all")]).to_pylist():
+                if row["group"] is not None:
+                    counts[from_shown(row["group"]), row["log_partition"]] += row["count_all"]
+        return counts
 
     def records(self, places: Iterable[CitedPlace]) -> dict[CitedPlace, list[Event]]:
         """Return the events at these places, decoded from their raw bytes; several where copies differ."""

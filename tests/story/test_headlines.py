@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.findings.membership.deletions import SHARE_REMEDY
 from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.findings.sentences import at_time
 from offsets_tool.review.verdict import Verdict
 from offsets_tool.review.way_back import proposal_of
-from offsets_tool.story.verdict import Matter, group_headline, log_headline, matters
+from offsets_tool.story.shapes import NO_EVENTS
+from offsets_tool.story.verdict import Matter, Ranked, group_headline, log_headline, matters
 
 ONE = Finding("rewind", "notice", "g", "t", 0, 1, 1, "certain", (), "A title", "A remedy", ("3:1",), 3, 1)
 _SEVERITIES = st.lists(st.sampled_from([each.value for each in Severity]), min_size=1, max_size=5)
@@ -73,8 +73,21 @@ def test_findings_of_other_remedies_are_told_apart() -> None:
 
 
 def test_a_deleted_share_group_has_no_way_back() -> None:
-    """Its offsets are not in this topic; those of another group that was deleted are."""
-    share = ONE._replace(kind="group_deleted", severity="warning", group="s", remedy=SHARE_REMEDY)
-    other = share._replace(group="a", remedy="As of", log_offset=9)
-    assert proposal_of([[share]]) is None
-    assert proposal_of([[share], [other]]) == other
+    """Nor has any group that never committed here; the offsets of another group that was deleted are in this topic."""
+    deleted = ONE._replace(kind="group_deleted", severity="warning", group="s")
+    other = deleted._replace(group="a", log_offset=9)
+    share, classic = _ranked([deleted], commits=0), _ranked([other], commits=7)
+    assert proposal_of([share]) is None
+    assert proposal_of([share, classic]) == other
+
+
+def test_a_finding_proposes_a_way_back_by_its_severity_and_the_order_of_groups() -> None:
+    late, early = (ONE._replace(severity="warning", log_offset=log_offset) for log_offset in (9, 5))
+    quiet, cost = ONE._replace(log_offset=1), ONE._replace(kind="commit_flood", severity="critical")
+    assert proposal_of([_ranked([quiet]), _ranked([cost, late, early])]) == early
+    assert proposal_of([_ranked([cost]), _ranked([quiet])]) == quiet
+    assert proposal_of([_ranked([early], log_partition=None)]) is None
+
+
+def _ranked(findings: list[Finding], *, commits: int = 1, log_partition: int | None = 3) -> Ranked:
+    return Ranked("g", log_partition, tuple(findings), "", (), commits, None, 0, None, NO_EVENTS)

@@ -15,4 +15,4 @@ def test_kinds_that_are_named_are_there() -> None:
         story._REPLACEMENT,
         story._ABORTED,
     )
-    assert {*of_stories, *verdict.MOVES_OFFSETS, *verdict._COSTS} <= kinds().keys()
+    assert {*of_stories, *verdict._MOVES_OFFSETS, *verdict._COSTS} <= kinds().keys()

@@ -15,11 +15,11 @@ from offsets_tool.review.verdict import Verdict, loud_and_quiet
 from offsets_tool.rows import Row
 from offsets_tool.story.limits import unsaid
 from offsets_tool.story.verdict import (
-    MOVES_OFFSETS,
     Matter,
     Ranked,
     kinds_text,
     matters,
+    moves_of_offsets,
 )
 from offsets_tool.wire.text import shown, visible
 
@@ -140,8 +140,8 @@ def _more(text: Paragraphs, page: VerdictPage, group: str, *commands: str) -> No
 
 def _before(text: Paragraphs, page: VerdictPage, ranked: Ranked) -> None:
     """Write the command that shows the offsets as they were before the worst finding that moved or removed some."""
-    worst = next((each for each in ranked.findings if each.kind in MOVES_OFFSETS), None)
-    if worst is None or not ranked.commits:
+    worst = next(iter(moves_of_offsets(ranked)), None)
+    if worst is None:
         return
     of = shlex.quote(visible(shown(ranked.group)))
     text.say(f"The offsets from before {worst.evidence[0]} (add --format csv for a file to reset from):")

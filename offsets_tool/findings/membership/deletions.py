@@ -22,7 +22,7 @@ GROUP_EXPIRED: Final = FindingKind(
 )
 
 
-SHARE_REMEDY: Final = (
+_SHARE_REMEDY: Final = (
     "Ask who may delete groups. A share group's offsets are not in this topic: once a member has joined, kafka-share-groups "
     "--describe --offsets shows where it begins, and --reset-offsets sets it without members."
 )
@@ -62,5 +62,5 @@ def _deletion(rows: GroupRows, row: GroupHistoryRow, server_log: ServerLog) -> F
         confidence=Confidence.CERTAIN if is_certain else Confidence.AMBIGUOUS,
         alternatives=() if is_certain else (Cause.GROUP_DELETED.value,),
         lines=() if line is None else (line,),
-        remedy=SHARE_REMEDY if row.kind == GroupKind.SHARE else kind.remedy,
+        remedy=_SHARE_REMEDY if row.kind == GroupKind.SHARE else kind.remedy,
     )
