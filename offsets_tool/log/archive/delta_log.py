@@ -138,7 +138,7 @@ def lost_commit(table: Path, version: int | None = None) -> Damage | None:
         return Damage(log / min(pipes), _NO_FILE)
     newest_checkpoint = (name for name in found if newest and name.startswith(newest))
     for name in filter(_CHECKPOINT.fullmatch, newest_checkpoint):
-        if reason := _why_bomb(log / name):
+        if reason := _why_no_checkpoint(log / name):
             return Damage(log / name, reason)
     for name, size in sizes.items():
         if size <= 0:
@@ -270,13 +270,26 @@ def why_no_parquet(path: Path, *, is_whole: bool = True) -> str | None:
     return None
 
 
-def _why_bomb(checkpoint: Path) -> str | None:
-    """Return why a checkpoint would inflate to more than it may; None too for one without a footer, whose readers say so."""
+def _why_no_checkpoint(checkpoint: Path) -> str | None:
+    """Return why a checkpoint must not be given to who opens the table; None too for one without a footer, whose readers say so."""
     try:
-        reason = why_inflated(pq.read_metadata(checkpoint))
+        footer = pq.read_metadata(checkpoint)
     except UNREADABLE:
         return None
+    # deltalake takes them for numbers of bytes, and panics.
+    if any(number < 0 for chunk in _chunks(footer) for number in _places(chunk)):
+        return "is not a Parquet file that can be read (its footer names a place before its begin)"
+    reason = why_inflated(footer)
     return reason and f"{reason}, which no log needs; copy the table again from where it was written"
+
+
+def _chunks(footer: pq.FileMetaData) -> Iterator[pq.ColumnChunkMetaData]:
+    for group in map(footer.row_group, range(footer.num_row_groups)):
+        yield from map(group.column, range(group.num_columns))
+
+
+def _places(chunk: pq.ColumnChunkMetaData) -> tuple[int, ...]:
+    return chunk.data_page_offset, chunk.dictionary_page_offset or 0, chunk.total_compressed_size
 
 
 def why_inflated(

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from deltalake import DeltaTable, write_deltalake
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from offsets_tool.cli import main
 from offsets_tool.errors import SourceError
@@ -20,6 +23,7 @@ from offsets_tool.log.archive.delta_log import Damage, lost_commit, rows_at_once
 from offsets_tool.log.archive.read import read_archive
 from offsets_tool.rows import Unreadable
 from tests.depth import DEEP
+from tests.log.archive.hostile import changed
 
 ROWS = 200
 
@@ -281,3 +285,99 @@ def test_partition_columns_may_be_anything(table: Path, columns: object) -> None
         done = CliRunner().invoke(main, [command, str(table)])
         assert isinstance(done.exception, SystemExit | None) and done.exit_code in (0, 1)
         assert done.exit_code == 0 or done.stderr.count("\n") == 1
+
+
+@pytest.fixture(scope="module")
+def kept(sound: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sound table, whose rows are known by a checkpoint alone."""
+    table = shutil.copytree(sound, tmp_path_factory.mktemp("kept") / "raw")
+    DeltaTable(table).create_checkpoint()
+    commit(table).write_text('{"commitInfo": {}}\n')
+    (table / "_delta_log" / f"{0:020}.json").unlink()
+    return table
+
+
+def ends_as_it_should(table: Path) -> None:
+    for command in ("inspect", "offsets"):
+        done = CliRunner().invoke(main, [command, str(table)])
+        assert isinstance(done.exception, SystemExit | None) and done.exit_code in (0, 1)
+        assert done.exit_code == 0 or done.stderr.count("\n") == 1
+
+
+@settings(max_examples=2000 if DEEP else 12, deadline=None)
+@given(data=st.data())
+def test_any_value_in_any_place_of_a_log_ends_as_it_should(
+    sound: Path, kept: Path, data: st.DataObject
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        table = shutil.copytree(data.draw(st.sampled_from([sound, kept])), f"{folder}/raw")
+        log = Path(table, "_delta_log")
+        path = data.draw(st.sampled_from(sorted([*log.glob("*.json"), *log.glob("_last_checkpoint")])))
+        lines = path.read_text().splitlines()
+        place = data.draw(st.integers(0, len(lines) - 1))
+        lines[place] = json.dumps(changed(json.loads(lines[place]), data))
+        path.write_text("\n".join(lines) + "\n")
+        ends_as_it_should(Path(table))
+
+
+@settings(max_examples=1000 if DEEP else 12, deadline=None)
+@given(data=st.data())
+def test_any_value_in_any_place_of_a_checkpoint_ends_as_it_should(kept: Path, data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        table = Path(shutil.copytree(kept, f"{folder}/raw"))
+        (path,) = (table / "_delta_log").glob("*.checkpoint.parquet")
+        rows = pq.read_table(path)
+        actions = rows.to_pylist()
+        place = data.draw(st.integers(0, len(actions) - 1))
+        actions[place] = changed(actions[place], data)
+        try:
+            pq.write_table(pa.Table.from_pylist(actions, rows.schema), path)
+        except (pa.ArrowException, OverflowError, TypeError, AttributeError, UnicodeEncodeError):
+            return  # a value that this column cannot have: columns of other types are tried below
+        ends_as_it_should(table)
+
+
+def columns(change: Callable[[pa.Table, str], pa.Table], *names: str) -> Callable[[Path], None]:
+    def changed(path: Path) -> None:
+        rows = pq.read_table(path)
+        for name in names:
+            rows = change(rows, name)
+        pq.write_table(rows, path)
+
+    return changed
+
+
+def other(values: pa.Array) -> Callable[[pa.Table, str], pa.Table]:
+    return lambda rows, name: rows.set_column(
+        rows.column_names.index(name), name, pa.array([values] * rows.num_rows)
+    )
+
+
+def without(rows: pa.Table, name: str) -> pa.Table:
+    return rows.drop_columns([name])
+
+
+CHECKPOINTS: dict[str, Callable[[Path], object]] = {
+    **{f"no {name}": columns(without, name) for name in ("add", "metaData", "protocol", "txn", "remove")},
+    **{
+        f"{name} is {value}": columns(other(value), name)
+        for name in ("add", "metaData", "protocol")
+        for value in (5, "x", [1], None, {"path": 5}, {"path": None, "schemaString": None, "minReaderVersion": "x"})
+    },
+    "no row": lambda path: pq.write_table(pq.read_table(path).slice(0, 0), path),
+    "each twice": lambda path: pq.write_table(pa.concat_tables([pq.read_table(path)] * 2), path),
+    "no column": lambda path: pq.write_table(pa.table({}), path),
+    "cut": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "empty": lambda path: path.write_bytes(b""),
+    "noise": noise,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("deed", CHECKPOINTS.values(), ids=CHECKPOINTS)
+def test_a_checkpoint_of_anything_ends_as_it_should(
+    kept: Path, tmp_path: Path, deed: Callable[[Path], object]
+) -> None:
+    table = shutil.copytree(kept, tmp_path / "raw")
+    (path,) = (table / "_delta_log").glob("*.checkpoint.parquet")
+    deed(path)
+    ends_as_it_should(table)

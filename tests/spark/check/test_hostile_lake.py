@@ -8,26 +8,28 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
+from click.testing import CliRunner
 from deltalake import DeltaTable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from offsets_tool.cli import main as tool
 from offsets_tool.errors import LakeInUse, SetupError, SourceError
 from spark.check.check import check
 from spark.check.checked import Checked
 from spark.lake.folder import FORGETTING, LOCK, locked
 from tests.depth import DEEP, sample
 from tests.evidence.copies import copy
+from tests.log.archive.hostile import Json, changed
 from tests.spark.derived.test_forget import LOG
 from tests.spark.lakes import ingest_here
 from tests.spark.replay.test_copies import replay_here
 
 _SECONDS: Final = 20
 """More than a check of a small lake takes on a busy machine."""
-Json = Any
 Action = dict[str, Json]
 
 
@@ -141,26 +143,16 @@ def test_what_others_say_of_their_commits_is_nothing_wrong(lake: Path, metadata:
 @settings(max_examples=2000 if DEEP else 25, deadline=None)
 @given(data=st.data())
 def test_any_value_in_any_place_of_a_log_ends_as_it_should(sound: Path, data: st.DataObject) -> None:
-    value = data.draw(
-        st.sampled_from(
-            [None, [], {}, "", "\0", "%00", -1, 0, 1 << 70, True, float("nan"), 1e308, [None], "{"]
-        )
-    )
-
-    def changed(node: Json) -> Json:
-        """Return the node, or one below it, replaced by the value."""
-        if not isinstance(node, dict) or not node or data.draw(st.integers(0, 3)) == 0:
-            return value
-        name = data.draw(st.sampled_from(sorted(node)))
-        return node | {name: changed(node[name])}
-
     with tempfile.TemporaryDirectory() as folder:
         lake = Path(shutil.copytree(sound, f"{folder}/lake"))
-        relogged(lake, changed)
+        relogged(lake, lambda action: changed(action, data))
         try:
             assert all(row.remedy for row in wrong(lake))
         except SourceError as error:
             assert str(lake) in str(error)
+        asked = CliRunner().invoke(tool, ["sql", "--lake", str(lake), "SELECT path FROM sources"])
+        assert asked.exit_code in (0, 1) and isinstance(asked.exception, SystemExit | None)
+        assert asked.exit_code == 0 or asked.stderr.count("\n") == 1
 
 
 def in_log(name: str) -> Callable[[Path], Path]:
