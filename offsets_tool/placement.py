@@ -122,6 +122,30 @@ def homes_of_moved(places: Collection[tuple[str, int]], highest: int = 0) -> dic
     return {group: next(iter(numbers)) if len(numbers) == 1 else None for group, numbers in homes.items()}
 
 
+def homes_by_commits(
+    newest: Mapping[tuple[str, int], int], unread: Collection[tuple[str, int]]
+) -> dict[str, int | None]:
+    """Return of each group that lies in several log partitions the one in which it lives now; None where nothing tells.
+
+    `newest` has the time of the newest commit by group and log partition, below 0 where it has none; `unread` has those with
+    commits that were not understood. The number of partitions that the groups show tells; where they show none, the newest commit
+    does, unless another log partition has commits that were not understood: these may be newer.
+
+    >>> homes_by_commits({("g", 3): 1_000, ("g", 4): 2_000}, [])
+    {'g': 4}
+    """
+    homes = homes_of_moved(newest.keys(), max((place for _, place in newest), default=0))
+    undecided: dict[str, list[tuple[int, int]]] = {group: [] for group, home in homes.items() if home is None}
+    for (group, log_partition), newest_at in newest.items():
+        if group in undecided:
+            undecided[group].append((newest_at, log_partition))
+    for group, of_group in undecided.items():
+        latest, *others = sorted(of_group, reverse=True)
+        is_told = latest[0] > others[0][0] and not any((group, number) in unread for _, number in others)
+        homes[group] = latest[1] if is_told else None
+    return homes
+
+
 def infer_partitions(places: Iterable[tuple[str, int]], highest: int = 0) -> tuple[int, ...]:
     """Return each number of partitions, in order, under which every group belongs to the log partition where it was found.
 

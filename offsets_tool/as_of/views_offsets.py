@@ -6,12 +6,12 @@ Nothing is committed in it, unless a record that was not understood may have bee
 before that.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from operator import itemgetter
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
-from offsets_tool.placement import homes_of_moved
+from offsets_tool.placement import homes_by_commits
 from offsets_tool.replay.changes import CommittedOffset, OffsetOf, PendingCommit
 from offsets_tool.rows import Row
 from offsets_tool.wire.json import uuid_text
@@ -111,12 +111,8 @@ def pending_row(producer_id: int, waiting: PendingCommit) -> Row:
     }
 
 
-def current_homes(snapshot: Snapshot) -> dict[str, int | None]:
-    """Return of each group that lies in several log partitions the one in which it lives at a moment; None where nothing tells.
-
-    By the number of partitions that the groups show; where they do not, the one with the newest commit, unless another one has
-    commits that were not understood: these may be newer.
-    """
+def current_homes(snapshot: Iterable[PartitionSnapshot]) -> dict[str, int | None]:
+    """Return of each group that lies in several log partitions the one in which it lives at a moment, by homes_by_commits."""
     newest: dict[tuple[str, int], int] = {}
     unread: set[tuple[str, int]] = set()
     for p in snapshot:
@@ -127,16 +123,7 @@ def current_homes(snapshot: Snapshot) -> dict[str, int | None]:
             newest[group, p.log_partition] = max((each.commit_timestamp for each in commits), default=-1)
             if group in p.state.unread.offsets:
                 unread.add((group, p.log_partition))
-    homes = homes_of_moved(newest.keys(), max((place for _, place in newest), default=0))
-    undecided: dict[str, list[tuple[int, int]]] = {group: [] for group, home in homes.items() if home is None}
-    for (group, log_partition), newest_at in newest.items():
-        if group in undecided:
-            undecided[group].append((newest_at, log_partition))
-    for group, of_group in undecided.items():
-        latest, *others = sorted(of_group, reverse=True)
-        is_told = latest[0] > others[0][0] and not any((group, number) in unread for _, number in others)
-        homes[group] = latest[1] if is_told else None
-    return homes
+    return homes_by_commits(newest, unread)
 
 
 def rows_at_home(snapshot: Snapshot, wanted: Wanted, homes: Mapping[str, int | None]) -> list[Row]:

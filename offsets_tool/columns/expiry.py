@@ -5,14 +5,16 @@ and those of one topic are explained together. Decides nothing that expiry.forec
 """
 
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import pyarrow as pa
 
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import PartitionSnapshot
+from offsets_tool.as_of.views_offsets import current_homes, is_current
 from offsets_tool.columns.replay.saved.saved_offsets import restore_live
 from offsets_tool.errors import SourceError
 from offsets_tool.expiry.causes import PolicyConfidence
@@ -42,6 +44,8 @@ class ExpiryAsked(NamedTuple):
     policies: tuple[Policy, ...]
     known: PolicyConfidence
     newest: int | None
+    homes: Mapping[str, int | None] = MappingProxyType({})
+    """Where each group lives that lies in several log partitions: what is live is there (views_offsets.current_homes)."""
 
 
 class PartitionExpiry(NamedTuple):
@@ -57,7 +61,12 @@ def checkpoint_expiry(checkpoint: bytes, source: str, asked: ExpiryAsked) -> Par
     SourceError for a checkpoint that cannot be read; `source` names it.
     """
     partition, left = _restored(checkpoint, source)
-    rows = (row for policy in asked.policies for row in forecast_rows(partition, policy, asked.newest))
+    rows = (
+        row
+        for policy in asked.policies
+        for row in forecast_rows(partition, policy, asked.newest)
+        if is_current(asked.homes, row["group"], row["log_partition"])
+    )
     return PartitionExpiry(_batches(rows), list(left.lifetimes.longest()))
 
 
@@ -67,6 +76,14 @@ def checkpoint_ages(checkpoint: bytes, source: str, asked: ExpiryAsked) -> Ages:
     ages = Ages()
     observe_live(ages, partition, left.saved_state().changed, asked.newest, asked.policies[0])
     return ages
+
+
+def checkpoint_homes(checkpoints: Iterable[tuple[bytes, str]]) -> dict[str, int | None]:
+    """Return of each group of a cluster that lies in several log partitions where it lives, given all checkpoints with their sources.
+
+    Errors as `checkpoint_expiry`.
+    """
+    return current_homes(_restored(*each)[0] for each in checkpoints)
 
 
 def _restored(checkpoint: bytes, source: str) -> tuple[PartitionSnapshot, RemovalTracker]:

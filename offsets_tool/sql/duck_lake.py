@@ -179,6 +179,10 @@ class DuckLake:
             self._show(read)
         sql = duckdb_view(view.sql)
         found = self._session.sql(sql)
+        if view.rule is not None:
+            self._session.register(name, view.rule.table(found.to_arrow_table().to_pylist()))
+            self._comments[name] = view.rule.comments
+            return
         # Sums are wider in DuckDB than in Spark.
         sums = [
             column

@@ -20,10 +20,25 @@ _CURRENT_LAG: Final = View(
            newest.time_lag_min_ms, newest.time_lag_max_ms, newest.method, newest.confidence, newest.time_method,
            newest.time_confidence, newest.log_start_offset, newest.data_lost, newest.beyond_end, newest.is_topic_recreated
     FROM (
-      SELECT cluster, `group`, topic, partition, max_by(struct(lag.*), lag.timestamp) AS newest
-      FROM lag LEFT SEMI JOIN (SELECT cluster, `group`, topic, partition FROM current_offsets)
-        USING (cluster, `group`, topic, partition)
-      GROUP BY cluster, `group`, topic, partition)
+      SELECT lag.cluster, lag.`group`, lag.topic, lag.partition,
+             max_by(struct(lag.*), struct(
+               lag.timestamp = held.since OR (
+                 lag.timestamp > held.since AND lag.committed_offset = held.committed_offset AND former.at IS NULL),
+               lag.timestamp)) AS newest
+      FROM lag
+      JOIN (
+        SELECT *, if(from_timestamp = -1, commit_timestamp, from_timestamp) AS since FROM current_offsets) AS held
+      ON lag.cluster = held.cluster AND lag.`group` = held.`group` AND lag.topic = held.topic AND lag.partition = held.partition
+      LEFT JOIN (
+        SELECT DISTINCT was.cluster, was.`group`, was.topic, was.partition, was.from_timestamp AS at
+        FROM offset_history AS was
+        JOIN current_offsets AS now
+        ON was.cluster = now.cluster AND was.`group` = now.`group` AND was.topic = now.topic AND was.partition = now.partition
+          AND was.from_timestamp > now.from_timestamp
+        WHERE was.is_effective) AS former
+      ON lag.cluster = former.cluster AND lag.`group` = former.`group` AND lag.topic = former.topic
+        AND lag.partition = former.partition AND lag.timestamp = former.at
+      GROUP BY lag.cluster, lag.`group`, lag.topic, lag.partition)
     """,
     {"moment_at": "When that was so, UTC; null if that is no time."},
 )

@@ -1,8 +1,15 @@
 """Views over the histories that replay makes: what holds at the end of the log, and who owned a partition at each commit."""
 
-from typing import Final
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any, Final, NamedTuple
 
-from offsets_tool.views.view import View, at
+from offsets_tool.history.rows import Group
+from offsets_tool.placement import homes_by_commits
+from offsets_tool.replay.changes import UNREAD
+from offsets_tool.table_rows import Cluster
+from offsets_tool.views.view import Rule, View, at
+from offsets_tool.wire.schema import Int32
 
 
 def _part(number: int) -> str:
@@ -10,15 +17,82 @@ def _part(number: int) -> str:
     return f"regexp_extract(owned, '(?s)^(.*)[-_]([0-9]+)$', {number})"
 
 
+class MovedGroup(NamedTuple):
+    """A group that lies in several log partitions, and the one in which it lives now."""
+
+    cluster: Cluster
+    group: Group
+    log_partition: Annotated[
+        Int32 | None, "The log partition where its coordinator looks for it now; null if nothing tells."
+    ]
+
+
+def _moved_groups(places: Iterable[Mapping[str, Any]]) -> Iterator[MovedGroup]:
+    """Yield the groups that lie in several log partitions, given all places of groups in their clusters."""
+    newest: dict[str, dict[tuple[str, int], int]] = defaultdict(dict)
+    unread: dict[str, set[tuple[str, int]]] = defaultdict(set)
+    for row in places:
+        place = row["group"], row["log_partition"]
+        newest[row["cluster"]][place] = row["newest"]
+        if row["unread"]:
+            unread[row["cluster"]].add(place)
+    for cluster, of_cluster in newest.items():
+        for group, home in homes_by_commits(of_cluster, unread[cluster]).items():
+            yield MovedGroup(cluster, group, home)
+
+
+_SEVERAL: Final = """
+      SELECT cluster, `group` FROM group_history WHERE to_log_offset IS NULL
+      GROUP BY cluster, `group` HAVING count(DISTINCT log_partition) > 1"""
+_MOVED_GROUPS: Final = View(
+    "moved_groups",
+    "A group that lies in several log partitions, because the topic was given more partitions or files are misnamed, and the one "
+    "in which it lives now: what it has elsewhere is stale.",
+    f"""
+    SELECT cluster, `group`, log_partition, max(newest) AS newest, max(unread) AS unread
+    FROM (
+      SELECT cluster, `group`, log_partition, CAST(-1 AS BIGINT) AS newest, 0 AS unread
+      FROM group_history
+      WHERE to_log_offset IS NULL AND log_partition IS NOT NULL AND cluster IN (
+        SELECT cluster FROM group_history WHERE to_log_offset IS NULL
+        GROUP BY cluster, `group` HAVING count(DISTINCT log_partition) > 1)
+      UNION ALL
+      SELECT cluster, `group`, log_partition, commit_timestamp, 0
+      FROM offset_history
+      WHERE is_effective AND to_log_offset IS NULL AND log_partition IS NOT NULL AND (cluster, `group`) IN ({_SEVERAL})
+      UNION ALL
+      SELECT cluster, `group`, log_partition, -1, 1
+      FROM offset_history
+      WHERE log_partition IS NOT NULL AND (cluster, `group`) IN ({_SEVERAL})
+      GROUP BY cluster, `group`, log_partition, topic, partition
+      HAVING max(from_log_offset) = max(if(end_cause = 'unread', from_log_offset, NULL))
+      UNION ALL
+      SELECT cluster, `group`, log_partition, -1, 1
+      FROM anomalies AS noted
+      WHERE log_partition IS NOT NULL AND startswith(note, '{UNREAD}') AND (cluster, `group`) IN ({_SEVERAL})
+        AND NOT EXISTS (
+          SELECT 1 FROM offset_history AS held
+          WHERE held.cluster = noted.cluster AND held.`group` = noted.`group` AND held.log_partition = noted.log_partition
+            AND concat(held.topic, '-', held.partition) = noted.about))
+    GROUP BY cluster, `group`, log_partition
+    """,
+    {},
+    Rule(MovedGroup, _moved_groups),
+)
+
 _CURRENT_OFFSETS: Final = View(
     "current_offsets",
-    "A committed offset that holds at the end of the log, by the coordinator's rules.",
+    "A committed offset that holds at the end of the log, by the coordinator's rules. Of a group that lies in several log "
+    "partitions it is that of the one in which it lives now; none if nothing tells.",
     f"""
     SELECT cluster, `group`, topic, partition, committed_offset, leader_epoch, metadata,
            {at("commit_timestamp")} AS committed_at, {at("expire_timestamp")} AS expires_at, topic_id,
-           log_partition, commit_log_offset, from_log_offset, group_kind, is_owner_known, member_id, instance_id,
-           client_id, client_host
-    FROM offset_history WHERE is_effective AND to_log_offset IS NULL
+           log_partition, commit_log_offset, from_log_offset, from_timestamp, commit_timestamp, group_kind, is_owner_known,
+           member_id, instance_id, client_id, client_host
+    FROM offset_history AS held
+    WHERE is_effective AND to_log_offset IS NULL AND NOT EXISTS (
+      SELECT 1 FROM moved_groups AS moved
+      WHERE moved.cluster = held.cluster AND moved.`group` = held.`group` AND NOT moved.log_partition <=> held.log_partition)
     """,
     {
         "committed_at": "Time in the commit, UTC; null if it has none.",
@@ -154,6 +228,7 @@ _COVERAGE: Final = View(
 )
 
 VIEWS: Final = (
+    _MOVED_GROUPS,
     _CURRENT_OFFSETS,
     _CURRENT_GROUPS,
     _CURRENT_MEMBERS,

@@ -1,8 +1,12 @@
 """The declaration of a view, and the few SQL expressions that many views need. Knows no session."""
 
 import re
-from collections.abc import Mapping
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from offsets_tool.wire.arrow import arrow_schema, record_batch
 
 _LAST_MILLISECOND: Final = 253_402_300_799_999
 """The last millisecond of the year 9999, the latest that a Spark timestamp can hold; Kafka takes any number from a client."""
@@ -12,6 +16,25 @@ _READ: Final = re.compile(r"(?<!DISTINCT )\b(?:FROM|JOIN)\s+(\w+)")
 """The name of a table or view after FROM or JOIN in SQL."""
 
 
+class Rule(NamedTuple):
+    """What makes the rows of a view of the answer to its SQL, where that would say in other words what code says already."""
+
+    row: type
+    """The class of its rows: their columns, each with its sentence."""
+    rows_of: Callable[[Iterable[Mapping[str, Any]]], Iterable[tuple[Any, ...]]]
+
+    @property
+    def comments(self) -> Mapping[str, str]:
+        """Return the sentence of each column."""
+        return {each.name: each.metadata[b"comment"].decode() for each in arrow_schema(self.row)}
+
+    def table(self, answer: Iterable[Mapping[str, Any]]) -> pa.Table:
+        """Return the rows of the view, given the rows of the answer."""
+        rows = list(self.rows_of(answer))
+        schema = arrow_schema(self.row)
+        return pa.Table.from_batches([record_batch(self.row, rows)] if rows else [], schema)
+
+
 class View(NamedTuple):
     """A view: what one row is, its SQL over tables and earlier views, and a sentence for each column that no table declares."""
 
@@ -19,6 +42,7 @@ class View(NamedTuple):
     comment: str
     sql: str
     columns: Mapping[str, str]
+    rule: Rule | None = None
 
     @property
     def reads(self) -> tuple[str, ...]:

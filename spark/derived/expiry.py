@@ -15,9 +15,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from offsets_tool.columns.expiry import ExpiryAsked
+from offsets_tool.columns.expiry import ExpiryAsked, checkpoint_homes
 from offsets_tool.errors import OffsetsToolError, SourceError
 from offsets_tool.evidence.expiring import PolicyOverrides, basis_note
 from offsets_tool.expiry.log_facts import LogFacts
@@ -25,7 +27,7 @@ from offsets_tool.expiry.policy import Basis, ClusterFacts, by_removals
 from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.expiry.topic_removals import LogEnd, log_end_of
 from offsets_tool.findings.sentences import listed
-from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, REMOVALS, REPLAYS, SOURCES
+from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, GROUP_HISTORY, REMOVALS, REPLAYS, SOURCES
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log_clock import latest_of
 from offsets_tool.replay.rules import Rules
@@ -46,7 +48,7 @@ from spark.derived.expiry_tasks import ExpiryInput, ExpiryJob, write_live, write
 from spark.ingest.plan import ARCHIVE, counts
 from spark.lake.commit import ArrowLake, Chain
 from spark.lake.folder import root_of, unknown_cluster
-from spark.lake.scan import facts_of
+from spark.lake.scan import FileFacts, facts_of, scan
 from spark.replay.checkpoints import REMEDY, checkpoint_path, log_facts_of
 from spark.replay.plan import AUTO, Coordinators, LogPartition, last_coordinators, latest
 from spark.replay.plan import LakeRow as Replay
@@ -188,13 +190,16 @@ class _Expiry:
         for (cluster, _), fact in facts.items():
             here[cluster].append(fact)
         bases = {cluster: self._basis_of(cluster, some) for cluster, some in here.items()}
-        asked = {cluster: _asked(each) for cluster, each in bases.items()}
+        homes = _homes(self._root, checkpoints)
+        asked = {cluster: _asked(each, homes.get(cluster, {})) for cluster, each in bases.items()}
         job = ExpiryJob(self._root.as_posix(), run, asked, _log_ends(self._root, replays, facts))
         given = self._input(checkpoints)
         found = self._searched(job, bases, given)
         for cluster, each in found.items():
             self._say(cluster, each.bases[0])
-        job = job._replace(asked={cluster: _asked(each) for cluster, each in found.items()})
+        job = job._replace(
+            asked={cluster: _asked(each, homes.get(cluster, {})) for cluster, each in found.items()}
+        )
         live = write_live(job, given)
         return made_of(clusters, [*live.files, *write_removed(job, given, live.longest)])
 
@@ -252,8 +257,44 @@ class _ClusterBasis(NamedTuple):
     newest: int | None
 
 
-def _asked(of: _ClusterBasis) -> ExpiryAsked:
-    return ExpiryAsked(tuple(basis.policy for basis in of.bases), of.bases[0].known, of.newest)
+def _asked(of: _ClusterBasis, homes: Mapping[str, int | None]) -> ExpiryAsked:
+    return ExpiryAsked(tuple(basis.policy for basis in of.bases), of.bases[0].known, of.newest, homes)
+
+
+def _homes(
+    root: Path, checkpoints: Sequence[tuple[LogPartition, str]]
+) -> dict[str, Mapping[str, int | None]]:
+    """Return by cluster where each group lives that lies in several log partitions; OffsetsToolError for a lost checkpoint."""
+    paths = defaultdict[str, list[Path]](list)
+    for (cluster, _), name in checkpoints:
+        paths[cluster].append(checkpoint_path(root, name))
+    several = [cluster for cluster, of_cluster in paths.items() if len(of_cluster) > 1]
+    try:
+        return {
+            cluster: checkpoint_homes((path.read_bytes(), path.as_posix()) for path in paths[cluster])
+            for cluster in _with_moved_groups(root, several)
+        }
+    except SourceError as error:
+        raise OffsetsToolError(f"{error}; {REMEDY}") from error
+
+
+def _with_moved_groups(root: Path, clusters: Collection[str]) -> list[str]:
+    """Return the clusters in which a group lies in several log partitions."""
+    if not clusters:
+        return []
+    schema = pa.schema([("cluster", pa.string()), ("group", pa.string()), ("log_partition", pa.int32())])
+    places = list[pa.RecordBatch]()
+    for rows in scan(root, GROUP_HISTORY, (*schema.names, "to_log_offset"), clusters, may_have=_has_open):
+        is_open = pc.and_(pc.is_null(rows.column("to_log_offset")), pc.is_valid(rows.column("log_partition")))
+        places.append(rows.filter(is_open).select(schema.names).cast(schema))
+    of_groups = pa.Table.from_batches(places, schema).group_by(["cluster", "group"])
+    counts = of_groups.aggregate([("log_partition", "count_distinct")])
+    moved = counts.filter(pc.greater(counts.column("log_partition_count_distinct"), 1))
+    return sorted(set(moved.column("cluster").to_pylist()))
+
+
+def _has_open(file: FileFacts) -> bool:
+    return file.get("null_count.to_log_offset") != 0
 
 
 def facts_of_logs(root: Path, replays: Mapping[LogPartition, Replay]) -> dict[LogPartition, LogFacts]:

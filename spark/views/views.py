@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.lake.contents import CONTENTS, OF_CONTENTS, VIEWS, Shown, names_in, shown_of
 from offsets_tool.views.view import View
@@ -72,6 +73,10 @@ class OpenLake:
 
 
 def _rows_of(session: SparkSession, view: View) -> DataFrame:
+    if view.rule is not None:
+        rows = view.rule.table(row.asDict() for row in session.sql(view.sql).collect())
+        made = session.createDataFrame(rows.to_pylist(), from_arrow_schema(rows.schema))
+        return _with_comments(made, view.rule.comments)
     return _with_comments(session.sql(view.sql), view.columns)
 
 

@@ -24,6 +24,7 @@ from tests.depth import DEEP
 from tests.spark.derived.two_clusters import at_each_commit, half_derived, kill, together
 from tests.spark.histories import replay_lake, rows
 from tests.spark.lakes import CORPORA, files, ingest_here
+from tests.spark.moved import moved_logs, write_moved
 
 pytestmark = pytest.mark.spark
 
@@ -99,6 +100,21 @@ def test_expiry_is_that_of_the_command_line(
         assert note == "settings of all clusters: Kafka 3.6, retention 1m or 7d, checks every 2s"
     else:
         assert done.notes and all(note.startswith(tuple(TOLD)) and "supposed" in note for note in done.notes)
+
+
+def test_of_a_group_that_moved_what_is_live_is_where_it_lives(session: SparkSession, tmp_path: Path) -> None:
+    asked, options = (
+        {"release": (3, 6), "retentions": (7 * DAY,)},
+        ("--kafka-version", "3.6", "--retention", "7d"),
+    )
+    expected = list[ExpiryRow]()
+    for name, logs in sorted(moved_logs()):
+        evidence = write_moved(tmp_path / name, logs)
+        ingest_here(tmp_path / "lake", evidence, cluster=name)
+        expected += expiry_of_command(evidence, *options)
+    replay_lake(session, tmp_path / "lake")
+    derive(session, tmp_path / "lake", **asked)
+    assert found(tmp_path / "lake") == expected
 
 
 @pytest.fixture(scope="module")

@@ -29,19 +29,23 @@ from offsets_tool.log.segment import read_segment
 from offsets_tool.replay.changes import Change, OffsetOf, TopicPartition
 from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import BatchRead
+from offsets_tool.sql.duck_lake import DuckLake
 from offsets_tool.wire.text import shown
 from spark.derived import lag_rows
 from spark.derived.derive import Derived
 from spark.derived.ends import EndsRequest
 from spark.derived.lag import LagRequest, lag
 from spark.lake.scan import facts_of
+from spark.replay.replay import replay
 from tests.corpora import LAG
 from tests.depth import DEEP
 from tests.lag.one_by_one import effective_commits
 from tests.lag.test_data_log import SAID, STABLE
+from tests.replay.story import commit
+from tests.replay.story_segments import Placed, write_log
 from tests.spark.derived.two_clusters import at_each_commit, half_derived, kill, together
 from tests.spark.histories import replay_lake, rows
-from tests.spark.lakes import CORPORA, files, ingest_here
+from tests.spark.lakes import CORPORA, files, ingest_here, no_session
 
 pytestmark = pytest.mark.spark
 
@@ -256,3 +260,36 @@ def test_what_cannot_be_is_said(session: SparkSession, small: Path, tmp_path: Pa
     lake = Path(shutil.copytree(small, tmp_path / "lake"))
     with pytest.raises(UsageError, match="--cluster"):
         count(session, lake, ends=EndsRequest(files=[str(said)]))
+
+
+_BEGIN, _WRONG = 1_700_000_000_000, 4_102_444_800_000
+
+
+@pytest.mark.parametrize(
+    "commits",
+    [
+        [(5, _BEGIN), (9, _WRONG), (7, _BEGIN + 2_000)],
+        [(7, _BEGIN), (7, _WRONG), (7, _BEGIN + 2_000)],
+        [(5, _BEGIN), (7, _BEGIN + 1_000), (9, _WRONG)],
+        [(9, _WRONG), (5, _BEGIN), (7, _BEGIN + 2_000)],
+        [(5, _BEGIN), (9, _BEGIN + 1_000), (7, _BEGIN + 2_000)],
+    ],
+    ids=["ahead", "ahead with the same offset", "ahead at the end", "ahead at first", "none ahead"],
+)
+@pytest.mark.parametrize("grid_ms", [None, 500])
+def test_current_lag_is_of_the_last_commit_by_place(
+    commits: list[tuple[int, int]], grid_ms: int | None, tmp_path: Path
+) -> None:
+    """Whatever a wrong clock says: a record of 2100 is not the newest for good."""
+    placed = [Placed(place, at, commit("g", "t", 0, offset)) for place, (offset, at) in enumerate(commits)]
+    write_log(tmp_path / "log", placed)
+    made = tmp_path / "lake"
+    ingest_here(made, tmp_path / "log", cluster="c")
+    replay(str(made), no_session)
+    lag(str(made), no_session, LagRequest(grid_ms=grid_ms))
+    [row] = (
+        DuckLake(str(made)).ask("SELECT committed_offset, unix_millis(moment_at) AS at FROM current_lag").rows
+    )
+    offset, at = commits[-1]
+    on_grid = set(range(at, _BEGIN + 2_001)) if grid_ms else set()
+    assert row["committed_offset"] == offset and row["at"] in {at, *on_grid}

@@ -153,13 +153,20 @@ EXPIRIES = list(_expiry(Random(2)))
 FOUND = list(_finding(Random(3)))
 HELD = {tuple(row[name] for name in POSITION) for row in LAGS if row["group"] != "g0"}
 """Offsets of one group do not hold any more."""
+COMMITS = {
+    position: {"from_timestamp": row["timestamp"], "committed_offset": row["committed_offset"]}
+    for row in LAGS
+    if (position := tuple(row[name] for name in POSITION)) in HELD
+}
+"""The commits that hold: of each position the last one by time."""
 
 
 def made_up_lake(lake: Path) -> None:
     """Write all tables that the views read, with a second job that did not finish."""
     commit(lake, INGEST, 1, (SOURCES, [{"run": 1}]))
     held = [
-        dict(zip(POSITION, position, strict=True)) | {"is_effective": True, "run": 1} for position in HELD
+        dict(zip(POSITION, position, strict=True)) | {"is_effective": True, "run": 1} | commit_
+        for position, commit_ in sorted(COMMITS.items())
     ]
     gone = [row | {"to_log_offset": 9, "group": "g0", "run": 1} for row in held]
     commit(lake, REPLAY, 1, (OFFSET_HISTORY, held + gone), (REPLAYS, [{"run": 1}]))

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from offsets_tool.cli import main as tool
 from offsets_tool.lake.tables import DERIVED_TABLES, REPLAY_TABLES
 from offsets_tool.records.consumer import ConsumerGroupMetadataKey, ConsumerGroupMetadataValue
+from offsets_tool.sql.duck_lake import DuckLake
 from offsets_tool.views.derived import VIEWS as OF_DERIVATIONS
 from spark.replay.replay import replay
 from spark.views.views import open_lake
@@ -22,7 +23,8 @@ from tests.replay.random_logs import READERS, RandomLog, segment
 from tests.replay.story import commit, group_metadata, group_tombstone, record_of
 from tests.replay.story_segments import Placed, write_log
 from tests.spark.lakes import CORPORA, SEGMENT, Row, ingest_here
-from tests.spark.views.both import check_queries, check_views
+from tests.spark.moved import moved_logs, write_moved
+from tests.spark.views.both import agree, check_queries, check_views
 
 pytestmark = pytest.mark.spark
 
@@ -52,6 +54,8 @@ def _written() -> Iterator[tuple[str, Path]]:
     )
     write_log(Path(FOLDER.name) / "gone", [Placed(at, at, each) for at, each in enumerate(gone)])
     yield "gone", Path(FOLDER.name) / "gone"
+    for name, logs in moved_logs():
+        yield name, write_moved(Path(FOLDER.name) / name, logs)
 
 
 EVIDENCE = {cluster: CORPORA / cluster / "segments" for cluster in FIXTURES} | dict(_written())
@@ -114,6 +118,23 @@ def test_current_offsets(asked: SparkSession) -> None:
     columns = ("group", "topic", "partition", "committed_offset", "leader_epoch", "metadata")
     rows = expected(rows_of_command("offsets"), columns, lambda row: row["committed_offset"] is not None)
     assert answer(asked.table("current_offsets"), columns) == rows
+
+
+def test_of_groups_that_moved_both_engines_have_what_the_command_line_has(
+    asked: SparkSession, lake: Path
+) -> None:
+    assert agree(asked, DuckLake(str(lake)), "SELECT * FROM current_offsets")
+    assert agree(asked, DuckLake(str(lake)), "SELECT * FROM moved_groups")
+    assert agree(asked, DuckLake(str(lake)), "DESCRIBE moved_groups")
+    found = asked.sql("SELECT cluster, log_partition FROM moved_groups WHERE `group` = 'g'").collect()
+    assert dict(map(tuple, found)) == {
+        "moved-newest-commit": 4,
+        "moved-nothing-tells": None,
+        "moved-unread": None,
+        "moved-unread-alone": None,
+        "moved-read-again": 4,
+        "moved-other-keys": 4,
+    }
 
 
 def test_an_offset_whose_group_is_gone_is_no_current_offset(asked: SparkSession) -> None:
@@ -220,6 +241,7 @@ def test_without_a_replay(session: SparkSession, tmp_path: Path) -> None:
     own = session.newSession()
     lacking = {one.name: one.lacks for one in open_lake(own, str(tmp_path)) if one.lacks}
     assert lacking == {table.name: table.name for table in (*REPLAY_TABLES, *DERIVED_TABLES)} | {
+        "moved_groups": "group_history",
         "current_offsets": "offset_history",
         "current_groups": "group_history",
         "current_members": "member_history",
