@@ -79,7 +79,7 @@ def checkpoint_ages(checkpoint: bytes, source: str, asked: ExpiryAsked) -> Ages:
 
 
 def checkpoint_homes(checkpoints: Iterable[tuple[bytes, str]]) -> dict[str, int | None]:
-    """Return of each group of a cluster that lies in several log partitions where it lives, given all checkpoints with their sources.
+    """Return where each group of a cluster lives that lies in several log partitions, given all checkpoints with their sources.
 
     Errors as `checkpoint_expiry`.
     """

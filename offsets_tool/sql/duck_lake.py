@@ -31,7 +31,7 @@ from offsets_tool.sql.failures import OF_QUERIES, as_tool_error
 from offsets_tool.sql.macros import CREATE
 from offsets_tool.sql.spark_sql import parsed
 from offsets_tool.sql.translate import duckdb_sql, duckdb_view
-from offsets_tool.wire.arrow import spark_type
+from offsets_tool.wire.arrow import record_batch, spark_type
 
 _SETTINGS: Final = (
     "SET TimeZone = 'UTC'",
@@ -180,7 +180,8 @@ class DuckLake:
         sql = duckdb_view(view.sql)
         found = self._session.sql(sql)
         if view.rule is not None:
-            self._session.register(name, view.rule.table(found.to_arrow_table().to_pylist()))
+            rows = record_batch(view.rule.row, list(view.rule.rows_of(found.to_arrow_table().to_pylist())))
+            self._session.register(name, pa.Table.from_batches([rows]))
             self._comments[name] = view.rule.comments
             return
         # Sums are wider in DuckDB than in Spark.

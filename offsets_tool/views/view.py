@@ -4,9 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-import pyarrow as pa
-
-from offsets_tool.wire.arrow import arrow_schema, record_batch
+from offsets_tool.wire.arrow import arrow_schema
 
 _LAST_MILLISECOND: Final = 253_402_300_799_999
 """The last millisecond of the year 9999, the latest that a Spark timestamp can hold; Kafka takes any number from a client."""
@@ -27,12 +25,6 @@ class Rule(NamedTuple):
     def comments(self) -> Mapping[str, str]:
         """Return the sentence of each column."""
         return {each.name: each.metadata[b"comment"].decode() for each in arrow_schema(self.row)}
-
-    def table(self, answer: Iterable[Mapping[str, Any]]) -> pa.Table:
-        """Return the rows of the view, given the rows of the answer."""
-        rows = list(self.rows_of(answer))
-        schema = arrow_schema(self.row)
-        return pa.Table.from_batches([record_batch(self.row, rows)] if rows else [], schema)
 
 
 class View(NamedTuple):

@@ -12,6 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from offsets_tool.lake.contents import CONTENTS, OF_CONTENTS, VIEWS, Shown, names_in, shown_of
 from offsets_tool.views.view import View
+from offsets_tool.wire.arrow import arrow_schema
 from spark.views.stored import open_tables
 
 
@@ -74,8 +75,8 @@ class OpenLake:
 
 def _rows_of(session: SparkSession, view: View) -> DataFrame:
     if view.rule is not None:
-        rows = view.rule.table(row.asDict() for row in session.sql(view.sql).collect())
-        made = session.createDataFrame(rows.to_pylist(), from_arrow_schema(rows.schema))
+        rows = view.rule.rows_of(row.asDict() for row in session.sql(view.sql).collect())
+        made = session.createDataFrame(list(rows), from_arrow_schema(arrow_schema(view.rule.row)))
         return _with_comments(made, view.rule.comments)
     return _with_comments(session.sql(view.sql), view.columns)
 

@@ -1,4 +1,4 @@
-"""Logs with groups that lie in several partitions of the topic, as it was given more: what tells where they live, and what does not."""
+"""Logs with groups that lie in several partitions of the topic, as it was given more: what tells where they live, or does not."""
 
 from collections.abc import Iterator
 from pathlib import Path
