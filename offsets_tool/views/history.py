@@ -8,7 +8,7 @@ from offsets_tool.history.rows import Group
 from offsets_tool.placement import homes_by_commits
 from offsets_tool.replay.changes import UNREAD
 from offsets_tool.table_rows import Cluster
-from offsets_tool.views.view import Rule, View, at
+from offsets_tool.views.view import RowRule, View, at
 from offsets_tool.wire.schema import Int32
 
 
@@ -77,7 +77,7 @@ _MOVED_GROUPS: Final = View(
     GROUP BY cluster, `group`, log_partition
     """,
     {},
-    Rule(MovedGroup, _moved_groups),
+    RowRule(MovedGroup, _moved_groups),
 )
 
 _CURRENT_OFFSETS: Final = View(

@@ -14,7 +14,7 @@ _READ: Final = re.compile(r"(?<!DISTINCT )\b(?:FROM|JOIN)\s+(\w+)")
 """The name of a table or view after FROM or JOIN in SQL."""
 
 
-class Rule(NamedTuple):
+class RowRule(NamedTuple):
     """What makes the rows of a view of the answer to its SQL, where that would say in other words what code says already."""
 
     row: type
@@ -34,7 +34,7 @@ class View(NamedTuple):
     comment: str
     sql: str
     columns: Mapping[str, str]
-    rule: Rule | None = None
+    rule: RowRule | None = None
 
     @property
     def reads(self) -> tuple[str, ...]:
