@@ -15,7 +15,7 @@ from offsets_tool.cli.texts import quoted
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.answers.reset_gaps import moved_notes, refuse_partial, reset_gaps
 from offsets_tool.evidence.moments.moment_notes import listed, orphans
-from offsets_tool.plans.reset_file import ResetLine, Unsayable
+from offsets_tool.plans.reset_file import UNSAID, ResetLine
 from offsets_tool.rows import Row
 from offsets_tool.time_texts import shown_time
 from offsets_tool.wire.text import is_clean
@@ -101,23 +101,9 @@ def _readable_by_kafka(rows: list[Row]) -> list[ResetLine]:
     The tool refuses a file for a single unreadable line, and takes a name that is not UTF-8 for another group's.
     """
     lines = [_reset_line(row) for row in rows if row["is_proven"] and row["committed_offset"] is not None]
-    refused = [line for line in lines if line.unsayable is Unsayable.REFUSED]
-    unspeakable = [line for line in lines if line.unsayable is Unsayable.NOT_TEXT]
-    if refused:
-        note(
-            f"{_left_out(refused)}: kafka-consumer-groups reads no name with a line feed "
-            "and no negative number from a file; set them by --group with --to-offset or --to-earliest"
-        )
-    if unnamed := [line for line in lines if line.unsayable is Unsayable.NO_GROUP]:
-        note(
-            f"{len(unnamed)} offset(s) of the empty group id are left out: kafka-consumer-groups sets nothing of it, as brokers "
-            "refuse it with INVALID_GROUP_ID; give the clients a group.id, and set the offsets of that group"
-        )
-    if unspeakable:
-        note(
-            f"{_left_out(unspeakable)}: their names are not UTF-8, so that no file can name them to kafka-consumer-groups; "
-            "no broker writes such names, look at the records with decode"
-        )
+    for reason, unsaid in UNSAID.items():
+        if left_out := [line for line in lines if line.unsayable is reason]:
+            note(f"{_left_out(left_out)}: {unsaid.why}; {unsaid.remedy}")
     return [line for line in lines if line.unsayable is None]
 
 

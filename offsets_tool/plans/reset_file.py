@@ -7,6 +7,7 @@ file, and knows nothing of why an offset is to be set.
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from offsets_tool.findings.offsets.lost import NO_GROUP, NO_GROUP_REMEDY
 from offsets_tool.wire.json import Release
 from offsets_tool.wire.text import is_clean
 
@@ -17,14 +18,39 @@ MANY_GROUPS_FROM: Final[Release] = (2, 4)
 class Unsayable(StrEnum):
     """Why a line cannot be in the file."""
 
-    REFUSED = "refused"
-    """The tool would refuse the whole file: OffsetsUtils.parseResetPlan cuts it at every line feed, quoted or not, and
-    OffsetAndMetadata has no negative offset."""
+    LINE_FEED = "line feed"
+    """The tool would refuse the whole file: OffsetsUtils.parseResetPlan cuts it at every line feed, quoted or not."""
+    NEGATIVE = "negative"
+    """The tool would refuse the whole file: OffsetAndMetadata has no negative offset."""
     NO_GROUP = "no group"
     """The tool resets nothing of the empty group id: brokers refuse it with INVALID_GROUP_ID, and its file would have a line that
     begins with a comma. Old clients commit with it all the same (GroupCoordinator.validateGroupId)."""
     NOT_TEXT = "not text"
     """Group or topic are not UTF-8: of other bytes Java makes U+FFFD, which may be the name of another group."""
+
+
+class Unsaid(NamedTuple):
+    """What is said of a line that cannot be in the file, as two parts of a sentence."""
+
+    why: str
+    remedy: str
+
+
+UNSAID: Final = {
+    Unsayable.LINE_FEED: Unsaid(
+        "kafka-consumer-groups reads no name with a line feed from a file",
+        "set it by --group with --topic and --to-offset, if the shell can write the name",
+    ),
+    Unsayable.NEGATIVE: Unsaid(
+        "kafka-consumer-groups sets no negative number, which is no offset",
+        "decide where the group is to read, and set that with --to-earliest, --to-latest or --to-datetime",
+    ),
+    Unsayable.NO_GROUP: Unsaid(NO_GROUP, NO_GROUP_REMEDY),
+    Unsayable.NOT_TEXT: Unsaid(
+        "kafka-consumer-groups can be given no names that are not UTF-8, and no broker writes such names",
+        "look at the records with `offsets-tool decode`",
+    ),
+}
 
 
 class ResetLine(NamedTuple):
@@ -40,8 +66,10 @@ class ResetLine(NamedTuple):
         """Why the file cannot have this line; None where it can."""
         if self.group == "":
             return Unsayable.NO_GROUP
-        if "\n" in self.group or "\n" in self.topic or self.offset < 0 or self.partition < 0:
-            return Unsayable.REFUSED
+        if self.offset < 0 or self.partition < 0:
+            return Unsayable.NEGATIVE
+        if "\n" in self.group or "\n" in self.topic:
+            return Unsayable.LINE_FEED
         is_text = is_clean(self.group) and is_clean(self.topic)
         return None if is_text else Unsayable.NOT_TEXT
 

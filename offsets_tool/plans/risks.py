@@ -16,7 +16,7 @@ from offsets_tool.findings.sentences import at_time, count, listed, named
 from offsets_tool.plans import kinds
 from offsets_tool.plans.cases import OffsetCase
 from offsets_tool.plans.commands import names_group
-from offsets_tool.plans.reset_file import ResetLine, Unsayable
+from offsets_tool.plans.reset_file import UNSAID, ResetLine
 from offsets_tool.plans.restored import SOON_MS, restored_expiry
 from offsets_tool.plans.rows import Risk, RiskKind
 from offsets_tool.replay.changes import GroupKind, GroupState
@@ -83,17 +83,7 @@ def _not_expressible(case: OffsetCase) -> str | None:
     line = ResetLine(*case.offset, case.new_offset)
     if line.unsayable is None and not names_group(line.group):
         return f"No command line can name group {named(line.group)}: set it with a program (Admin.alterConsumerGroupOffsets)"
-    return None if line.unsayable is None else _UNSAYABLE[line.unsayable]
-
-
-_UNSAYABLE: Final = {
-    Unsayable.NO_GROUP: "kafka-consumer-groups sets nothing of the empty group id, which brokers refuse with INVALID_GROUP_ID: "
-    "give the clients a group.id, and set the offsets of that group",
-    Unsayable.REFUSED: "kafka-consumer-groups reads no name with a line feed and no negative number from a file: set it by "
-    "--group with --to-offset or --to-earliest, if the shell can write the name",
-    Unsayable.NOT_TEXT: "A name is not UTF-8, so that no file can name it to kafka-consumer-groups; no broker writes such names: "
-    "look at the records with `offsets-tool decode`",
-}
+    return None if line.unsayable is None else ": ".join(UNSAID[line.unsayable])
 
 
 def _other_tool(case: OffsetCase) -> str | None:

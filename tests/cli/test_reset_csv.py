@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from offsets_tool.cli import main
 from offsets_tool.placement import partition_for
+from offsets_tool.plans.reset_file import UNSAID, ResetLine, Unsayable
 from offsets_tool.wire.text import shown, visible
 from oracle.client import Oracle
 from tests.cli.test_offsets import compacted, invoke
@@ -294,6 +295,33 @@ def test_the_empty_group_id_is_left_out_because_kafka_refuses_it(tmp_path: Path)
     write_log(tmp_path, in_order(commit("", "t", 0, 5), commit("g", "t", 0, 6)))
     done = invoke(tmp_path, "--format", "csv")
     assert done.stdout == "g,t,0,6\n" and "INVALID_GROUP_ID" in done.stderr and "--group" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (ResetLine("g", "t", 0, 0), None),
+        (ResetLine("g", "t", 0, -1), Unsayable.NEGATIVE),
+        (ResetLine("a\nb", "t", 0, -1), Unsayable.NEGATIVE),
+        (ResetLine("a\nb", "t", 0, 1), Unsayable.LINE_FEED),
+        (ResetLine("", "t", 0, 1), Unsayable.NO_GROUP),
+        (ResetLine("\udcff", "t", 0, 1), Unsayable.NOT_TEXT),
+    ],
+)
+def test_why_a_line_cannot_be_in_the_file(line: ResetLine, reason: Unsayable | None) -> None:
+    assert line.unsayable is reason
+    assert UNSAID.keys() == set(Unsayable)
+
+
+def test_a_negative_offset_is_left_out_with_a_remedy_that_helps(tmp_path: Path) -> None:
+    """No option sets it: Kafka's tool takes another number, and which one is to be decided."""
+    write_log(tmp_path, in_order(commit("n", "t", 0, -7), commit("a\nb", "t", 0, 5), commit("g", "t", 0, 6)))
+    done = invoke(tmp_path, "--format", "csv")
+    [negative] = [line for line in done.stderr.splitlines() if "negative number" in line]
+    [line_feed] = [line for line in done.stderr.splitlines() if "line feed" in line]
+    assert done.stdout == "g,t,0,6\n"
+    assert "'n'" in negative and "decide" in negative and "--to-offset" not in negative
+    assert "--group" in line_feed and "--to-earliest" not in line_feed
 
 
 def test_streams_groups_of_a_reset_file_are_named(tmp_path: Path) -> None:

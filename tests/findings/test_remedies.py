@@ -60,6 +60,15 @@ def test_an_expired_offset(cause: str, given: dict[str, Any], words: str, never:
 
 
 @pytest.mark.parametrize(
+    ("kind", "tool"), [("classic", "consumer"), ("consumer", "consumer"), ("streams", "streams")]
+)
+def test_offsets_are_set_again_with_the_tool_for_the_kind_of_the_group(kind: str, tool: str) -> None:
+    rows = [group(0, 0, 0, kind=kind), commit(3, 0, 100), removed(20, MINUTE, "retention")]
+    [finding] = [finding for finding in found(rows) if finding.kind == "offsets_expired"]
+    assert f"kafka-{tool}-groups" in finding.remedy and finding.remedy.count("-groups") == 1
+
+
+@pytest.mark.parametrize(
     "cause", ["retention", "expire_timestamp", "offsets_deleted", "group_deleted", "unknown"]
 )
 def test_the_empty_group_id_is_not_to_be_reset(cause: str) -> None:

@@ -24,6 +24,14 @@ from offsets_tool.time_texts import duration_text
 from offsets_tool.wire.json import release_of
 
 _SET_AGAIN: Final = "and set its offsets with kafka-consumer-groups --reset-offsets before it starts again"
+_SET_STREAMS: Final = (
+    "and set its offsets with kafka-streams-groups, as `offsets-tool plan` says, before it starts again"
+)
+NO_GROUP: Final = (
+    "kafka-consumer-groups sets nothing of the empty group id, which brokers refuse with INVALID_GROUP_ID"
+)
+NO_GROUP_REMEDY: Final = "give the clients a group.id, and set the offsets of that group"
+"""What helps a client that commits without a group.id, which is a part of a sentence."""
 EXPIRED: Final = FindingKind(
     "offsets_expired",
     Severity.NOTICE,
@@ -188,16 +196,19 @@ _UNSUBSCRIBED: Final = (
     "If the group is not to read that topic any more, nothing is to be done. Else let a member subscribe to it, "
     f"{_SET_AGAIN}."
 )
-_NO_NAME: Final = (
-    "Give the clients a group.id, and set the offsets of that group: Kafka's tools set none of the empty group id, which brokers "
-    "refuse (INVALID_GROUP_ID)."
-)
 
 
 def _remedy(rows: GroupRows, kind: FindingKind, lost: ExpiryRow) -> str:
-    """Return what helps against such a loss: by what the offset expired, where it did."""
+    """Return what helps against such a loss: by what the offset expired, where it did, with the tool for the group's kind."""
+    state = rows.state_at(lost.log_offset) or rows.state_at(lost.log_offset - 1)
+    remedy = _against(rows, kind, lost)
+    is_streams = state is not None and state.kind == GroupKind.STREAMS
+    return remedy.replace(_SET_AGAIN, _SET_STREAMS) if is_streams else remedy
+
+
+def _against(rows: GroupRows, kind: FindingKind, lost: ExpiryRow) -> str:
     if not rows.group and kind is not TOPIC_DELETED:
-        return _NO_NAME
+        return f"{NO_GROUP_REMEDY[0].upper()}{NO_GROUP_REMEDY[1:]}: {NO_GROUP}."
     if kind is not EXPIRED:
         return kind.remedy
     return _OWN_EXPIRY if lost.cause == Cause.EXPIRE_TIMESTAMP else _against_retention(rows, lost)
