@@ -50,7 +50,10 @@ def is_set_aside(kind: SegmentKind, fate: str = "") -> bool:
 
 def not_replayed(files: int) -> str:
     """Return the sentence that a number of set-aside files are not replayed."""
-    return f"{files} file(s) that Kafka has set aside ({SET_ASIDE}) are not replayed, as Kafka would not read them"
+    return (
+        f"{files} file(s) that Kafka has set aside ({SET_ASIDE}) are not replayed, as a running broker does not read them; a .swap "
+        "it puts in place when it starts: name that file to read it"
+    )
 
 
 class Packing(StrEnum):

@@ -50,6 +50,13 @@ _OF_REDPANDA: Final = (
 _BARE: Final = f"keys or values alone, without offsets: let the sink write them {_AS_ROWS}"
 _NO_ROWS: Final = f"text that is no JSON lines (CSV is not read): write it {_AS_ROWS}"
 _OF_AVRO: Final = f"Avro, which is not read: write it {_AS_ROWS}"
+_OF_ORC: Final = f"ORC, which is not read: write it {_AS_ROWS}"
+_PACKED: Final = "Parquet that was compressed as a whole: unpack it"
+_BY_NAME: Final = (
+    (re.compile(r".*\.bin", re.DOTALL), _BARE),
+    (re.compile(r".*\.parquet\.(?:gz|zst|bz2|xz|lz4|zip)", re.DOTALL), _PACKED),
+)
+_OF_MAGIC: Final = ((_AVRO, _OF_AVRO), (b"ORC", _OF_ORC))
 _REPLACED: Final = "a later member of the tar has the same name; unpack it by hand to read both"
 
 
@@ -98,12 +105,13 @@ def _form(path: Path) -> str | None:
     """Return what a file that is no log is, and how to have it read; None for files of Kafka and for other bytes."""
     if _KAFKAS.fullmatch(path.name) or segment_name(path.name):
         return _OF_REDPANDA if _REDPANDAS.fullmatch(path.name) else None
-    if path.suffix == ".bin":
-        return _BARE
+    if told := next((form for name, form in _BY_NAME if name.fullmatch(path.name)), None):
+        return told
     try:
         with open_binary(path) as file:
-            if file.read(len(_AVRO)) == _AVRO:
-                return _OF_AVRO
+            begin = file.read(len(_AVRO))
+        if told := next((form for magic, form in _OF_MAGIC if begin.startswith(magic)), None):
+            return told
         is_of_text = is_text(path)
         names = names_of(first_rows(path)) if is_of_text else {}
     except (OSError, SourceError):

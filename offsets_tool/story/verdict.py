@@ -156,12 +156,12 @@ def log_headline(findings: Sequence[Finding], groups: int, unreached: str | None
         return _without_records(f"{unreached[0].upper()}{unreached[1:]}", findings)
     of = count(groups, "group")
     if not findings:
-        return f"Nothing stands out in this log, of {of}." if groups else "This log has no group."
+        return f"Nothing stands out in this log, of {of}." if groups else "This log shows no group."
     concerned = len({each.group for each in findings if each.group is not None})
     where = f" in {concerned:,} of {of}" if concerned else ""
     if not _is_serious(findings):
         return f"Nothing serious stands out in this log; {_worth(findings, where)}."
-    without = "" if groups else " has no group and"
+    without = "" if groups else " shows no group and"
     return f"This log{without} needs attention: {severity_counts(findings)}{where}."
 
 

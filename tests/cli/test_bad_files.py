@@ -335,6 +335,8 @@ OTHER_FORMS = {
     ),
     "sink/partition=0/__consumer_offsets+0+0.bin": (b"\0\3\0\0", "keys or values alone"),
     "sink/a.avro": (b"Obj\1\2\x16avro.schema", "Avro, which is not read"),
+    "sink/a.orc": (b"ORC\1\2\3", "ORC, which is not read"),
+    "sink/a.parquet.gz": (gzip.compress(b"PAR1"), "Parquet that was compressed as a whole: unpack it"),
     "kafka/__consumer_offsets/2_10/0-1-v1.log": (b"\1\2\3\4" * 20, "a segment of Redpanda"),
 }
 

@@ -32,7 +32,7 @@ def test_the_worst_finding_decides(severities: list[str], of_log: list[str], gro
 def test_without_findings_there_is_nothing() -> None:
     assert group_headline("g", []) == "Nothing stands out in group g."
     assert log_headline([], 2) == "Nothing stands out in this log, of 2 groups."
-    assert log_headline([], 0) == "This log has no group."
+    assert log_headline([], 0) == "This log shows no group."
 
 
 @given(ends=st.lists(st.tuples(st.integers(0, 10**7), st.integers(0, 10**7)), min_size=2, max_size=6))

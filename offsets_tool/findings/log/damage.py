@@ -16,7 +16,8 @@ UNREADABLE: Final = FindingKind(
     "unreadable_records",
     Severity.WARNING,
     "Bytes of the log could not be read, or batches stand where they cannot: what is told of groups lacks their records.",
-    "`offsets-tool inspect` names the places; copy the files again, or add another broker's copy of the partition.",
+    "`offsets-tool inspect` names the places and says why: copy the files again, add another broker's copy, or name an archive's "
+    "columns with --columns.",
 )
 FOREIGN: Final = FindingKind(
     "foreign_records",
@@ -43,7 +44,9 @@ def find_damage(facts: PartitionFacts, context: LogContext) -> Iterator[Finding]
             for number, text in (
                 (
                     facts.unreadable_ranges,
-                    f"{facts.unreadable_bytes:,} bytes in {count(facts.unreadable_ranges, 'range')}",
+                    f"{facts.unreadable_bytes:,} bytes in {count(facts.unreadable_ranges, 'range')}"
+                    if facts.unreadable_bytes
+                    else count(facts.unreadable_ranges, "row"),
                 ),
                 (facts.misplaced_records, f"{count(facts.misplaced_records, 'misplaced record')}"),
             )
