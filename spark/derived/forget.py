@@ -132,14 +132,18 @@ class _Forget:
 
         def change(files: list[FileFacts]) -> Replacing:
             nonlocal lost
-            found = Replacing([], [])
+            found, gone = Replacing([], []), 0
             for file in files:
                 if is_within(file, "cluster", self._cluster):
                     is_all = keep is None and is_only(file, "cluster", self._cluster)
                     kept = [] if is_all else self._kept(table, file, keep or self._others)
-                    lost += file["num_records"] - sum(each.rows for each in kept)
-                    found.gone.append(file["path"])
-                    found.kept.extend(kept)
+                    fewer = file["num_records"] - sum(each.rows for each in kept)
+                    if fewer or keep is not None:
+                        gone += fewer
+                        found.gone.append(file["path"])
+                        found.kept.extend(kept)
+            # A commit of which only the answer was lost is tried again, and finds nothing then.
+            lost = max(lost, gone)
             return found
 
         self._lake.rewrite(table, change)

@@ -197,11 +197,17 @@ def replace(
 def rewritten(
     lake: Path, table: Table, files: Sequence[FileFacts], rows: Iterable[Mapping[str, Any]]
 ) -> Replacing:
-    """Write `rows` as the whole content of a small table, and return its old files with the new one."""
+    """Write `rows` as the whole content of a small table, and return its old files with the new one; none if it has them.
+
+    So a change of which only the answer was lost is not made again.
+    """
+    fresh = record_batch(table.row, [tuple(row[name] for name in table.schema.names) for row in rows])
+    paths = (lake / table.name / file["path"] for file in files)
+    batches = (batch for path in paths for batch in file_rows(path, table, table.schema.names))
+    if [row for batch in batches for row in batch.to_pylist()] == fresh.to_pylist():
+        return Replacing([], [])
     with TableWriter(lake, table) as writer:
-        writer.write(
-            record_batch(table.row, [tuple(row[name] for name in table.schema.names) for row in rows])
-        )
+        writer.write(fresh)
         return Replacing([file["path"] for file in files], writer.close())
 
 

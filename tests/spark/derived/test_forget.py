@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
 
 from offsets_tool.errors import UsageError
@@ -94,6 +96,26 @@ def test_what_a_night_pointed_to_becomes_its_own(tmp_path: Path, nights: list[Pa
     found, expected = content(lake), content(made(tmp_path / "other", c=nights[1:], d=nights[:1]))
     assert len(found.pop("sources")) == len(expected.pop("sources")) + 1
     assert found == expected
+
+
+def test_a_change_of_which_only_the_answer_was_lost_is_not_made_again(
+    tmp_path: Path, nights: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each commit is done, and nobody is told so: it would be made again and again."""
+    lake, write = (
+        made(tmp_path / "lake", c=nights[:1], d=nights, e=nights[1:]),
+        DeltaTable.create_write_transaction,
+    )
+
+    def lost(self: DeltaTable, *arguments: Any, **options: Any) -> None:
+        write(self, *arguments, **options)
+        raise CommitFailedError("of this test")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DeltaTable, "create_write_transaction", lost)
+        done = {row.table: row.rows for row in forget(str(lake), "d")}
+    assert done["log"] == 16
+    assert content(lake) == content(made(tmp_path / "other", c=nights[:1], e=nights[1:]))
 
 
 @pytest.mark.parametrize("step", [3, *(pytest.param(step, marks=pytest.mark.deep) for step in (0, 7, 9))])

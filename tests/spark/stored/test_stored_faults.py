@@ -1,6 +1,8 @@
 """Whatever S3, Google's and Azure's storage do meanwhile, the same command run again ends with the lake on disk, row for row."""
 
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -8,11 +10,13 @@ from typing import Any, Final
 from uuid import uuid4
 
 import pytest
+from click.testing import CliRunner
 
 from offsets_tool.errors import LakeInUse, OffsetsToolError
 from offsets_tool.lake.tables import LOG
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.storage import as_path
+from spark.cli import main
 from spark.lake import lease
 from spark.lake.commit import ArrowLake
 from spark.lake.failures import in_one_sentence
@@ -205,6 +209,39 @@ def test_a_second_writer_is_refused(store: FaultyStore, _: None) -> None:
     root = as_path(f"{store.root}/held")
     with lease.leased(root), pytest.raises(OffsetsToolError, match=f"is writing to {root} since 20"):
         bring(str(root), SEGMENTS)
+
+
+@pytest.mark.parametrize("store, _", in_each([None], 1), indirect=["store"])
+def test_a_job_that_was_killed_keeps_others_waiting_until_its_lease_ends(
+    store: FaultyStore, lake: str, local: Path, monkeypatch: pytest.MonkeyPatch, _: None
+) -> None:
+    """It was killed while it gave the lake back: what it committed counts, and the next is told that it may try again."""
+    command = ["ingest", str(SEGMENTS), "--lake", lake, "--format", "jsonl"]
+    with monkeypatch.context() as patch:
+        patch.setattr(lease, "_give_back", lambda held: held.prolong(timedelta(seconds=10)))
+        bring(lake, SEGMENTS)
+    refused = CliRunner().invoke(main, command)
+    assert refused.exit_code == os.EX_TEMPFAIL and refused.stderr.count("\n") == 1, refused.output
+    assert "is writing to" in refused.stderr and "--wait 10m waits for it" in refused.stderr
+    done = CliRunner().invoke(main, [*command, "--wait", "2m"])
+    assert done.exit_code == 0 and done.stderr.count("waiting for it") == 1, done.output
+    assert_same(lake, local)
+
+
+@pytest.mark.parametrize("store, _", in_each([None], 1), indirect=["store"])
+def test_of_two_jobs_at_once_one_does_all_and_the_other_nothing_or_is_refused(
+    store: FaultyStore, lake: str, local: Path, _: None
+) -> None:
+    def end(_: int) -> LakeInUse | None:
+        try:
+            bring(lake, SEGMENTS)
+        except LakeInUse as error:
+            return error
+        return None
+
+    with ThreadPoolExecutor(2) as pool:
+        assert None in list(pool.map(end, range(2)))
+    assert_same(lake, local)
 
 
 @pytest.mark.parametrize("store, code", in_each((*CODES, CUT, CUT_AFTER), 3), indirect=["store"])
