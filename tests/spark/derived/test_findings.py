@@ -25,7 +25,7 @@ from spark.derived.findings import findings
 from spark.lake.folder import unknown_cluster
 from spark.run import run_findings
 from spark.runtime import rows as runtime
-from tests.depth import DEEP
+from tests.depth import DEEP, sample
 from tests.replay.random_logs import READERS, RandomLog, segment
 from tests.spark.derived.two_clusters import at_each_commit, half_derived, kill, together
 from tests.spark.histories import replay_lake, rows
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.spark
 
 SAMPLE = ("0.9.0.1-mix", "2.4.1-mix", "2.8.2-expiry", "3.9.2-txn", "4.3.1-kip848", "4.3.1-classic")
 TOLD = [path.name for path in sorted(CORPORA.iterdir()) if DEEP or path.name in SAMPLE]
-RANDOM = [(release, seed) for release in ("3.9.2", "4.3.1") for seed in range(20 if DEEP else 2)]
+RANDOM = sample([(release, seed) for release in ("3.9.2", "4.3.1") for seed in range(20)], 21)
 PARTS = [CORPORA / "2.8.2-expiry" / "segments" / f"__consumer_offsets-{number}" for number in (25, 15)]
 KEY = FINDINGS.key
 

@@ -48,14 +48,26 @@ def content(lake: Path) -> dict[str, list[str]]:
     }
 
 
-@pytest.fixture
-def nights(tmp_path: Path) -> list[Path]:
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Three nights of one log: the second has all of the first, the third was written again."""
+    folder = tmp_path_factory.mktemp("nights")
     return [
-        copy(tmp_path / "night-1", LOG[:4]),
-        copy(tmp_path / "night-2", LOG[:8]),
-        copy(tmp_path / "night-3", LOG[4:], cleaned_to=5),
+        copy(folder / "night-1", LOG[:4]),
+        copy(folder / "night-2", LOG[:8]),
+        copy(folder / "night-3", LOG[4:], cleaned_to=5),
     ]
+
+
+@pytest.fixture(scope="module")
+def whole(nights: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of all nights in one cluster, and the first in another."""
+    return made(tmp_path_factory.mktemp("whole") / "lake", c=nights, d=nights[:1])
+
+
+@pytest.fixture
+def lake(whole: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(whole, tmp_path / "lake"))
 
 
 def made(lake: Path, **clusters: list[Path]) -> Path:
@@ -79,8 +91,9 @@ def test_a_forgotten_cluster_was_never_there(tmp_path: Path, nights: list[Path])
 @pytest.mark.parametrize(
     "gone", [[1, 2], *(pytest.param(gone, marks=pytest.mark.deep) for gone in ([2], [1]))]
 )
-def test_a_forgotten_night_was_never_there(tmp_path: Path, nights: list[Path], gone: list[int]) -> None:
-    lake = made(tmp_path / "lake", c=nights, d=nights[:1])
+def test_a_forgotten_night_was_never_there(
+    lake: Path, tmp_path: Path, nights: list[Path], gone: list[int]
+) -> None:
     for number in gone:
         forget(str(lake), "c", str(nights[number]))
     jobs(lake)
@@ -88,9 +101,8 @@ def test_a_forgotten_night_was_never_there(tmp_path: Path, nights: list[Path], g
     assert content(lake) == content(made(tmp_path / "other", c=left, d=nights[:1]))
 
 
-def test_what_a_night_pointed_to_becomes_its_own(tmp_path: Path, nights: list[Path]) -> None:
+def test_what_a_night_pointed_to_becomes_its_own(lake: Path, tmp_path: Path, nights: list[Path]) -> None:
     """The first night goes: the second has all of its records, though its bytes are accounted for in two ranges."""
-    lake = made(tmp_path / "lake", c=nights, d=nights[:1])
     forget(str(lake), "c", str(nights[0]))
     jobs(lake)
     found, expected = content(lake), content(made(tmp_path / "other", c=nights[1:], d=nights[:1]))
@@ -120,9 +132,8 @@ def test_a_change_of_which_only_the_answer_was_lost_is_not_made_again(
 
 @pytest.mark.parametrize("step", [3, *(pytest.param(step, marks=pytest.mark.deep) for step in (0, 7, 9))])
 def test_killed_it_is_completed_by_the_same_command_alone(
-    tmp_path: Path, nights: list[Path], step: int
+    lake: Path, tmp_path: Path, nights: list[Path], step: int
 ) -> None:
-    lake = made(tmp_path / "lake", c=nights, d=nights[:1])
     asked: tuple[Any, ...] = (str(lake), "c", str(nights[2]))
     with pytest.raises(Killed), killed(step, before=False):
         forget(*asked)

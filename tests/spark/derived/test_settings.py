@@ -39,12 +39,16 @@ def policy(release: tuple[int, int] | None = None, *retentions: int) -> Given:
 CASES = {
     "other retentions": ({"a": policy(None, DAY), "b": policy(None, 7 * DAY)}, policy(None, 3 * DAY)),
     "other releases": ({"a": policy((1, 1), DAY), "b": policy((2, 8), DAY)}, policy((4, 0), DAY)),
+    "one has none any more": (
+        {"a": policy((1, 1), DAY), "b": policy((2, 8), DAY, 7 * DAY)},
+        Given(PolicyOverrides()),
+    ),
     "one has none": ({"a": policy((2, 8), DAY, 7 * DAY), "b": Given()}, policy((2, 8), 7 * DAY)),
     "other coordinators": ({"a": Given(coordinator="new"), "b": Given()}, Given(coordinator="classic")),
 }
 
 
-RARE = {"other retentions", "other coordinators"}
+RARE = {"other retentions", "other releases", "one has none", "other coordinators"}
 """The cases that only `make deep` runs."""
 
 

@@ -30,9 +30,20 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("spark.lake.log_checkpoints.VERSIONS_BETWEEN", 3)
 
 
-@pytest.fixture
-def dumps(tmp_path: Path) -> dict[str, Path]:
-    return {cluster: copy(tmp_path / cluster, LOG) for cluster in CLUSTERS}
+@pytest.fixture(scope="module")
+def dumps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("dumps")
+    return {cluster: copy(folder / cluster, LOG) for cluster in CLUSTERS}
+
+
+@pytest.fixture(scope="module")
+def plain(dumps: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of all clusters whose files nobody merged."""
+    lake = tmp_path_factory.mktemp("plain") / "lake"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("spark.lake.merge.SMALL_FILES", 1_000)
+        run(lake, dumps)
+    return lake
 
 
 def run(lake: Path, dumps: dict[str, Path], clusters: list[str] = CLUSTERS) -> None:
@@ -54,12 +65,10 @@ def rows(lake: Path) -> list[object]:
 
 
 def test_files_stay_few_and_rows_the_same(
-    tmp_path: Path, dumps: dict[str, Path], few: None, monkeypatch: pytest.MonkeyPatch
+    plain: Path, tmp_path: Path, dumps: dict[str, Path], few: None
 ) -> None:
-    merged, plain = tmp_path / "merged", tmp_path / "plain"
+    merged = tmp_path / "merged"
     run(merged, dumps)
-    monkeypatch.setattr("spark.lake.merge.SMALL_FILES", 1_000)
-    run(plain, dumps)
     assert all(files_of(merged, table) <= FEW + 2 for table in READ_WHOLE)
     assert all(files_of(plain, table) == len(CLUSTERS) for table in READ_WHOLE)
     assert files_of(merged, "log") == len(CLUSTERS), "tables that are read in part are sorted by compact"
@@ -70,10 +79,9 @@ def test_files_stay_few_and_rows_the_same(
 
 @pytest.mark.parametrize("before", [True, False])
 def test_a_run_that_is_killed_while_files_are_merged_counts(
-    tmp_path: Path, dumps: dict[str, Path], few: None, before: bool
+    plain: Path, tmp_path: Path, dumps: dict[str, Path], few: None, before: bool
 ) -> None:
-    lake, plain, at = tmp_path / "lake", tmp_path / "plain", CLUSTERS[3]
-    run(plain, dumps)
+    lake, at = tmp_path / "lake", CLUSTERS[3]
     run(lake, dumps, CLUSTERS[:3])
     with pytest.raises(Killed), killed(4, before=before) as made:
         ingest_here(lake, dumps[at], cluster=at)

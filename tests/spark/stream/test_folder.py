@@ -143,7 +143,9 @@ def test_once_starts_no_spark_for_little_and_needs_no_checkpoint(tmp_path: Path)
     for _ in growth(folder, seed=3, steps=2):
         source = folder_source(watched_of(request), "c")
         stream(no_session, how, source, done.append, threading.Event())
-        assert content(lake) == at_once(folder, tmp_path / f"at once {len(done)}")
+        if done[-1].runs["ingest"] is not None:
+            expected = at_once(folder, tmp_path / f"at once {len(done)}")
+        assert content(lake) == expected
     assert [each.batch for each in done] == [0] * 3 and not (lake / "_stream").exists()
     assert [each.runs["ingest"] for each in done] == [1, 2, None]
 

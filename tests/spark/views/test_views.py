@@ -19,7 +19,7 @@ from offsets_tool.lake.contents import VIEWS, Shown
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.sizes.rows import group_rows
 from offsets_tool.wire.schema import Primitive, Shape, schema_of
-from spark.views.views import open_lake
+from spark.views.views import OpenLake, open_lake
 from tests.corpora import COPIES, REPLICATED
 from tests.evidence.copies import copy
 from tests.replay.story import commit
@@ -109,7 +109,7 @@ def test_each_record_with_its_copies_and_its_branch(session: SparkSession, tmp_p
     for path in copies:
         ingest_here(tmp_path, path, cluster="c")
     own = session.newSession()
-    open_lake(own, str(tmp_path))
+    OpenLake(own, str(tmp_path)).show(("events_once", "log_once"))
     with open_evidence(*copies) as evidence:
         expected = Counter(
             (
@@ -139,7 +139,7 @@ def test_coverage(session: SparkSession, tmp_path: Path) -> None:
     ingest_here(tmp_path / "lake", copy(tmp_path / "a", [*log[:2], *log[3:]], cleaned_to=3), cluster="c")
     replay_lake(session, tmp_path / "lake")
     own = session.newSession()
-    open_lake(own, str(tmp_path / "lake"))
+    OpenLake(own, str(tmp_path / "lake")).show(("coverage",))
     (row,) = answer(own, "SELECT * FROM coverage")
     assert row.pop("proven_from_at") == datetime.fromtimestamp(log[3].timestamp / 1_000, UTC)
     assert row.pop("copies") == [str(tmp_path / "a")]
@@ -370,17 +370,18 @@ def test_members_of_classic_groups(asked: SparkSession, events: list[Row]) -> No
     assert all(row["session_timeout"] > 0 and row["rebalance_timeout"] > 0 for row in found)
 
 
-def test_everything_explains_itself(session: SparkSession, lake: Path) -> None:
+def test_everything_explains_itself(asked: SparkSession, lake: Path) -> None:
     """Tables, views, and each of their columns; also in the view that lists them."""
-    own = session.newSession()
-    shown = open_lake(own, str(lake))
+    shown = OpenLake(asked, str(lake)).shown
     assert all(one.comment for one in shown)
     for one in shown:
         if one.lacks is None:
-            bare = [column.name for column in own.table(one.name).schema if "comment" not in column.metadata]
+            bare = [
+                column.name for column in asked.table(one.name).schema if "comment" not in column.metadata
+            ]
             assert bare == [], one.name
-    assert all("comment" in column.metadata for column in own.table("contents").schema)
-    assert [Shown(**row) for row in answer(own, "SELECT * FROM contents")] == list(shown)
+    assert all("comment" in column.metadata for column in asked.table("contents").schema)
+    assert [Shown(**row) for row in answer(asked, "SELECT * FROM contents")] == list(shown)
     assert len({one.name for one in shown}) == len(shown)
 
 
