@@ -44,6 +44,8 @@ class PartitionSnapshot:
         """Whether the new coordinator wrote a record behind the moment."""
         self.is_damaged = False
         """Whether the reader met misplaced records or unreadable bytes, which are not replayed."""
+        self.is_cut_off = False
+        """Whether a file that is, or may be, of this partition ends in the middle of a batch or a line."""
         self.ambiguous_commits = 0
         """Number of commits, from archives, that do not say whether they are in a transaction; they are effective at once."""
         self.first_anomaly: Change | None = None

@@ -192,6 +192,10 @@ class EvidenceReplay:
             snapshot.names.candidates.distrust(damaged)
             for partition in snapshot:
                 partition.is_damaged |= partition.log_partition == damaged
+        # The file of an archive does not say its partition: what was cut off may be of any.
+        cut_off = {ledger.log_partition for ledger in evidence.ledgers if ledger.is_cut_off}
+        for partition in snapshot:
+            partition.is_cut_off = not cut_off.isdisjoint((partition.log_partition, None))
         for text in moment_notes(snapshot, self.option):
             evidence.note_once(text)
         return snapshot

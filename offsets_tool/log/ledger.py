@@ -107,6 +107,11 @@ class LedgerEntry:
         """Whether every state that is replayed from this file lacks records: unreadable ones, or misplaced ones."""
         return self.misplaced_batches > 0 or any(not found.kind.is_tail for found in self.unreadable)
 
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the file ends in the middle of something: what came after it is not here."""
+        return any(found.kind is UnreadableKind.TORN_TAIL for found in self.unreadable)
+
 
 @dataclass(slots=True)
 class _Range:

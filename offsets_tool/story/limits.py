@@ -41,7 +41,7 @@ def coverage_sentences(partitions: Iterable[PartitionSnapshot]) -> Iterator[str]
         EvidenceLimits(
             contradicted,
             sum(each.unread_records for each in there),
-            [each.log_partition for each in there if each.is_damaged],
+            [each.log_partition for each in there if each.is_damaged or each.is_cut_off],
         ),
     )
 

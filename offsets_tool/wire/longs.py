@@ -18,3 +18,8 @@ def bounded(number: int) -> int:
 def difference(number: int, less: int) -> int:
     """Return `number - less`, bounded to 64 bits."""
     return bounded(number - less)
+
+
+def wrapped(number: int) -> int:
+    """Return the number as Java's sum of two longs has it: its lowest 64 bits, with a sign."""
+    return number if MIN_LONG <= number <= MAX_LONG else (number - MIN_LONG) % 2**64 + MIN_LONG

@@ -156,6 +156,11 @@ CASES: Final = {
     ],
     "a time that no number exceeds": [of_commits(0, COMMIT, time=2**63 - 1)],
     "a time below which is no number": [of_commits(0, COMMIT, time=-(2**63))],
+    "times whose sum wraps": [
+        of_commits(0, COMMIT, time=NOW),
+        v2(1, [record(0, COMMIT.key, COMMIT.value, -(2**63))], base_timestamp=-1, max_timestamp=NOW),
+        of_commits(2, COMMIT, time=NOW),
+    ],
     "offsets that were there before": MISPLACED,
     "a wrong checksum behind offsets that were there before": [
         *MISPLACED,

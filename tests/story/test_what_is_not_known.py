@@ -223,6 +223,30 @@ def test_evidence_with_bytes_that_cannot_be_read_is_not_complete(
     assert ("The evidence is complete: every" in found) == (said.startswith("The evidence is complete"))
 
 
+@pytest.mark.parametrize("lost", [2, 20, 60])
+@pytest.mark.parametrize("has_partition", [True, False])
+def test_an_archive_that_is_cut_off_is_not_complete(tmp_path: Path, lost: int, has_partition: bool) -> None:
+    lines = archive_lines(COMMITS)
+    if not has_partition:
+        lines = lines.replace('"partition": 3, ', "")
+    archive = tmp_path / "rows.jsonl"
+    archive.write_text(lines[:-lost])
+    found = output("diagnose", archive)
+    assert "The evidence is not complete: not all of" in found
+    assert "every record of" not in found
+    archive.write_text(lines)
+    assert "every record of" in output("diagnose", archive)
+
+
+def test_a_log_that_is_cut_off_is_not_complete(tmp_path: Path) -> None:
+    log = tmp_path / "__consumer_offsets-3" / "00000000000000000000.log"
+    log.parent.mkdir()
+    log.write_bytes(segment(COMMITS)[:-5])
+    assert "The evidence is not complete: not all of partition 3 could be read" in output(
+        "diagnose", tmp_path
+    )
+
+
 def test_a_record_of_no_known_partition_is_named_by_its_offset(tmp_path: Path) -> None:
     records = [*COMMITS[:2], COMMITS[2]._replace(record=unread(COMMITS[2].record))]
     archive = tmp_path / "rows.jsonl"

@@ -11,7 +11,7 @@ from offsets_tool.log.batches.draft import draft_of
 from offsets_tool.log.batches.header import increment_sequence
 from offsets_tool.log.batches.limits import REMEDY
 from offsets_tool.rows import Batch, Header, LogRecord, TimestampType
-from offsets_tool.wire.longs import MAX_LONG
+from offsets_tool.wire.longs import MAX_LONG, wrapped
 
 _SMALLEST_RECORD: Final = 7
 
@@ -87,10 +87,12 @@ class _Reader:
         if at != end:
             raise DecodeError(f"a record says that it has {size} bytes and has {at - end + size}", self.at)
         self.at = end
-        timestamp = batch.max_timestamp if self._append_time else batch.base_timestamp + timestamp_delta
+        # A sum of Java's longs (DefaultRecord.readFrom), which wraps: a producer may give any two times in one batch.
+        sum_of_times = wrapped(batch.base_timestamp + timestamp_delta)
+        timestamp = batch.max_timestamp if self._append_time else sum_of_times
         offset = batch.base_offset + offset_delta
-        if not (-MAX_LONG <= timestamp <= MAX_LONG and offset <= MAX_LONG):
-            raise DecodeError("a record's offset or timestamp is beyond 64 bits", at)
+        if offset > MAX_LONG:
+            raise DecodeError("a record's offset is beyond 64 bits", at)
         draft = _Draft(
             source=self._source,
             log_partition=self._log_partition,
