@@ -14,7 +14,7 @@ from bench.lake.memory import answers_memory_table, memory_table, partition_tabl
 from bench.lake.nights import nights_table
 from bench.lake.questions import questions_table
 from bench.lake.runs import little_table, runs_table
-from bench.lake.scale import scale_table
+from bench.lake.scale import clusters_table, scale_table
 from bench.machine import described
 from bench.one_core import codecs_table, commits_table, mixes_table, one_core
 from bench.replay import replay_table, sizes_table
@@ -68,6 +68,7 @@ def _tables() -> Iterator[Table]:
         yield runs_table(Path(folder))
         yield nights_table(Path(folder))
         yield scale_table(Path(folder))
+        yield clusters_table(Path(folder))
         yield questions_table(Path(folder))
         yield memory_table(Path(folder))
         yield answers_memory_table()

@@ -59,6 +59,9 @@ def write_batches(batches: Iterable[Batch], size: int, codec: str = "none") -> b
 def repeated(segment: bytes, times: int) -> Iterator[bytes]:
     """Yield a segment `times` times, with continuous offsets: a batch's checksum does not cover its first offset."""
     starts = list(_starts(segment))
+    if not starts:
+        yield from [segment] * times
+        return
     base, _ = _PLACE.unpack_from(segment, starts[-1])
     step = base + _LAST_DELTA.unpack_from(segment, starts[-1] + _LAST_DELTA_AT)[0] + 1
     for turn in range(times):

@@ -92,12 +92,13 @@ class _Partition:
 
 
 class Group:
-    """A group whose members commit neighbouring partitions together."""
+    """A group whose members commit neighbouring partitions together; `topics` are the topics it consumes, with their partitions."""
 
     def __init__(self, number: int, client: Client, random: Random) -> None:
         word, stage = random.choice(_WORDS), random.choice(_STAGES)
         name, topic = f"{word}-{stage}-{number}", f"{word}.{random.choice(_STAGES)}.v{number % 3}"
         count = 1 + int(random.random() * _MOST_PARTITIONS)
+        self.name, self.topics = name, {topic: count}
         self._partitions = [
             _Partition(name, topic, partition, client, random.randrange(1 << 34))
             for partition in range(count)
@@ -110,6 +111,6 @@ class Group:
         return [partition.commit(time, int(random.random() * 5000)) for partition in chosen]
 
 
-def groups(random: Random, clients: list[Client]) -> list[Group]:
-    """Return GROUPS groups, whose clients are of each kind in turn."""
-    return [Group(number, clients[number % len(clients)], random) for number in range(GROUPS)]
+def groups(random: Random, clients: list[Client], count: int = GROUPS) -> list[Group]:
+    """Return `count` groups, whose clients are of each kind in turn."""
+    return [Group(number, clients[number % len(clients)], random) for number in range(count)]

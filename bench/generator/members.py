@@ -3,6 +3,7 @@
 A rebalance changes the generation or epochs always, and the members and their assignments now and then: then blobs are new.
 """
 
+from collections.abc import Mapping
 from functools import cached_property
 from random import Random
 from typing import Any, Final
@@ -38,10 +39,11 @@ _ARRANGEMENTS: Final = 4
 class ClassicGroup:
     """A group of the classic protocol; each rebalance is one record."""
 
-    def __init__(self, number: int, random: Random) -> None:
-        name = f"classic-{number}"
+    def __init__(self, name: str, random: Random, topics: Mapping[str, int] | None = None) -> None:
+        """Take the topics that the group consumes, with their numbers of partitions; without any, they are topics of its own."""
         self._key = key(2, group=name)
-        self._arrangements = [_ClassicArrangement(name, random) for _ in range(_ARRANGEMENTS)]
+        consumed = topics or _topics(name)
+        self._arrangements = [_ClassicArrangement(name, consumed, random) for _ in range(_ARRANGEMENTS)]
         self._generation = random.randrange(1000)
         self._random = random
 
@@ -55,9 +57,9 @@ class ClassicGroup:
 class _ClassicArrangement:
     """One way in which a classic group shares out its partitions, among members of its own; encoded when it is asked for."""
 
-    def __init__(self, group: str, random: Random) -> None:
+    def __init__(self, group: str, topics: Mapping[str, int], random: Random) -> None:
         self._group = group
-        self._shares = _shares(group, random)
+        self._shares = _shares(topics, random)
         self._uuids = [_uuid(random) for _ in self._shares]
 
     @cached_property
@@ -127,7 +129,7 @@ class ConsumerGroup:
             rack_id=f"rack-{place % 3}",
             client_id=f"{self._name}-client-{place}",
             client_host=f"/10.1.{place}.17",
-            subscribed_topic_names=_topics(self._name),
+            subscribed_topic_names=tuple(_topics(self._name)),
             subscribed_topic_regex=None,
             rebalance_timeout_ms=300_000,
             server_assignor="uniform",
@@ -141,7 +143,7 @@ class _ConsumerArrangement:
 
     def __init__(self, group: str, members: list[str], random: Random) -> None:
         self._group = group
-        self._shares = dict(zip(members, _shares(group, random), strict=True))
+        self._shares = dict(zip(members, _shares(_topics(group), random), strict=True))
 
     @cached_property
     def targets(self) -> list[Record]:
@@ -182,15 +184,15 @@ def _current(share: dict[str, tuple[int, ...]]) -> ConsumerGroupCurrentMemberAss
     )
 
 
-def _topics(group: str) -> tuple[str, ...]:
-    return tuple(f"topic-{number}.of.{group}" for number in range(_TOPICS))
+def _topics(group: str) -> dict[str, int]:
+    return {f"topic-{number}.of.{group}": _PARTITIONS for number in range(_TOPICS)}
 
 
-def _shares(group: str, random: Random) -> list[dict[str, tuple[int, ...]]]:
+def _shares(topics: Mapping[str, int], random: Random) -> list[dict[str, tuple[int, ...]]]:
     """Return all partitions of all topics, shared out among the members so that each has some of every topic."""
     shares: list[dict[str, tuple[int, ...]]] = [{} for _ in range(MEMBERS)]
-    for topic in _topics(group):
-        partitions = random.sample(range(_PARTITIONS), _PARTITIONS)
+    for topic, count in topics.items():
+        partitions = random.sample(range(count), count)
         for place, share in enumerate(shares):
             share[topic] = tuple(sorted(partitions[place::MEMBERS]))
     return shares

@@ -57,7 +57,7 @@ def rich(random: Random) -> Iterator[Batch]:
 
 def rebalances(random: Random) -> Iterator[Batch]:
     """Yield commits; one record in five is a classic group's metadata, with the blobs of ten members."""
-    known = [members.ClassicGroup(number, random) for number in range(200)]
+    known = [members.ClassicGroup(f"classic-{number}", random) for number in range(200)]
     plain = _commits(random, groups(random, [CLIENTS["plain"]]), 9)
     return _mixed(random, plain, lambda time: random.choice(known).rebalance(time))
 

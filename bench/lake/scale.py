@@ -1,7 +1,7 @@
 """Many clusters in one lake, one night's `run` after another: what a record costs in the first of them and in the last, and memory.
 
 `python -m bench.lake.scale LAKE CLUSTERS` runs all jobs for each folder in CLUSTERS, and prints a line of JSON for each. Linux
-only: the memory of its processes is read from /proc.
+only: memory and CPU time of its processes are read from /proc. `python -m bench.lake.scale` prints `clusters_table` alone.
 """
 
 import json
@@ -11,12 +11,17 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 from bench.generator.batches import repeated
-from bench.inputs import Input
+from bench.generator.clusters import cluster_logs
+from bench.inputs import SEED, Input, megabytes
 from bench.lake.lakes import MASTER
 from bench.table import Table, number
 from offsets_tool.errors import OffsetsToolError, UsageError
@@ -29,6 +34,11 @@ from spark.runtime.session import session
 
 _INPUTS: Final = (Input("commits", 0.25), Input("commits", 7e-5))
 """What a cluster's night is: some 280,000 commits, and what a test cluster has."""
+_WHOLE: Final = 0.04
+"""The size of all 50 log partitions of a cluster, relative to BENCH_MB."""
+_METADATA: Final = (0.0, 0.2)
+"""Shares of a cluster's bytes that are group metadata."""
+_JOBS: Final = ("ingest", "replay", "lag", "expiry", "findings")
 _CLUSTERS: Final = 20
 _SHARE: Final = 10
 """The first and the last of so many parts are compared."""
@@ -60,7 +70,7 @@ def scale_table(folder: Path) -> Table:
         "written, a byte read",
         "files",
     )
-    rows = [_row(input_, grown(input_, _clusters(), folder / "scale")) for input_ in _INPUTS]
+    rows = [_row(grown([input_.path().read_bytes()], _clusters(), folder / "scale")) for input_ in _INPUTS]
     return Table(f"`run` for one cluster after another into one lake, Spark {MASTER}:", heads, rows)
 
 
@@ -71,7 +81,7 @@ def _clusters() -> int:
     return int(said)
 
 
-def _row(input_: Input, lake: Grown) -> tuple[str, ...]:
+def _row(lake: Grown) -> tuple[str, ...]:
     tenth = len(lake.nights) // _SHARE
     first, last = (
         sum(night["seconds"] for night in some) / sum(night["records"] for night in some) * 1e6
@@ -89,16 +99,45 @@ def _row(input_: Input, lake: Grown) -> tuple[str, ...]:
     )
 
 
-def grown(input_: Input, clusters: int, folder: Path) -> Grown:
-    """Run all jobs for so many clusters, whose logs are one another's with other offsets, and return what it cost.
+def clusters_table(folder: Path) -> Table:
+    """Return the table of BENCH_CLUSTERS clusters (20) of 50 log partitions, CPU time by job; made in `folder` and removed."""
+    size = int(_WHOLE * megabytes() * _MEGABYTE)
+    rows = []
+    for metadata in _METADATA:
+        logs = cluster_logs(Random(SEED), size, metadata)
+        lake = grown(logs, _clusters(), folder / "clusters")
+        # The first starts Spark, if anything does, and imports everything.
+        nights, megabytes_each = lake.nights[1:], lake.read / len(lake.nights) / _MEGABYTE
+        name = f"{metadata:.0%} group metadata, {number(megabytes_each)} MB each"
+        rows.append((f"{name}, {len(lake.nights):,} clusters", *_of_cpu(nights, megabytes_each)))
+        rows.append(("the last tenth of them", *_of_cpu(nights[-(len(nights) // _SHARE) :], megabytes_each)))
+    heads = ("", *_JOBS, "all, s a cluster", "core-hours a GB")
+    title = f"CPU seconds of a cluster's `run`, its groups in 50 log partitions, one cluster after another, Spark {MASTER}:"
+    return Table(title, heads, rows)
 
-    OffsetsToolError where the process fails or `log` lacks records.
+
+def _of_cpu(nights: Sequence[dict[str, Any]], size: float) -> Iterator[str]:
+    """Yield the CPU seconds of a night by job, those of all jobs, and core-hours a GB; `size` is a night's megabytes."""
+    total = Counter[str]()
+    for night in nights:
+        total.update(night["cpu"])
+    yield from (number(total[job] / len(nights)) for job in _JOBS)
+    seconds = total.total() / len(nights)
+    yield number(seconds)
+    yield number(seconds / 3600 / size * 1024)
+
+
+def grown(logs: Sequence[bytes], clusters: int, folder: Path) -> Grown:
+    """Run all jobs for so many clusters, given the segments of a cluster's log partitions, and return what it cost.
+
+    The clusters' logs are one another's with other offsets. OffsetsToolError where the process fails or `log` lacks records.
     """
     sources, lake = folder / "clusters", folder / "lake"
-    for cluster, content in enumerate(repeated(input_.path().read_bytes(), clusters)):
-        partition = sources / f"cluster-{cluster:05d}" / "__consumer_offsets-0"
-        partition.mkdir(parents=True)
-        (partition / f"{int.from_bytes(content[:8]):020d}.log").write_bytes(content)
+    for cluster, contents in enumerate(zip(*(repeated(log, clusters) for log in logs), strict=True)):
+        for log_partition, content in enumerate(contents):
+            partition = sources / f"cluster-{cluster:05d}" / f"__consumer_offsets-{log_partition}"
+            partition.mkdir(parents=True)
+            (partition / f"{int.from_bytes(content[:8]):020d}.log").write_bytes(content)
     read = sum(path.stat().st_size for path in sources.rglob("*.log"))
     nights, peaks = watched(sources, lake)
     files = [file for table in ALL_TABLES for file in facts_of(open_delta(lake / table.name))]
@@ -145,27 +184,47 @@ def _memory(pid: int) -> dict[str, int]:
 
 def _below(pid: int) -> Iterator[int]:
     yield pid
-    try:
-        tasks = list(Path(f"/proc/{pid}/task").iterdir())
-        children = [each for task in tasks for each in (task / "children").read_text().split()]
-    except OSError:
-        return  # it has ended
-    for child in children:
-        yield from _below(int(child))
+    for file in Path("/proc").glob(f"{pid}/task/*/children"):
+        children = ""
+        with suppress(OSError):  # the thread has ended, others have not
+            children = file.read_text()
+        for child in children.split():
+            yield from _below(int(child))
+
+
+def _cpu(pid: int) -> float:
+    """Return the CPU seconds that a process, what runs below it and what has run below it have used."""
+    ticks = 0
+    for at in _below(pid):
+        try:
+            facts = Path(f"/proc/{at}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended, and is counted by who started it
+        ticks += sum(map(int, facts[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> int:
-    """Run all jobs for each folder in CLUSTERS, one after another."""
+    """Run all jobs for each folder in CLUSTERS, one after another; without arguments, print `clusters_table`."""
+    if not sys.argv[1:]:
+        with TemporaryDirectory() as folder:
+            print(clusters_table(Path(folder)).markdown())
+        return 0
     lake, clusters = sys.argv[1:]
     running = session("offsets-tool bench", master=MASTER)
     for cluster in sorted(Path(clusters).iterdir()):
         began = time.perf_counter()
         request = Request(paths=[str(cluster)], lake=lake, cluster=cluster.name)
-        steps = {step.job: step for step in run(request, lambda: running, "auto")}
+        steps, cpu, used = {}, {}, _cpu(os.getpid())
+        for step in run(request, lambda: running, "auto"):
+            steps[step.job], before = step, used
+            used = _cpu(os.getpid())
+            cpu[step.job] = used - before
         night = {
             "records": steps["ingest"].ledger["records"],
             "seconds": time.perf_counter() - began,
             "jobs": {job: step.seconds for job, step in steps.items()},
+            "cpu": cpu,
         }
         print(json.dumps(night), flush=True)
     running.stop()
