@@ -73,6 +73,20 @@ def test_each_job_on_a_lake(store: ObjectStore, former: Path, local: dict[str, P
         assert_same(lake, local[name])
 
 
+@pytest.mark.parametrize("way", WAYS if DEEP else WAYS[3:4])
+def test_a_stream_that_ends(store: ObjectStore, former: Path, way: str, tmp_path: Path) -> None:
+    """It brings what is there as a run does, also where each request fails once."""
+    lake, here = f"{store.root}/stream-{way.replace(' ', '-')}", tmp_path / "lake"
+    log = store.upload(former / "log", f"{way.replace(' ', '-')}-log")
+    done = CliRunner().invoke(main, ["run", f"{former}/log", "--lake", str(here)])
+    assert done.exit_code == 0, done.output
+    for _ in range(2 if DEEP else 1):  # the second time nothing is new
+        brought(
+            store, main, ["stream", log, "--lake", lake, "--once"], way, EVERY[way] * (1 if DEEP else SAMPLE)
+        )
+        assert_same(lake, here)
+
+
 QUESTIONS: Final = (["groups"], ["diagnose"], ["findings"])
 
 
