@@ -23,7 +23,9 @@ EVERY: Final = {"InternalError": 1, "SlowDown": 1, CUT: 1, CUT_AFTER: 1, CUT_INS
 SAMPLE: Final = 12
 """Elsewhere, a twelfth of these."""
 AGAIN: Final = 8
-"""How often a command is given at most while all requests fail once: of several puts whose answers are lost, each ends one."""
+"""How often a command is given at most: of several puts whose answers are lost, each ends one."""
+ALL_FAIL: Final = 3
+"""How often at most while all requests fail, before samples of them do: a log of many commits is never read so."""
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +62,7 @@ def brought(store: ObjectStore, program: click.Command, arguments: list[str], wa
     One that fails at the same request whenever all of them do is done while samples of them fail, one sample after another.
     """
     failed = 0
-    tries = [(every, first % every) for first in range(AGAIN)]
+    tries = [(every, first % every) for first in range(ALL_FAIL if every < SAMPLE else AGAIN)]
     for share, first in [*tries, *((SAMPLE, first) for first in range(SAMPLE) if every < SAMPLE)]:
         # As in a process of its own: S3's clients give up once they have asked again a hundred times.
         buckets._bucket.cache_clear()
