@@ -27,6 +27,7 @@ from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.history.change_log import Happening, HappeningKind, batch_happenings
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import NameOf
+from offsets_tool.rebalances.members import client_name
 from offsets_tool.replay.changes import Change, OffsetOf
 from offsets_tool.rows import Row
 from offsets_tool.time_texts import shown_time, time_text
@@ -270,7 +271,7 @@ def _table_row(happening: Happening) -> Row:
         about = f"{happening.topic}-{happening.partition}"
     joined, left = len(happening.joined), len(happening.left)
     moved = f" (+{joined} -{left})" if joined or left else ""
-    owner = happening.instance_id or happening.client_id or happening.member_id
+    owner = client_name(happening.instance_id, happening.client_id, happening.member_id)
     epochs = (happening.member_epoch, happening.generation, happening.group_epoch)
     return {
         "written_at": shown_time(happening.timestamp),

@@ -26,7 +26,7 @@ from offsets_tool.history.rows import (
 )
 from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.rebalances.histories import GroupHistories
-from offsets_tool.rebalances.members import GroupMembers
+from offsets_tool.rebalances.members import GroupMembers, client_name
 from offsets_tool.replay.changes import GroupKind, TopicPartition
 
 ALL: Final = Wanted()
@@ -82,7 +82,7 @@ class GroupRows(GroupHistories):
         """Return the name of the member that owned the partition of a commit, as `names` has it or the row; None without one."""
         if row.member_id in self.by_member:
             return self.names.name(row.member_id)
-        return row.instance_id or row.client_id or row.member_id
+        return client_name(row.instance_id, row.client_id, row.member_id)
 
     @cached_property
     def removed(self) -> list[ExpiryRow]:

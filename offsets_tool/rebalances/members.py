@@ -12,6 +12,14 @@ from offsets_tool.rebalances.histories import GroupHistories
 from offsets_tool.wire.longs import difference
 
 
+def client_name(instance_id: str | None, client_id: str | None, member_id: str | None) -> str | None:
+    """Return the name by which an operator knows a client, whatever member it was: its instance id, its client id or its member id.
+
+    Others of the group may have that client id at the same time: GroupMembers.name tells these apart.
+    """
+    return instance_id or client_id or member_id
+
+
 class Turnover(NamedTuple):
     """The changes among the members between two records of the log, in the order of the log; members by their id."""
 

@@ -20,7 +20,8 @@ from offsets_tool.evidence.findings.rebalances import rebalances_in
 from offsets_tool.evidence.moment_notes import note_range
 from offsets_tool.evidence.moments.moment_notes import offset_text
 from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
-from offsets_tool.rebalances.rows import DurationMethod, MemberName, RebalanceRow
+from offsets_tool.rebalances.members import client_name
+from offsets_tool.rebalances.rows import DurationMethod, RebalanceRow
 from offsets_tool.review.asked import ReviewAsked
 from offsets_tool.rows import Row
 from offsets_tool.server_log.parse import ServerLogFile
@@ -40,9 +41,8 @@ def _who(row: Row) -> str | None:
     return " ".join(f"{sign}{_name(each)}" for sign, name in signs.items() for each in row[name]) or None
 
 
-def _name(member: Row) -> str:
-    name = MemberName(member["member_id"], member["instance_id"], member["client_id"])
-    return name.instance_id or name.client_id or name.member_id
+def _name(member: Row) -> str | None:
+    return client_name(member["instance_id"], member["client_id"], member["member_id"])
 
 
 def _held_back(row: Row) -> str | None:

@@ -13,7 +13,7 @@ from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.runs import runs
 from offsets_tool.findings.sentences import count, from_time, listed, named, span
 from offsets_tool.rebalances.holdings import EAGER
-from offsets_tool.rebalances.members import GroupMembers
+from offsets_tool.rebalances.members import GroupMembers, client_name
 from offsets_tool.rebalances.rebalance import (
     Rebalance,
     rebalance_number,
@@ -205,7 +205,8 @@ def _movers(rows: GroupRows, first: int, last: int) -> str:
     """Return a text on the client that joined or left most often after the record at `first`, up to that at `last`."""
     moved: Counter[str] = Counter()
     for of_member in rows.by_member.values():
-        name = of_member[0].instance_id or of_member[0].client_id or of_member[0].member_id
+        first_row = of_member[0]
+        name = client_name(first_row.instance_id, first_row.client_id, first_row.member_id) or ""
         moved[name] += first < of_member[0].from_log_offset <= last
         moved[name] += first < (of_member[-1].to_log_offset or -1) <= last
     ((name, times),) = moved.most_common(1) or [("", 0)]

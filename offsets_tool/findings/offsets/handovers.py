@@ -63,11 +63,13 @@ class Handovers:
         self._holdings = _holdings(rows.members)
         self._generations = list(_generations(rows.groups))
 
-    def begins_of(self, at: TopicPartition) -> list[Begin]:
-        """Return when members got a partition, or generations began in which they may have got it again, in log order."""
-        return sorted(
-            {*(Begin(holding.from_offset, holding.from_at) for holding in self._of(at)), *self._generations}
-        )
+    def begins_of(self, at: TopicPartition) -> tuple[Sequence[Begin], Sequence[Begin]]:
+        """Return when members got a partition, and when generations began in which they may have got it again, each in log order.
+
+        All partitions share the second one.
+        """
+        holdings = self._of(at)
+        return [Begin(holding.from_offset, holding.from_at) for holding in holdings], self._generations
 
     def of(self, row: OffsetHistoryRow, before: int) -> Handover | None:
         """Return the rebalance to which a commit belongs; `before` is the log offset of its partition's commit before, -1 without.

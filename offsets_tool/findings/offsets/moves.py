@@ -219,19 +219,22 @@ class _EmptyStates:
 class _Pace:
     """What the commits of one partition came to so far: how far they moved it, and how soon. Leaps at rebalances do not count."""
 
-    def __init__(self, rows: GroupRows, begins: Sequence[Begin]) -> None:
-        """Begin before the first commit of a partition of this group; `begins` says when members got the partition."""
-        self._rows, self._begins, self._next = rows, begins, 0
+    def __init__(self, rows: GroupRows, begins: Sequence[Sequence[Begin]]) -> None:
+        """Begin before the first commit of a partition of this group; `begins` says when members got the partition, as lists."""
+        self._rows, self._begins, self._next = rows, begins, [0] * len(begins)
         self.log_offset, self._at = -1, -1
         self.largest = self.usual = self.steps = 0
         self._since, self._moved = -1, 0
 
     def begin_before(self, log_offset: int) -> Begin | None:
         """Return the last time that a member got the partition between the latest commit and this one, which are in order."""
-        begin = None
-        while self._next < len(self._begins) and self._begins[self._next].log_offset <= log_offset:
-            begin, self._next = self._begins[self._next], self._next + 1
-        return None if self.log_offset < 0 else begin
+        latest = list[Begin]()
+        for number, begins in enumerate(self._begins):
+            first = self._next[number]
+            following = bisect_right(begins, log_offset, first, key=lambda begin: begin.log_offset)
+            latest += begins[max(first, following - 1) : following]
+            self._next[number] = following
+        return None if self.log_offset < 0 else max(latest, default=None)
 
     def expected(self, since: int, until: int) -> int:
         """Return how far the partition moves between two times, at its pace so far; 0 if nobody knows."""
