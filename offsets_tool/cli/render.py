@@ -11,6 +11,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from errno import ENOENT
 from itertools import chain, islice
 from pathlib import Path
 from tempfile import mkstemp
@@ -60,6 +61,16 @@ def refuse_evidence(path: str, evidence: Iterable[str]) -> None:
         raise UsageError(f"--output {path} is part of the evidence: name another file")
 
 
+def refuse_missing_folder(path: str) -> None:
+    """Raise SetupError where the folder of the file at `path` is not there, before an answer is made in vain."""
+    if not Path(path).resolve().parent.is_dir():
+        raise _unwritable(path, os.strerror(ENOENT))
+
+
+def _unwritable(path: str, reason: str | None) -> SetupError:
+    return SetupError(f"{path} cannot be written ({reason}): name another file with --output")
+
+
 def write_whole(path: str, data: bytes) -> None:
     """Write a file so that its old content stays until the new one is complete. SetupError where it cannot be written."""
     at = Path(path).resolve()
@@ -69,9 +80,7 @@ def write_whole(path: str, data: bytes) -> None:
         else:
             _replace_file(at, data)
     except OSError as error:
-        raise SetupError(
-            f"{path} cannot be written ({error.strerror}): name another file with --output"
-        ) from error
+        raise _unwritable(path, error.strerror) from error
 
 
 def _replace_file(at: Path, data: bytes) -> None:
@@ -117,9 +126,7 @@ def _opened(path: str) -> BinaryIO:
     try:
         return Path(path).open("wb")
     except OSError as error:
-        raise SetupError(
-            f"{path} cannot be written ({error.strerror}): name another file with --output"
-        ) from error
+        raise _unwritable(path, error.strerror) from error
 
 
 def _is_same_file(path: str, source: str) -> bool:

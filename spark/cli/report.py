@@ -5,7 +5,7 @@ import click
 from offsets_tool import __version__
 from offsets_tool.cli.filter_options import clock_of, group_option, parse_wanted, range_options
 from offsets_tool.cli.options import Option, OptionsGiven
-from offsets_tool.cli.render import note, write_whole
+from offsets_tool.cli.render import note, refuse_missing_folder, write_whole
 from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.moments.moment_texts import parse_bound
 from offsets_tool.findings.sentences import count
@@ -46,6 +46,7 @@ def report_command(*, lake: str, cluster: str | None, output_path: str, **option
     from offsets_tool.report.page import ReportWords, report_html  # noqa: PLC0415 - with Jinja2 and Altair, an extra
     from spark.review.review import lacks, review_of_lake  # noqa: PLC0415 - Delta
 
+    refuse_missing_folder(output_path)
     clock = clock_of(options)
     since, until = (parse_bound(options[name], f"--{name}", clock) for name in ("since", "until"))
     asked = ReviewAsked(parse_wanted(options), Filters(since=since, until=until))

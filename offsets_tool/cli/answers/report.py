@@ -15,7 +15,7 @@ from offsets_tool.cli.moment_options import coordinator_option, copies_options, 
 from offsets_tool.cli.opening import OpenReplay, ends_of, open_replay
 from offsets_tool.cli.options import UNREAD, F, Option, OptionsGiven
 from offsets_tool.cli.policy_options import parse_policy, policy_options
-from offsets_tool.cli.render import note, refuse_evidence, write_whole
+from offsets_tool.cli.render import note, refuse_evidence, refuse_missing_folder, write_whole
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.moment_notes import note_moment, note_range
@@ -103,6 +103,7 @@ def report_command(*, output_path: str, strict: bool, **options: Option) -> None
     """
     from offsets_tool.report.page import ReportWords, report_html  # noqa: PLC0415 - with Jinja2 and Altair, an extra
 
+    refuse_missing_folder(output_path)
     clock = clock_of(options)
     since, until = (parse_bound(options[name], f"--{name}", clock) for name in ("since", "until"))
     asked = ReviewAsked(parse_wanted(options), Filters(since=since, until=until))
