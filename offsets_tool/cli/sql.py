@@ -50,7 +50,7 @@ def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None, **o
         raise SetupError(
             f"offsets-tool sql needs a package that cannot be imported ({error}): {_REMEDY}"
         ) from error
-    opened = DuckLake(lake)
+    opened = DuckLake(lake, queries)
     if not answer_each(queries, opened.ask, format_, options):
         answer_each([_CONTENTS], opened.ask, format_, options)
 

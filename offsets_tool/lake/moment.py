@@ -3,11 +3,12 @@
 The caller opens tables, and this module reads the few values that say so; the rows themselves are left to the caller's engine.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from offsets_tool.lake.journal import run_of
 from offsets_tool.lake.tables import (
+    ALL_TABLES,
     DERIVATIONS,
     DERIVED_TABLES,
     REPLAY_TABLES,
@@ -22,6 +23,12 @@ from offsets_tool.log.archive.delta import history_of, open_delta
 ReadRow = Mapping[str, Any]
 _COMMITS_SEEN: Final = 50
 """How many commits of a table are looked at, from the newest on: those of an interrupted replay are among them."""
+_ACCOUNTS: Final = {
+    SOURCES: frozenset(TABLES),
+    REPLAYS: frozenset(REPLAY_TABLES),
+    DERIVATIONS: frozenset((DERIVATIONS, *(table for table in DERIVED_TABLES if table.is_replaced))),
+}
+"""The tables that say which runs are finished, and of which tables they say it."""
 
 
 class StoredTable(Protocol):
@@ -51,21 +58,26 @@ class FinishedRows(NamedTuple, Generic[Stored]):
 
 
 def finished_rows(
-    lake: str, open_table: Callable[[Table], Stored | None]
+    lake: str, open_table: Callable[[Table], Stored | None], wanted: Collection[Table] = ALL_TABLES
 ) -> dict[Table, FinishedRows[Stored] | None]:
-    """Return, by table, which rows are of finished runs; None for a table without any. UsageError where there is no lake.
+    """Return, by `wanted` table, which rows are of finished runs; None for one without any. UsageError where there is no lake.
 
-    Tables that say which runs are finished are opened first, since all others then have every row of these runs. `open_table`
+    Of the others only those are opened that say which runs are finished: first, since all others then have every row of these
+    runs. All are opened now, and none later: what is forgotten or compacted meanwhile would be of another moment. `open_table`
     returns None for a table that does not exist.
     """
-    accounts = {table: open_table(table) for table in (SOURCES, REPLAYS, DERIVATIONS)}
+    accounts = {
+        table: open_table(table)
+        for table, accounted in _ACCOUNTS.items()
+        if table is SOURCES or not accounted.isdisjoint(wanted)
+    }
     sources = accounts[SOURCES]
     if sources is None:
         raise no_lake(lake)
     runs = _finished(row["run"] for row in sources.values(["run"]))
-    last = _last_runs(accounts[REPLAYS], accounts[DERIVATIONS])
+    last = _last_runs(accounts.get(REPLAYS), accounts.get(DERIVATIONS))
     found: dict[Table, FinishedRows[Stored] | None] = {}
-    for table in (*TABLES, *REPLAY_TABLES, *DERIVED_TABLES):
+    for table in (table for table in (*TABLES, *REPLAY_TABLES, *DERIVED_TABLES) if table in wanted):
         stored = accounts[table] if table in accounts else open_table(table)
         if stored is None:
             found[table] = None

@@ -4,8 +4,8 @@ DuckDB is shut in: it opens no file but the lake's, takes nothing from Python, a
 columns and row groups that a query needs: by itself in a folder, through Arrow in object storage. Knows no terminal.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from offsets_tool.errors import OffsetsToolError, SourceError, UsageError
 from offsets_tool.lake.answers import QueryResult, distinct_names, plain
-from offsets_tool.lake.contents import CONTENTS, OF_CONTENTS, VIEWS, not_there, shown_of
+from offsets_tool.lake.contents import CONTENTS, OF_CONTENTS, VIEWS, not_there, shown_of, tables_of
 from offsets_tool.lake.damage import damage_of_lake, with_remedy
 from offsets_tool.lake.moment import FinishedRows, ReadRow, Runs, finished_rows
 from offsets_tool.lake.tables import ALL_TABLES, Table
@@ -74,25 +74,29 @@ class _Stored(NamedTuple):
 class DuckLake:
     """A lake as it is when it is opened, in a folder or in object storage; a query makes the tables and views that it names."""
 
-    def __init__(self, lake: str) -> None:
-        """Open a lake; UsageError where there is none, OffsetsToolError for one that is damaged."""
+    def __init__(self, lake: str, queries: Sequence[str] = ()) -> None:
+        """Open a lake; UsageError where there is none, OffsetsToolError for one that is damaged.
+
+        Given all `queries` that will be asked, only the tables that they read are opened, as each costs requests to storage.
+        """
+        wanted = _tables_named(queries) if queries else set(ALL_TABLES)
         self._lake = lake
         self._made: set[str] = set()
         self._session = duckdb.connect()
         with self._in_one_sentence():
             for statement in _SETTINGS:
                 self._session.execute(statement)
-            counted = self._opened(as_path(lake).absolute())
+            counted = self._opened(as_path(lake).absolute(), wanted)
         self._tables = {table.name: found for table, found in counted.items() if found is not None}
-        self._comments = {table.name: _comments(table) for table in counted} | {CONTENTS: OF_CONTENTS}
-        self.shown = shown_of(counted, [table for table in counted if table.name in self._tables])
-        """All tables and views, those too that cannot be asked yet."""
+        self._comments = {table.name: _comments(table) for table in ALL_TABLES} | {CONTENTS: OF_CONTENTS}
+        self.shown = shown_of(counted)
+        """All tables and views, those too that cannot be asked yet, as far as tables were opened."""
 
-    def _opened(self, root: Path) -> dict[Table, FinishedRows[_Stored] | None]:
+    def _opened(self, root: Path, wanted: Collection[Table]) -> dict[Table, FinishedRows[_Stored] | None]:
         """Return the tables with the rows that count, and let DuckDB open no other file from now on."""
         with logs_listed_once(root):
             check_whole(root)
-            counted = finished_rows(self._lake, partial(_stored, self._session, root))
+            counted = finished_rows(self._lake, partial(_stored, self._session, root), wanted)
             as_of = {table: found and _as_of(found) for table, found in counted.items()}
         files = [file for found in as_of.values() if found for file in _files(found.stored.opened)]
         self._session.execute(f"SET allowed_paths = [{', '.join(map(_text, files))}]")
@@ -265,7 +269,16 @@ def _where(runs: Runs | None) -> str:
     return f"WHERE run <= {runs.last}{given_up}"
 
 
-def _names(tree: exp.Query) -> list[str]:
+def _tables_named(queries: Sequence[str]) -> set[Table]:
+    """Return the tables that queries read; none of a query that cannot be asked, which says why when its turn comes."""
+    found = set[Table]()
+    for query in queries:
+        with suppress(UsageError):
+            found |= tables_of(_names(parsed(query)))
+    return found
+
+
+def _names(tree: exp.Query | exp.Describe) -> list[str]:
     """Return the tables and views that a query reads, but for those that it makes itself by WITH."""
     own = {each.alias.lower() for each in tree.find_all(exp.CTE)}
     named = (table.name.lower() for table in tree.find_all(exp.Table) if not table.args.get("db"))

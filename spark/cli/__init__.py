@@ -187,7 +187,7 @@ def sql_command(*, queries: tuple[str, ...], lake: str, format_: str | None, **o
     from spark.views.views import OpenLake  # noqa: PLC0415
 
     running = starting(**(BRIEF if is_small(lake) else {}))()
-    opened = OpenLake(running, lake)
+    opened = OpenLake(running, lake, queries)
 
     def answer(query: str) -> "QueryResult":
         with in_one_sentence(lake):

@@ -5,7 +5,7 @@ Of a lake in a folder, Spark reads nothing before it is asked for rows. Makes no
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -41,10 +41,10 @@ class _Stored(NamedTuple):
     frame: Callable[[int | None], DataFrame]
 
 
-def open_tables(session: SparkSession, lake: str) -> dict[Table, Frame | None]:
-    """Return all tables with their rows of finished runs; None for a table that has none. UsageError where there is no lake."""
+def open_tables(session: SparkSession, lake: str, wanted: Collection[Table]) -> dict[Table, Frame | None]:
+    """Return tables with their rows of finished runs; None for a table that has none. UsageError where there is no lake."""
     check_whole(root_of(lake))
-    counted = finished_rows(lake, partial(_stored, session, lake))
+    counted = finished_rows(lake, partial(_stored, session, lake), wanted)
     return {table: found and partial(_frame, found) for table, found in counted.items()}
 
 

@@ -4,13 +4,13 @@ They go on showing the lake as it was when it was opened; later runs count when 
 SQL functions only: no Python runs for any row.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from offsets_tool.lake.contents import CONTENTS, OF_CONTENTS, VIEWS, Shown, names_in, shown_of
+from offsets_tool.lake.contents import CONTENTS, OF_CONTENTS, VIEWS, Shown, names_in, shown_of, tables_of
 from offsets_tool.views.view import View
 from offsets_tool.wire.arrow import arrow_schema
 from spark.views.stored import open_tables
@@ -26,15 +26,17 @@ def open_lake(session: SparkSession, lake: str) -> tuple[Shown, ...]:
 class OpenLake:
     """A lake as it is when it is opened; its tables and views become temporary views of a session when they are asked for."""
 
-    def __init__(self, session: SparkSession, lake: str) -> None:
-        """Open a lake; UsageError where there is none."""
+    def __init__(self, session: SparkSession, lake: str, queries: Sequence[str] = ()) -> None:
+        """Open a lake; UsageError where there is none. Given all `queries` that will be asked, only the tables that they name."""
         self._session = session
         self._make: dict[str, Callable[[], DataFrame]] = {}
         self._made: set[str] = set()
         self._reads: dict[str, tuple[str, ...]] = {}
-        tables = open_tables(session, lake)
+        everything = [*(one.name for one in shown_of({})), CONTENTS]
+        named = {name for query in queries for name in names_in(query, everything)} if queries else everything
+        tables = open_tables(session, lake, tables_of(named))
         made = {table: frame for table, frame in tables.items() if frame is not None}
-        self.shown = shown_of(tables, made)
+        self.shown = shown_of(tables)
         """All tables and views, those too that cannot be asked yet."""
         self._make |= {table.name: frame for table, frame in made.items()}
         lacking = {one.name for one in self.shown if one.lacks}
@@ -45,7 +47,7 @@ class OpenLake:
         self._make[CONTENTS] = self._contents
         if "://" in lake:
             # Of tables in a folder alone the version is known at which they were opened.
-            self.show(self.names)
+            self.show(name for name in self.names if name in named)
 
     @property
     def names(self) -> list[str]:

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.lake.contents import CONTENTS, VIEWS
-from offsets_tool.lake.tables import ALL_TABLES, DERIVATIONS, EVENTS, LAG, SOURCES, TABLES
-from offsets_tool.log.archive.delta import delta_rows
+from offsets_tool.lake.tables import ALL_TABLES, DERIVATIONS, EVENTS, LAG, SOURCES, TABLES, Table
+from offsets_tool.lake.whole import open_table
+from offsets_tool.log.archive.delta import OpenDelta, delta_rows
+from offsets_tool.sql import duck_lake
 from offsets_tool.sql.duck_lake import DuckLake
 from spark.lake.commit import INGEST, Chain
 from tests.spark.lakes import SEGMENT, Row, ingest_here, rows
@@ -58,6 +60,53 @@ def test_every_view_is_there_or_says_what_it_lacks(opened: DuckLake) -> None:
     assert [row["name"] for row in answer(opened, f"SELECT name FROM {CONTENTS}")] == [
         each.name for each in opened.shown
     ]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT count(*) AS n FROM EVENTS",
+        "DESCRIBE current_offsets",
+        "WITH lag AS (SELECT * FROM Sources) SELECT count(*) AS n FROM lag",
+        "SELECT (SELECT count(*) FROM offenders) AS n, count(*) AS m FROM contents",
+        "SELECT * FROM current_lag",
+        "SELECT * FROM nothing",
+        *(f"SELECT count(*) AS n FROM {view.name}" for view in VIEWS[::12]),
+    ],
+)
+def test_a_lake_opened_for_a_question_answers_as_one_opened_for_all(
+    lake: Path, opened: DuckLake, query: str
+) -> None:
+    assert _said(DuckLake(str(lake), ["no question", query]), query) == _said(opened, query)
+
+
+def _said(lake: DuckLake, query: str) -> list[Row] | str:
+    """Return the answer, or why there is none."""
+    try:
+        return answer(lake, query)
+    except UsageError as error:
+        return str(error)
+
+
+def test_only_what_questions_read_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what says which runs count: each table costs requests to storage."""
+    made_up_lake(tmp_path)
+    lake = str(tmp_path)
+    opened: list[str] = []
+
+    def open_(root: Path, table: Table) -> "OpenDelta | None":
+        opened.append(table.name)
+        return open_table(root, table)
+
+    monkeypatch.setattr(duck_lake, "open_table", open_)
+    DuckLake(lake, ["SELECT 1", "SELECT * FROM copies JOIN log USING (cluster)"])
+    assert sorted(opened) == ["copies", "log", "sources"]
+    opened.clear()
+    DuckLake(lake, ["SELECT * FROM (SELECT * FROM current_offsets)"])
+    assert sorted(opened) == ["offset_history", "replays", "sources"]
+    opened.clear()
+    DuckLake(lake)
+    assert sorted(opened) == sorted(table.name for table in ALL_TABLES)
 
 
 def test_a_table_without_rows(opened: DuckLake) -> None:

@@ -273,6 +273,8 @@ class _Mirror:
         if entries is None:
             entries = bucket_of(self._own).below(self._own, is_deep=False)
         self._listing = entries if self._is_reached and is_listed_once(self._table) else None
+        if self._listing is not None:
+            _FILES.add_sizes(self._own, entries)
         return entries
 
     def _needed(self, found: _Names) -> list[str]:
@@ -439,8 +441,12 @@ class _Files:
     def list_sizes(self, folder: StoredPath, names: Collection[str]) -> None:
         """List a folder where that takes fewer requests than a look at each of the files that are named."""
         if sum(folder / name not in self.sizes and folder / name not in self._kept for name in names) > 1:
-            for info in bucket_of(folder).below(folder, is_deep=False):
-                self._add(folder / Path(info.path).name, info)
+            self.add_sizes(folder, bucket_of(folder).below(folder, is_deep=False))
+
+    def add_sizes(self, folder: StoredPath, entries: "Iterable[FileInfo]") -> None:
+        """Learn from a listing of a folder how long its files are."""
+        for info in entries:
+            self._add(folder / Path(info.path).name, info)
 
     def _add(self, path: StoredPath, info: "FileInfo") -> None:
         if info.type.name == "File":
