@@ -102,8 +102,8 @@ def test_only_what_questions_read_is_opened(tmp_path: Path, monkeypatch: pytest.
     DuckLake(lake, ["SELECT 1", "SELECT * FROM copies JOIN log USING (cluster)"])
     assert sorted(opened) == ["copies", "log", "sources"]
     opened.clear()
-    DuckLake(lake, ["SELECT * FROM (SELECT * FROM current_offsets)"])
-    assert sorted(opened) == ["offset_history", "replays", "sources"]
+    DuckLake(lake, ["SELECT * FROM (SELECT * FROM removals)"])
+    assert sorted(opened) == ["removals", "replays", "sources"]
     opened.clear()
     DuckLake(lake)
     assert sorted(opened) == sorted(table.name for table in ALL_TABLES)

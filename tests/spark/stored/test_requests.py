@@ -21,11 +21,11 @@ CHECK: Final = ["check", "--lake", LAKE]
 COMMANDS: Final[list[tuple[str, click.Command, list[str], int]]] = [
     ("the first run", main, RUN, 660),
     ("a run with nothing new", main, RUN, 98),
-    ("a question", tool, QUESTION, 26),
+    ("a question", tool, QUESTION, 38),
     ("a check", main, CHECK, 95),
     *((f"a run of cluster {number}", main, [*RUN, "--cluster", f"c{number}"], 740) for number in range(5)),
     ("a run with nothing new of six clusters", main, [*RUN, "--cluster", "c4"], 245),
-    ("a question to six clusters", tool, QUESTION, 84),
+    ("a question to six clusters", tool, QUESTION, 132),
     ("a check of six clusters", main, CHECK, 415),
 ]
 """Commands in their order, and the requests that they may make: what a lake has, and not how often it is looked at, counts."""
