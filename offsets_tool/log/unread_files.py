@@ -43,10 +43,13 @@ _FILES_OPENED: Final = 10
 """How many files of a folder without logs are looked into."""
 _REDPANDAS: Final = re.compile(r"[0-9]+-[0-9]+-v[0-9]+\.log")
 _AVRO: Final = b"Obj\1"
+_ZIP: Final = b"PK\3\4"
 _AS_ROWS: Final = "as JSON lines or Parquet with key, value, partition, offset and timestamp"
 _OF_REDPANDA: Final = (
     "a segment of Redpanda, whose batches have a layout of their own: read the topic with --bootstrap-server"
 )
+_OF_ZIP: Final = "a ZIP, which is not read: unpack it, and give what is in it"
+_EMPTY: Final = "an empty file: it has no record; copy it again if it was not empty"
 _BARE: Final = f"keys or values alone, without offsets: let the sink write them {_AS_ROWS}"
 _NO_ROWS: Final = f"text that is no JSON lines (CSV is not read): write it {_AS_ROWS}"
 _OF_AVRO: Final = f"Avro, which is not read: write it {_AS_ROWS}"
@@ -56,7 +59,7 @@ _BY_NAME: Final = (
     (re.compile(r".*\.bin", re.DOTALL), _BARE),
     (re.compile(r".*\.parquet\.(?:gz|zst|bz2|xz|lz4|zip)", re.DOTALL), _PACKED),
 )
-_OF_MAGIC: Final = ((_AVRO, _OF_AVRO), (b"ORC", _OF_ORC))
+_OF_MAGIC: Final = ((_AVRO, _OF_AVRO), (_ZIP, _OF_ZIP), (b"ORC", _OF_ORC))
 _REPLACED: Final = "a later member of the tar has the same name; unpack it by hand to read both"
 
 
@@ -110,7 +113,8 @@ def _form(path: Path) -> str | None:
     try:
         with open_binary(path) as file:
             begin = file.read(len(_AVRO))
-        if told := next((form for magic, form in _OF_MAGIC if begin.startswith(magic)), None):
+        of_begin = (form for magic, form in _OF_MAGIC if begin.startswith(magic))
+        if told := next(of_begin, None if begin else _EMPTY):
             return told
         is_of_text = is_text(path)
         names = names_of(first_rows(path)) if is_of_text else {}
