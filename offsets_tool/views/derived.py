@@ -16,11 +16,16 @@ _CURRENT_LAG: Final = View(
     "commit, or at a time of the grid behind it.",
     """
     SELECT newest.cluster, newest.`group`, newest.topic, newest.partition, newest.moment_at,
-           newest.committed_offset, newest.end_offset, newest.lag, newest.lag_min, newest.lag_max, newest.time_lag_ms,
-           newest.time_lag_min_ms, newest.time_lag_max_ms, newest.method, newest.confidence, newest.time_method,
-           newest.time_confidence, newest.log_start_offset, newest.data_lost, newest.beyond_end, newest.is_topic_recreated
+           newest.committed_offset, newest.end_offset, if(is_proven, newest.lag, NULL) AS lag,
+           if(is_proven, newest.lag_min, 0) AS lag_min, if(is_proven, newest.lag_max, NULL) AS lag_max,
+           if(is_proven, newest.time_lag_ms, NULL) AS time_lag_ms, if(is_proven, newest.time_lag_min_ms, 0) AS time_lag_min_ms,
+           if(is_proven, newest.time_lag_max_ms, NULL) AS time_lag_max_ms, if(is_proven, newest.method, 'none') AS method,
+           if(is_proven, newest.confidence, 'none') AS confidence, if(is_proven, newest.time_method, 'none') AS time_method,
+           if(is_proven, newest.time_confidence, 'none') AS time_confidence, newest.log_start_offset,
+           if(is_proven, newest.data_lost, NULL) AS data_lost, if(is_proven, newest.beyond_end, 0) AS beyond_end,
+           newest.is_topic_recreated, is_proven
     FROM (
-      SELECT lag.cluster, lag.`group`, lag.topic, lag.partition,
+      SELECT lag.cluster, lag.`group`, lag.topic, lag.partition, held.is_proven,
              max_by(struct(lag.*), struct(
                lag.timestamp = held.since OR (
                  lag.timestamp > held.since AND lag.committed_offset = held.committed_offset AND former.at IS NULL),
@@ -38,9 +43,12 @@ _CURRENT_LAG: Final = View(
         WHERE was.is_effective) AS former
       ON lag.cluster = former.cluster AND lag.`group` = former.`group` AND lag.topic = former.topic
         AND lag.partition = former.partition AND lag.timestamp = former.at
-      GROUP BY lag.cluster, lag.`group`, lag.topic, lag.partition)
+      GROUP BY lag.cluster, lag.`group`, lag.topic, lag.partition, held.is_proven)
     """,
-    {"moment_at": "When that was so, UTC; null if that is no time."},
+    {
+        "moment_at": "When that was so, UTC; null if that is no time.",
+        "is_proven": "Whether the log proves the committed offset; no lag is told where it does not.",
+    },
 )
 
 _GROUP_LAG: Final = View(

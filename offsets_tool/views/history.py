@@ -80,6 +80,18 @@ _MOVED_GROUPS: Final = View(
     RowRule(MovedGroup, _moved_groups),
 )
 
+_UNREAD_KEYS: Final = View(
+    "unread_keys",
+    "A log partition with a record whose key was not understood, and the last of them: it may have been about anything, so that "
+    "nothing that was set before it is proven to hold.",
+    f"""
+    SELECT cluster, log_partition, max(log_offset) AS log_offset, count(*) AS records
+    FROM anomalies WHERE `group` IS NULL AND about IS NULL AND startswith(note, '{UNREAD}')
+    GROUP BY cluster, log_partition
+    """,
+    {"log_offset": "Offset in the log of the last such record.", "records": "How many there are."},
+)
+
 _CURRENT_OFFSETS: Final = View(
     "current_offsets",
     "A committed offset that holds at the end of the log, by the coordinator's rules. Of a group that lies in several log "
@@ -88,7 +100,11 @@ _CURRENT_OFFSETS: Final = View(
     SELECT cluster, `group`, topic, partition, committed_offset, leader_epoch, metadata,
            {at("commit_timestamp")} AS committed_at, {at("expire_timestamp")} AS expires_at, topic_id,
            log_partition, commit_log_offset, from_log_offset, from_timestamp, commit_timestamp, group_kind, is_owner_known,
-           member_id, instance_id, client_id, client_host
+           member_id, instance_id, client_id, client_host,
+           NOT EXISTS (
+             SELECT 1 FROM unread_keys AS unread
+             WHERE unread.cluster = held.cluster AND unread.log_partition <=> held.log_partition
+               AND unread.log_offset > held.commit_log_offset) AS is_proven
     FROM offset_history AS held
     WHERE is_effective AND to_log_offset IS NULL AND NOT EXISTS (
       SELECT 1 FROM moved_groups AS moved
@@ -97,6 +113,7 @@ _CURRENT_OFFSETS: Final = View(
     {
         "committed_at": "Time in the commit, UTC; null if it has none.",
         "expires_at": "Explicit expiry, UTC; null if there is none.",
+        "is_proven": "Whether the log proves it; false behind a record whose key was not understood, which may have replaced it.",
     },
 )
 
@@ -229,6 +246,7 @@ _COVERAGE: Final = View(
 
 VIEWS: Final = (
     _MOVED_GROUPS,
+    _UNREAD_KEYS,
     _CURRENT_OFFSETS,
     _CURRENT_GROUPS,
     _CURRENT_MEMBERS,

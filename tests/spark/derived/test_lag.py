@@ -293,3 +293,24 @@ def test_current_lag_is_of_the_last_commit_by_place(
     offset, at = commits[-1]
     on_grid = set(range(at, _BEGIN + 2_001)) if grid_ms else set()
     assert row["committed_offset"] == offset and row["at"] in {at, *on_grid}
+
+
+def test_no_lag_is_told_of_offsets_before_a_record_whose_key_was_not_understood(tmp_path: Path) -> None:
+    unread = commit("g", "t", 9, 6)._replace(key=b"\0\x63")
+    records = (commit("g", "t", 0, 5), unread, commit("g", "t", 1, 7))
+    write_log(tmp_path / "log", [Placed(place, _BEGIN, record) for place, record in enumerate(records)])
+    made = tmp_path / "lake"
+    ingest_here(made, tmp_path / "log", cluster="c")
+    replay(str(made), no_session)
+    lag(str(made), no_session, LagRequest())
+    asked = (
+        "SELECT partition, committed_offset, lag, confidence, is_proven FROM current_lag ORDER BY partition"
+    )
+    assert [tuple(row.values()) for row in DuckLake(str(made)).ask(asked).rows] == [
+        (0, 5, None, "none", False),
+        (1, 7, 0, "low", True),
+    ]
+    offsets = (
+        DuckLake(str(made)).ask("SELECT partition, is_proven FROM current_offsets ORDER BY partition").rows
+    )
+    assert [tuple(row.values()) for row in offsets] == [(0, False), (1, True)]

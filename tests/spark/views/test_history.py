@@ -54,6 +54,10 @@ def _written() -> Iterator[tuple[str, Path]]:
     )
     write_log(Path(FOLDER.name) / "gone", [Placed(at, at, each) for at, each in enumerate(gone)])
     yield "gone", Path(FOLDER.name) / "gone"
+    unread = commit("g", "t", 9, 6)._replace(key=b"\0\x63")
+    odd = (commit("g", "t", 0, 5), commit("h", "t", 0, 5), unread, commit("g", "t", 1, 7))
+    write_log(Path(FOLDER.name) / "unread-key", [Placed(at, at, each) for at, each in enumerate(odd)])
+    yield "unread-key", Path(FOLDER.name) / "unread-key"
     for name, logs in moved_logs():
         yield name, write_moved(Path(FOLDER.name) / name, logs)
 
@@ -115,7 +119,7 @@ def expected(
 
 
 def test_current_offsets(asked: SparkSession) -> None:
-    columns = ("group", "topic", "partition", "committed_offset", "leader_epoch", "metadata")
+    columns = ("group", "topic", "partition", "committed_offset", "leader_epoch", "metadata", "is_proven")
     rows = expected(rows_of_command("offsets"), columns, lambda row: row["committed_offset"] is not None)
     assert answer(asked.table("current_offsets"), columns) == rows
 
@@ -242,6 +246,7 @@ def test_without_a_replay(session: SparkSession, tmp_path: Path) -> None:
     lacking = {one.name: one.lacks for one in open_lake(own, str(tmp_path)) if one.lacks}
     assert lacking == {table.name: table.name for table in (*REPLAY_TABLES, *DERIVED_TABLES)} | {
         "moved_groups": "group_history",
+        "unread_keys": "anomalies",
         "current_offsets": "offset_history",
         "current_groups": "group_history",
         "current_members": "member_history",
