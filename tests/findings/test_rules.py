@@ -410,6 +410,12 @@ CASES = (
         ],
     ),
     Case("a rebalance that all wait for", _waiting(), (("slow_rebalance", NOTICE, AMBIGUOUS),), _SOON),
+    Case(
+        "a rebalance that all wait for, and a leap after it: one pause is told once",
+        _waiting(offsets=(200, 310, 320)),
+        (("slow_rebalance", NOTICE, AMBIGUOUS),),
+        _SOON,
+    ),
     Case("nothing to read before a rebalance, and nothing after it", _waiting(after=4 * MINUTE), given=_SOON),
     Case(
         "nothing that moves after it",

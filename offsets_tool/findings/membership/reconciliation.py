@@ -3,16 +3,14 @@
 A classic group prepares a rebalance in memory alone: only that nothing was committed meanwhile shows it, or the broker's log.
 """
 
-from collections import deque
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Final, NamedTuple
 
 from offsets_tool.expiry.causes import Confidence
 from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
-from offsets_tool.findings.offsets.stalls import LEAST_COMMITS, NO_RECORDS, STALL_MS, USUAL
+from offsets_tool.findings.offsets.stalls import NO_RECORDS, STALL_MS, StandStill, stand_stills
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.sentences import SAID, at_time, from_time, listed, named, span
 from offsets_tool.history.rows import GroupHistoryRow, MemberHistoryRow
@@ -36,8 +34,6 @@ STOOD_STILL: Final = FindingKind(
     "Look at what its members did at that time: a rebalance waits until each polls again (max.poll.interval.ms), and for one that "
     "is gone until its session times out.",
 )
-GOES_ON: Final = 3
-"""How many times its longest pause between commits a group is silent, at least, if that is no usual pause."""
 SLOW_MS: Final = 60_000
 """How long a reconciliation takes at most where members poll: some heartbeats of five seconds each."""
 MOST: Final = 2
@@ -129,93 +125,14 @@ def _is_behind(row: MemberHistoryRow, last: GroupHistoryRow) -> bool:
     return row.member_state not in WAITING and (row.member_epoch or 0) < (last.epoch or 0)
 
 
-class _Pace(NamedTuple):
-    """The pace of a group's commits: at how many times there were any, the first and last of these, and the longest pause."""
-
-    times: int
-    first: int
-    last: int
-    longest: int
-
-    def with_commit(self, at: int) -> "_Pace":
-        """Return the pace with one commit more; several of one time are one."""
-        if at <= self.last:
-            return self
-        return _Pace(self.times + 1, self.first, at, max(self.longest, at - self.last))
-
-    @property
-    def usual(self) -> float:
-        """The mean pause between two commits."""
-        return (self.last - self.first) / max(self.times - 1, 1)
-
-    def is_unusual(self, silence: int) -> bool:
-        """Return whether the group was silent for far longer than it ever is between two commits."""
-        is_steady = self.times >= LEAST_COMMITS
-        return is_steady and silence >= max(STALL_MS, USUAL * self.usual, GOES_ON * self.longest)
-
-
-class _StandStill(NamedTuple):
-    """A silence of a group that ended with the record of a generation; its pace before, and when it moved on."""
-
-    pace: _Pace
-    last_log_offset: int
-    began: GroupHistoryRow
-
-    @property
-    def silence(self) -> int:
-        """How long nothing was committed, up to the record of the generation, milliseconds."""
-        return difference(self.began.from_timestamp, self.pace.last)
-
-
 @finder(STOOD_STILL)
 def find_slow_rebalances(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for each silence of a classic group that a generation ended, and after which it moved on at once."""
-    may_have_waited = any(_may_have_waited(before, after) for before, after in pairwise(rows.groups))
-    if may_have_waited and rows.may_have_rested(STALL_MS):
-        for still in _stand_stills(rows):
-            yield _stood_still(rows, still, context)
+    for still in stand_stills(rows):
+        yield _stood_still(rows, still, context)
 
 
-def _may_have_waited(before: GroupHistoryRow, after: GroupHistoryRow) -> bool:
-    is_generation = (
-        None not in (before.generation, after.generation) and before.generation != after.generation
-    )
-    is_long = difference(after.from_timestamp, before.from_timestamp) >= STALL_MS
-    return is_generation and is_long and before.members > 0 and after.members > 0
-
-
-def _stand_stills(rows: GroupRows) -> Iterator[_StandStill]:
-    """Yield the silences of a group in the order of the log, each with the last generation that began before it moved on."""
-    states = deque(_states(rows))
-    pace: _Pace | None = None
-    last, still = -1, None
-    for log_offset, at, delta in rows.commit_fields("from_log_offset", "from_timestamp", "delta"):
-        while states and states[0].from_log_offset < log_offset:
-            began = states.popleft()
-            if began.generation is None or not began.members or last < rows.proven_from:
-                pace = still = None
-            elif pace is not None and pace.is_unusual(difference(began.from_timestamp, pace.last)):
-                still = _StandStill(pace, last, began)
-        if still is not None and delta and delta > 0:
-            if difference(at, still.began.from_timestamp) <= USUAL * still.pace.usual:
-                yield still
-            pace = still = None
-        if at >= 0 and still is None:
-            pace = _Pace(1, at, at, 0) if pace is None else pace.with_commit(at)
-        last = log_offset
-
-
-def _states(rows: GroupRows) -> Iterator[GroupHistoryRow]:
-    """Yield the group at the beginning of each generation, and where it has no members or none that is known."""
-    before: GroupHistoryRow | None = None
-    for row in rows.groups:
-        is_same = before is not None and before.generation == row.generation is not None and row.members
-        if not is_same:
-            yield row
-        before = row
-
-
-def _stood_still(rows: GroupRows, still: _StandStill, context: LogContext) -> Finding:
+def _stood_still(rows: GroupRows, still: StandStill, context: LogContext) -> Finding:
     began = still.began
     lines = _lines(rows, still, context.server_log)
     waited = difference(lines[1].at or 0, lines[0].at or 0) if lines else 0
@@ -233,7 +150,7 @@ def _stood_still(rows: GroupRows, still: _StandStill, context: LogContext) -> Fi
     )
 
 
-def _lines(rows: GroupRows, still: _StandStill, server_log: ServerLog) -> list[ServerLine]:
+def _lines(rows: GroupRows, still: StandStill, server_log: ServerLog) -> list[ServerLine]:
     """Return the broker's lines that a rebalance began and that all had joined, if it took most of the silence; else none."""
     within = TimeSpan(still.pace.last, still.began.from_timestamp)
     joined = server_log.stabilized(rows.group, still.began.generation or 0, within)

@@ -4,8 +4,9 @@ A partition without new records looks the same, and so these are ambiguous unles
 """
 
 from array import array
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import groupby, pairwise
 from operator import attrgetter, sub
 from statistics import median
@@ -42,8 +43,12 @@ ENDED: Final = FindingKind(
     "A group that had members stood still for minutes, far longer than usual, and then caught up with a leap.",
     "Look at its consumers' logs of that time for a record that took long, a call that hung, or a long pause.",
 )
+GOES_ON: Final = 3
+"""How many times its longest pause between commits a group is silent, at least, if that is no usual pause."""
 BACKLOG: Final = 10
 """How many times its usual step a group moves ahead, at least, if records waited for it."""
+OF_PAUSE: Final = 2
+"""A silence of the whole group is what a partition's pause comes from if it is at least one such part of it."""
 SOON: Final = 2
 """Within how many commits it must do so: the first may come when it has just begun to read."""
 STALL_MS: Final = 300_000
@@ -310,6 +315,92 @@ def _idle(rows: GroupRows, topic: str, runs: list[_Stall]) -> Finding:
     )
 
 
+class _Pace(NamedTuple):
+    """The pace of a group's commits: at how many times there were any, the first and last of these, and the longest pause."""
+
+    times: int
+    first: int
+    last: int
+    longest: int
+
+    def with_commit(self, at: int) -> "_Pace":
+        """Return the pace with one commit more; several of one time are one."""
+        if at <= self.last:
+            return self
+        return _Pace(self.times + 1, self.first, at, max(self.longest, at - self.last))
+
+    @property
+    def usual(self) -> float:
+        """The mean pause between two commits."""
+        return (self.last - self.first) / max(self.times - 1, 1)
+
+    def is_unusual(self, silence: int) -> bool:
+        """Return whether the group was silent for far longer than it ever is between two commits."""
+        is_steady = self.times >= LEAST_COMMITS
+        return is_steady and silence >= max(STALL_MS, USUAL * self.usual, GOES_ON * self.longest)
+
+
+class StandStill(NamedTuple):
+    """A silence of a group that ended with the record of a generation; its pace before, and when it moved on."""
+
+    pace: _Pace
+    last_log_offset: int
+    began: GroupHistoryRow
+
+    @property
+    def silence(self) -> int:
+        """How long nothing was committed, up to the record of the generation, milliseconds."""
+        return difference(self.began.from_timestamp, self.pace.last)
+
+
+def _may_have_waited(before: GroupHistoryRow, after: GroupHistoryRow) -> bool:
+    is_generation = (
+        None not in (before.generation, after.generation) and before.generation != after.generation
+    )
+    is_long = difference(after.from_timestamp, before.from_timestamp) >= STALL_MS
+    return is_generation and is_long and before.members > 0 and after.members > 0
+
+
+def stand_stills(rows: GroupRows) -> Iterator[StandStill]:
+    """Yield the silences of a classic group that a generation ended and after which it moved on at once, in the order of the log.
+
+    Each has the last generation that began before the group moved on.
+    """
+    may_have_waited = any(_may_have_waited(before, after) for before, after in pairwise(rows.groups))
+    if may_have_waited and rows.may_have_rested(STALL_MS):
+        yield from _silences(rows)
+
+
+def _silences(rows: GroupRows) -> Iterator[StandStill]:
+    states = deque(_states(rows))
+    pace: _Pace | None = None
+    last, still = -1, None
+    for log_offset, at, delta in rows.commit_fields("from_log_offset", "from_timestamp", "delta"):
+        while states and states[0].from_log_offset < log_offset:
+            began = states.popleft()
+            if began.generation is None or not began.members or last < rows.proven_from:
+                pace = still = None
+            elif pace is not None and pace.is_unusual(difference(began.from_timestamp, pace.last)):
+                still = StandStill(pace, last, began)
+        if still is not None and delta and delta > 0:
+            if difference(at, still.began.from_timestamp) <= USUAL * still.pace.usual:
+                yield still
+            pace = still = None
+        if at >= 0 and still is None:
+            pace = _Pace(1, at, at, 0) if pace is None else pace.with_commit(at)
+        last = log_offset
+
+
+def _states(rows: GroupRows) -> Iterator[GroupHistoryRow]:
+    """Yield the group at the beginning of each generation, and where it has no members or none that is known."""
+    before: GroupHistoryRow | None = None
+    for row in rows.groups:
+        is_same = before is not None and before.generation == row.generation is not None and row.members
+        if not is_same:
+            yield row
+        before = row
+
+
 class _Pause(NamedTuple):
     """Two commits that moved a partition, with a long pause between, and how far the second moved it."""
 
@@ -328,8 +419,10 @@ def find_ended_stalls(rows: GroupRows, context: LogContext) -> Iterator[Finding]
     """Yield a finding for each topic of which partitions stood still and caught up, with the longest pause of each."""
     by_topic = defaultdict[str, list[_Pause]](list)
     has_ever_members = any(row.members for row in rows.groups)
+    waits = cache(lambda: list(stand_stills(rows)))
     for at, commits in rows.effective_where(lambda sums: has_ever_members and _may_pause(sums)):
         pauses = [pause for pause in _pauses(commits) if _is_stall(rows, pause)]
+        pauses = [pause for pause in pauses if not any(_is_wait(pause, wait) for wait in waits())]
         if pauses:
             by_topic[at.topic].append(max(pauses, key=lambda pause: pause.lasted))
     for topic, of_topic in by_topic.items():
@@ -367,6 +460,12 @@ def _is_stall(rows: GroupRows, pause: _Pause) -> bool:
     """Return whether the group had members all the time, and no record of that time can be missing."""
     first, last = pause.before.from_log_offset, pause.after.from_log_offset
     return first >= rows.proven_from and rows.had_members(first, last)
+
+
+def _is_wait(pause: _Pause, wait: StandStill) -> bool:
+    """Return whether a pause of a partition is a silence of the whole group, which a generation ended: that is told as such."""
+    is_within = pause.before.from_log_offset <= wait.last_log_offset < pause.after.from_log_offset
+    return is_within and OF_PAUSE * wait.silence >= pause.lasted
 
 
 def _ended(rows: GroupRows, topic: str, pauses: list[_Pause]) -> Finding:
