@@ -167,7 +167,12 @@ def test_pending_commits(asked: SparkSession) -> None:
 
 def test_current_groups(asked: SparkSession) -> None:
     columns = ("group", "kind", "state", "generation", "epoch", "protocol", "leader", "members")
-    assert answer(asked.table("current_groups"), columns) == expected(rows_of_command("groups"), columns)
+    rows = rows_of_command("groups")
+    # The command leaves out what is unknown of a group that rests on what was not understood.
+    unknown = {(cluster, row["group"]) for cluster, row in rows if not row["is_proven"]}
+    known = [(cluster, row) for cluster, row in rows if (cluster, row["group"]) not in unknown]
+    found = [row for row in answer(asked.table("current_groups"), columns) if row[:2] not in unknown]
+    assert found == expected(known, columns)
 
 
 def test_current_members(asked: SparkSession) -> None:
