@@ -47,6 +47,18 @@ _CURRENT_LAG: Final = View(
     """,
     {
         "moment_at": "When that was so, UTC; null if that is no time.",
+        "lag": "Offsets left to read, never negative; null if it cannot be told.",
+        "lag_min": "What lag was at least.",
+        "lag_max": "What lag was at most; null if that is open.",
+        "time_lag_ms": "How long ago the record at the committed offset was written, milliseconds; 0 if none is left; null if unknown.",
+        "time_lag_min_ms": "What that was at least.",
+        "time_lag_max_ms": "What that was at most; null if that is open.",
+        "method": "How the end is known: sampled, index, interpolated, lower bound, upper bound or none.",
+        "confidence": "How sure lag is: exact, high, medium, low or none.",
+        "time_method": "How the time is known: record, interpolated, extrapolated, bound, caught up or none.",
+        "time_confidence": "How sure time_lag_ms is: exact, high, medium, low or none.",
+        "data_lost": "Offsets that retention deleted before the group had read them, at least; null if that is not known.",
+        "beyond_end": "Offsets that the commit is beyond the end; else 0.",
         "is_proven": "Whether the log proves the committed offset; no lag is told where it does not.",
     },
 )
