@@ -50,7 +50,7 @@ _CURRENT_LAG: Final = View(
         "lag": "Offsets left to read, never negative; null if it cannot be told.",
         "lag_min": "What lag was at least.",
         "lag_max": "What lag was at most; null if that is open.",
-        "time_lag_ms": "How long ago the record at the committed offset was written, milliseconds; 0 if none is left; null if unknown.",
+        "time_lag_ms": "How long ago the record there was written, milliseconds; 0 if none is left; null if unknown.",
         "time_lag_min_ms": "What that was at least.",
         "time_lag_max_ms": "What that was at most; null if that is open.",
         "method": "How the end is known: sampled, index, interpolated, lower bound, upper bound or none.",
