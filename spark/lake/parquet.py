@@ -102,6 +102,10 @@ class TableWriter:
         if self._rows_waiting >= self._group_rows or self._bytes_waiting >= GROUP_BYTES:
             self._send()
 
+    def unwritten(self) -> list[pa.RecordBatch] | None:
+        """Return all rows that it was given; None where some of them are in the file already."""
+        return self._waiting if self._last is None else None
+
     def close(self) -> list[NewFile]:
         if self._waiting:
             self._send()

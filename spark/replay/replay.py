@@ -41,7 +41,7 @@ from spark.replay.plan import (
     to_replay_again,
 )
 from spark.replay.rows import LakeRows
-from spark.replay.tasks import ReplayJob, WorkDone, replay_work
+from spark.replay.tasks import FewRows, ReplayJob, WorkDone, replay_work
 from spark.replay.topic_ids import RECORD, SUBSCRIPTIONS, Named, TopicIds, damaged_partitions, derived_names
 from spark.runtime.rows import Progress, StartSpark, is_little, of_units, untold
 
@@ -107,6 +107,7 @@ class _Replay:
         self._notes: list[str] = []
         self._failed: dict[LogPartition, str] = {}
         """The partitions whose replay has failed, and why."""
+        self._few = FewRows()
 
     def run(self, coordinator: str | None, cluster: str | None) -> Replayed:
         """Run all steps of the replay, and return what it did; call it once. The arguments are those of `replay`."""
@@ -210,7 +211,7 @@ class _Replay:
         names: TopicIds,
     ) -> dict[LogPartition, _Done]:
         """Replay partitions from their first record, and delete the files that this run has already made for them."""
-        self._discard([done[each.key] for each in work if each.key in done])
+        self._discard({each.key: done[each.key] for each in work if each.key in done})
         return self._replay(rows, work, run, names)
 
     def _replay(
@@ -221,8 +222,10 @@ class _Replay:
         Partitions that fail are kept in `_failed`. OffsetsToolError where the disk is why a task failed.
         """
         shared = names.names, rows, self._copies_of(each.key for each in work), self._ends
-        job = ReplayJob(tuple(work), run, self._root.as_posix(), *shared)
-        units = of_units(self._start, len(work), is_here=_is_little(rows, work), progress=self._progress)
+        is_here = _is_little(rows, work)
+        few = self._few if is_here else None
+        job = ReplayJob(tuple(work), run, self._root.as_posix(), *shared, few)
+        units = of_units(self._start, len(work), is_here=is_here, progress=self._progress)
         found = units.through(replay_work(job), arrow_schema(WorkDone)).collect()
         results = [WorkDone(*row) for row in found]
         if error := next((each.error for each in results if each.is_stopping), None):
@@ -259,6 +262,7 @@ class _Replay:
         known: Mapping[LogPartition, LakeRow],
     ) -> Replayed:
         files = [file for each in done.values() for file in each.files]
+        files += self._few.write(self._root, done.keys())
         rows = [each.row for each in done.values()]
         rows += [self._failed_row(key, known.get(key, {}), run) for key in self._failed]
         files += self._write(TOPIC_NAMES, names.rows(run) if done else [])
@@ -294,10 +298,12 @@ class _Replay:
         writer.write(record_batch(table.row, rows))
         return writer.close()
 
-    def _discard(self, done: Sequence[_Done]) -> None:
-        """Delete files that no commit will name."""
-        for file in (file for each in done for file in each.files):
-            (self._root / file.table / file.path).unlink()
+    def _discard(self, done: Mapping[LogPartition, _Done]) -> None:
+        """Delete files that no commit will name, and forget rows that are in no file yet."""
+        for key, each in done.items():
+            self._few.forget(key)
+            for file in each.files:
+                (self._root / file.table / file.path).unlink()
 
     def _forget_checkpoints(self, known: Mapping[LogPartition, LakeRow]) -> None:
         """Delete all checkpoints except those that the newest rows of `replays` name."""

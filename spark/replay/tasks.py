@@ -6,8 +6,10 @@ files and a checkpoint, which the driver commits. Of a partition that is one log
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -22,7 +24,7 @@ from offsets_tool.columns.replay.history import (
     Start,
 )
 from offsets_tool.errors import OffsetsToolError, SourceError
-from offsets_tool.lake.tables import HISTORIES
+from offsets_tool.lake.tables import HISTORIES, Table
 from offsets_tool.log.copies.views import LeftOut
 from offsets_tool.rows import Row
 from offsets_tool.wire.arrow import record_batch
@@ -39,6 +41,57 @@ from spark.runtime.rows import Batches, Task, numbers_of
 
 EVENTS_AT_ONCE: Final = 16_384
 """How many events of joined copies become rows at a time."""
+MOST_TOGETHER: Final = 100_000
+"""The most rows of log partitions that are held until all are replayed."""
+
+
+class FewRows:
+    """Rows of log partitions that tasks of this process leave to the driver, at most MOST_TOGETHER of them.
+
+    It writes those of a cluster together: a small cluster has fifty log partitions, and each would have files of its own.
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[LogPartition, list[list[list[pa.RecordBatch]]]] = {}
+        self._rows = 0
+
+    def take(self, key: LogPartition, rows: list[list[list[pa.RecordBatch]]]) -> bool:
+        """Take rows of a log partition, ended ones and then those that hold, each by history; return False if they are too many."""
+        self.forget(key)
+        count = _count(rows)
+        if self._rows + count > MOST_TOGETHER:
+            return False
+        self._of[key], self._rows = rows, self._rows + count
+        return True
+
+    def forget(self, key: LogPartition) -> None:
+        """Drop the rows of a log partition that will be replayed again."""
+        self._rows -= _count(self._of.pop(key, []))
+
+    def write(self, root: Path, keys: Collection[LogPartition]) -> list[NewFile]:
+        """Write the rows of some log partitions to files of a lake, ended rows apart from those that hold."""
+        by_cluster: dict[str, list[LogPartition]] = defaultdict(list)
+        for key in self._of:
+            if key in keys:
+                by_cluster[key[0]].append(key)
+        return [
+            file
+            for of_cluster in by_cluster.values()
+            for histories in zip(*(self._of[key] for key in of_cluster), strict=True)
+            for table, batches in zip(HISTORIES, zip(*histories, strict=True), strict=True)
+            for file in _file_of(root, table, chain.from_iterable(batches))
+        ]
+
+
+def _count(rows: list[list[list[pa.RecordBatch]]]) -> int:
+    return sum(batch.num_rows for histories in rows for batches in histories for batch in batches)
+
+
+def _file_of(root: Path, table: Table, batches: Iterable[pa.RecordBatch]) -> list[NewFile]:
+    with TableWriter(root, table) as writer:
+        for batch in batches:
+            writer.write(batch)
+        return writer.close()
 
 
 class ReplayJob(NamedTuple):
@@ -52,6 +105,8 @@ class ReplayJob(NamedTuple):
     copies: LakeCopies = MappingProxyType({})
     ends: Mapping[LogPartition, int] = MappingProxyType({})
     """Where partitions ended of which records were taken out since."""
+    few: FewRows | None = None
+    """Takes the rows of log partitions that have few; None where tasks run elsewhere, and write all that they have."""
 
 
 class WorkDone(NamedTuple):
@@ -168,9 +223,17 @@ def _closed(
 ) -> tuple[list[NewFile], Row]:
     held = _Writers(job, work)
     held.write(left.rows)
-    files = [*ended.close(), *held.close()]
+    files = _files(job, work, ended, held)
     name = keep_checkpoint(root_of(job.lake), left.checkpoint)
     return files, {**facts, "checkpoint": name, **_facts(left)}
+
+
+def _files(job: ReplayJob, work: Work, *writers: "_Writers") -> list[NewFile]:
+    """Return the files of a log partition; none where its rows are few, and written with others'."""
+    few = [rows for rows in (each.unwritten() for each in writers) if rows is not None]
+    if job.few and len(few) == len(writers) and job.few.take(work.key, few):
+        return []
+    return [file for each in writers for file in each.close()]
 
 
 def _start(job: ReplayJob, work: Work) -> Start:
@@ -207,6 +270,11 @@ class _Writers:
                 cluster = pa.array([self._cluster] * some.num_rows)
                 run = pa.array([self._run] * some.num_rows, pa.int64())
                 writer.write(pa.record_batch([cluster, *some.columns, run], schema=table.schema))
+
+    def unwritten(self) -> list[list[pa.RecordBatch]] | None:
+        """Return all rows by history; None where some of them are in a file already."""
+        rows = [rows for rows in (writer.unwritten() for writer in self._writers) if rows is not None]
+        return rows if len(rows) == len(self._writers) else None
 
     def close(self) -> list[NewFile]:
         return [file for writer in self._writers for file in writer.close()]

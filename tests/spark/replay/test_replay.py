@@ -12,18 +12,23 @@ from pyspark.sql import SparkSession
 from bench.generator.batches import Batch, Record, write_batches
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Key, Value, encode_key, encode_value
+from offsets_tool.lake.tables import HISTORIES
+from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.segment import read_segment
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.records.offsets import OffsetCommitKey, OffsetCommitValue
 from offsets_tool.rows import BatchRead
 from spark.lake.commit import REPLAY, ArrowLake
 from spark.lake.compact import compact
+from spark.lake.scan import facts_of
+from spark.replay import tasks
+from spark.replay.replay import replay
 from tests.as_of.test_corpora import SNAPSHOTS, answered_offsets, epoch_of, is_in_the_log
 from tests.depth import DEEP
 from tests.replay.story import commit
 from tests.replay.story_segments import Placed, write_log
 from tests.spark.histories import copy, grown, histories, plain_histories, replay_lake, rows
-from tests.spark.lakes import CORPORA, files, ingest_here
+from tests.spark.lakes import CORPORA, files, ingest_here, no_session
 
 pytestmark = pytest.mark.spark
 deep = pytest.mark.deep
@@ -114,6 +119,33 @@ def test_a_log_that_grows(
     assert len(list((tmp_path / "lake" / "_checkpoints").iterdir())) == len(
         list((tmp_path / "logs").iterdir())
     )
+
+
+@pytest.mark.parametrize("most", [0, 100, 100_000])
+@pytest.mark.parametrize("corpus", ["2.8.2-compaction", "4.3.1-kip848"])
+def test_log_partitions_with_few_rows_share_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: str, most: int
+) -> None:
+    """Two nights of two clusters: in each, a cluster has a file of ended rows and one of those that hold; the rows are the same."""
+    monkeypatch.setattr(tasks, "MOST_TOGETHER", most)
+    lake, clusters, evidence = tmp_path / "lake", ("a", "b"), {}
+    for share in (0.6, 1):
+        for cluster in clusters:
+            grown(corpus, tmp_path / cluster, share)
+            ingest_here(lake, tmp_path / cluster, cluster=cluster)
+            evidence[cluster] = copy(tmp_path / cluster, share)
+        done = replay(str(lake), no_session, "auto")
+        assert done.rows["offset_history"]
+        assert histories(lake) == plain_histories(evidence)
+    partitions = len(list((tmp_path / "a").iterdir()))
+    for table in HISTORIES:
+        files_of_run = {}
+        for facts in facts_of(open_delta(lake / table.name)):
+            assert facts["min.cluster"] == facts["max.cluster"]
+            key = facts["min.cluster"], facts["max.run"]
+            files_of_run[key] = files_of_run.get(key, 0) + 1
+        most_files = 2 if most == 100_000 else 2 * partitions
+        assert all(count <= most_files for count in files_of_run.values())
 
 
 @deep
