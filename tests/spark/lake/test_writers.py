@@ -62,7 +62,7 @@ def test_a_lake_may_change_its_writer(session: SparkSession, lake: Path) -> None
 
 def test_spark_reads_what_deltalake_reads(session: SparkSession, tmp_path: Path) -> None:
     ingest_here(tmp_path, NEW)
-    found = open_tables(session, str(tmp_path))
+    found = open_tables(session, str(tmp_path), TABLES)
     for table in TABLES:
         frame = found[table]
         assert frame

@@ -193,9 +193,9 @@ def test_what_was_committed_counts_though_its_lease_is_not_given_back(
 ) -> None:
     given_back = lease._give_back
 
-    def fail(table: Path, mine: lease.Holding) -> None:
+    def fail(held: lease._Lease) -> None:
         store.fail("AccessDenied", times=999, part=f"/{lease.LEASE}/")
-        given_back(table, mine)
+        given_back(held)
 
     monkeypatch.setattr(lease, "_give_back", fail)
     monkeypatch.setattr(lease, "_PAUSES", (0.0, 0.0))
