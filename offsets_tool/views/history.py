@@ -53,9 +53,7 @@ _MOVED_GROUPS: Final = View(
     FROM (
       SELECT cluster, `group`, log_partition, CAST(-1 AS BIGINT) AS newest, 0 AS unread
       FROM group_history
-      WHERE to_log_offset IS NULL AND log_partition IS NOT NULL AND cluster IN (
-        SELECT cluster FROM group_history WHERE to_log_offset IS NULL
-        GROUP BY cluster, `group` HAVING count(DISTINCT log_partition) > 1)
+      WHERE to_log_offset IS NULL AND log_partition IS NOT NULL AND cluster IN (SELECT cluster FROM ({_SEVERAL}))
       UNION ALL
       SELECT cluster, `group`, log_partition, commit_timestamp, 0
       FROM offset_history

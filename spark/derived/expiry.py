@@ -3,9 +3,10 @@
 The brokers' settings are those that a cluster has of its own, or else those that the lake has for all others. They are kept in what
 `derivations` says of `expiry`, so that each later run has them.
 
-Reads no log: log facts at the beginning of checkpoints give the rules, each log partition's checkpoint its live offsets. Rows of
-`removals` are grouped by topic, because removals in all partitions of a topic together show their cause. A cluster is computed
-again when it was replayed, or when options have changed.
+Reads no log: log facts at the beginning of checkpoints give the rules, each log partition's checkpoint its live offsets. Open rows
+of `group_history` say where a group lies in several log partitions, of which one is current. Rows of `removals` are grouped by
+topic, because removals in all partitions of a topic together show their cause. A cluster is computed again when it was replayed, or
+when options have changed.
 """
 
 from collections import defaultdict

@@ -20,7 +20,7 @@ def number_text(log_partition: int | None) -> str:
 
 
 def offset_text(log_partition: int | None, log_offset: int) -> str:
-    """Return a place of the log as text that --as-of and --since take: `3:17`; `offset 17` where nothing says the partition."""
+    """Return a place of the log: `3:17`, as --as-of and --since take it, or `offset 17` where nothing says the partition."""
     return f"offset {log_offset}" if log_partition is None else f"{log_partition}:{log_offset}"
 
 
