@@ -30,7 +30,7 @@ from offsets_tool.sql.column_names import columns_of
 from offsets_tool.sql.failures import OF_QUERIES, as_tool_error
 from offsets_tool.sql.macros import CREATE
 from offsets_tool.sql.spark_sql import parsed
-from offsets_tool.sql.translate import duckdb_sql, duckdb_view
+from offsets_tool.sql.translate import duckdb_sql, duckdb_view, row_sources
 from offsets_tool.wire.arrow import record_batch, spark_type
 
 _SETTINGS: Final = (
@@ -198,7 +198,7 @@ class DuckLake:
         replaced = f"SELECT * REPLACE ({narrowed}) FROM ({sql})" if sums else sql
         self._session.execute(f'CREATE VIEW "{name}" AS {replaced}')
         # A column is that of the first table that has one of its name, unless the view says what it is.
-        read_comments = (self._comments[read] for read in reversed(view.reads))
+        read_comments = (self._comments[read] for read in reversed(row_sources(view.sql)))
         inherited = {key: text for one in read_comments for key, text in one.items()}
         self._comments[name] = inherited | dict(view.columns)
 

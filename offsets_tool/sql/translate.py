@@ -93,6 +93,14 @@ def duckdb_view(sql: str) -> str:
     return duckdb_sql(tree)
 
 
+def row_sources(sql: str) -> list[str]:
+    """Return the tables and views of which the SQL of a view makes its rows, in their order: not those that it only asks about."""
+    tables = (
+        table for table in parsed(sql).find_all(exp.Table, bfs=False) if not table.find_ancestor(exp.Exists)
+    )
+    return list(dict.fromkeys(table.name for table in tables))
+
+
 def duckdb_sql(tree: exp.Query, types_of: TypesOf = lambda name: {}) -> str:
     """Return a parsed query as DuckDB's SQL; UsageError for what is not translated.
 
