@@ -18,7 +18,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, SQLContext
 
 from offsets_tool.errors import SetupError, UsageError
 from spark.runtime.class_archive import archive_options
@@ -79,12 +79,14 @@ def session(app: str = "offsets-tool", *, master: str | None = None, **conf: str
     """Return a SparkSession that reads and writes Delta; where another runs, a new one beside it, whose settings stay as they are.
 
     `master` defaults to what others have set, else to all cores of this machine; `sc://HOST:PORT` is a Spark Connect server. `conf`
-    holds Spark's own keys (`**{"spark.driver.memory": "2g"}`) and wins. On a cluster, executors are sent this package.
+    holds Spark's own keys (`**{"spark.driver.memory": "2g"}`) and wins. Where the JVM of this process has ended, a new one is
+    started. On a cluster, executors are sent this package.
     SetupError where Java, the jars or Spark Connect's packages are missing; UsageError for another master than spark-submit or
     SPARK_REMOTE names.
     """
     if remote := _server(master):
         return _remote(app, remote, conf)
+    _forget_ended_jvm()
     asked = {**conf, **({MASTER: master} if master else {})}
     if SparkContext._active_spark_context is None:
         asked = _for_jvm(asked)
@@ -100,6 +102,25 @@ def is_awaited() -> bool:
         return False
     SparkContext._ensure_initialized()
     return SparkConf().get("spark.submit.deployMode") == "cluster"
+
+
+def _forget_ended_jvm() -> None:
+    """Forget the JVM of this process if it has ended, with its context and sessions: PySpark would go on asking it.
+
+    `prepare` ends its JVM; others run out of memory. What spark-submit started is not ours, and the process ends with it.
+    """
+    gateway = SparkContext._gateway
+    process = getattr(gateway, "proc", None)
+    if gateway is None or process is None or process.poll() is None:
+        return
+    if (context := SparkContext._active_spark_context) is not None:
+        context._jsc = None  # nobody is there to be told that it stops
+        context.stop()
+    gateway.shutdown_callback_server()
+    process.stdin.close()
+    SparkContext._gateway = SparkContext._jvm = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = SQLContext._instantiatedContext = None
+    _OWN.clear()
 
 
 def _made(app: str, settings: Mapping[str, str]) -> SparkSession:

@@ -120,6 +120,34 @@ def test_stderr_has_nothing_but_a_line_without_a_stack_for_what_spark_got_over()
     assert first == "now it gets over something" and second[8:] == " ERROR Any: Got over it"
 
 
+ENDED = """
+import sys
+from pyspark import SparkContext
+from spark.runtime.prepare import _end
+from spark.runtime.session import session
+def answers(number):
+    started = session(master="local[1]")
+    started.range(number).write.format("delta").mode("overwrite").save(sys.argv[1])
+    print(started.read.format("delta").load(sys.argv[1]).count())
+    return started
+_end(answers(1))
+answers(2)
+process = SparkContext._gateway.proc
+process.kill()
+process.wait()
+last = answers(3)
+assert session() is last
+last.stop()
+"""
+
+
+def test_a_session_after_the_jvm_has_ended_starts_another(tmp_path: Path) -> None:
+    """As `prepare` ends it, after its session was stopped; and as a lack of memory does, while its session runs."""
+    program = [sys.executable, "-c", ENDED, str(tmp_path / "table")]
+    told = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert (told.stdout.splitlines(), told.returncode) == (["1", "2", "3"], 0), told.stderr
+
+
 def test_a_jvm_that_cannot_start_is_a_setup_error() -> None:
     program = (
         "from spark.runtime.session import session\n"
