@@ -53,8 +53,8 @@ integration: $(INSTALLED) ## real brokers and servers, a browser, Spark's own wr
 deep: $(INSTALLED) ## all tests with 500 examples a property, over all corpora; CORPORA=DIR: over those of a folder shaped as fixtures/corpora too
 	@OFFSETS_TOOL_DEEP=1 OFFSETS_TOOL_CORPORA="$(abspath $(CORPORA))" $(BIN)/python -m pytest $(SPREAD)
 
-bench: $(INSTALLED) ## how fast, against whom: the README's table, measured again (BENCH_MB=5 for a short try)
-	@$(BIN)/python -m bench
+bench: $(INSTALLED) ## how fast, against whom: the README's tables, measured and kept; TABLES=replay,runs: some; BENCH_MB=5: a short try
+	@$(BIN)/python -m bench $(TABLES)
 
 clean: ## removes what was installed, downloaded and cached here
 	rm -rf .venv .cache .hypothesis .mypy_cache .ruff_cache .pytest_cache .import_linter_cache *.egg-info build dist

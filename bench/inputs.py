@@ -1,6 +1,6 @@
 """The segments that a run reads, made from the seed once and kept in the cache folder until the generator changes.
 
-BENCH_MB says how large the main ones are (100 by default); the others are in proportion.
+BENCH_MB says how large the main ones are (USUAL by default); the others are in proportion.
 """
 
 import hashlib
@@ -16,6 +16,9 @@ from offsets_tool.errors import UsageError
 from spark.runtime.jars import cache
 
 SEED: Final = 20261121
+USUAL: Final = 30
+"""Megabytes of the main inputs: all tables together are measured within the time that `make bench` may take."""
+_SIZES: Final = ("BENCH_MB", "BENCH_CLUSTERS")
 _MEGABYTE: Final = 1 << 20
 
 
@@ -46,7 +49,7 @@ class Input(NamedTuple):
 
 def megabytes() -> float:
     """Return the size of the main inputs. UsageError if BENCH_MB is no positive number."""
-    said = os.environ.get("BENCH_MB", "100")
+    said = os.environ.get("BENCH_MB", str(USUAL))
     try:
         wanted = float(said)
     except ValueError:
@@ -56,6 +59,11 @@ def megabytes() -> float:
             f"BENCH_MB is {said!r}: it takes the size of the main inputs in megabytes, as in BENCH_MB=20"
         )
     return wanted
+
+
+def is_usual() -> bool:
+    """Return whether sizes are as in every other run: what was measured of other sizes is not compared."""
+    return not any(name in os.environ for name in _SIZES)
 
 
 def write_large(of: Input, times: int, path: Path) -> int:

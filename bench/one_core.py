@@ -1,19 +1,19 @@
 """Readers of a segment against each other, each on the same one core: to columns, to objects, to Parquet."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from os import sched_getaffinity, sched_setaffinity
+from collections.abc import Mapping
 from pathlib import Path
 
 from bench import kafka, ours, plain
+from bench.benchmark import Room
 from bench.generator.batches import CODECS
 from bench.inputs import Input
 from bench.pace import Entry, Timed, race, timed
 from bench.processes import measured
-from bench.table import Table, number, times
+from bench.table import Table, number, times, without_marks
 from bench.tally import agreed
 from oracle.client import Oracle
 
+_KAFKA = "Kafka's classes in a warm JVM"
 COMMITS = Input("commits")
 _FEWER = Input("commits", 0.1)
 _OTHERS = (
@@ -21,23 +21,13 @@ _OTHERS = (
     (Input("rebalances"), "20 % classic group metadata, ten members each"),
     (Input("consumer-groups", 0.5), "20 % records of KIP-848 groups"),
 )
-_SLOW_ROUNDS = 3
+_DUMP_LOG = "Kafka's dump-log --offsets-decoder, as a process"
 _WARM = "Kafka's MemoryRecords and serde, warm JVM: objects, dropped"
 
 
-@contextmanager
-def one_core() -> Iterator[None]:
-    """Keep this process and all that it starts on one core."""
-    allowed = sched_getaffinity(0)
-    sched_setaffinity(0, {max(allowed)})
-    try:
-        yield
-    finally:
-        sched_setaffinity(0, allowed)
-
-
-def commits_table(oracle: Oracle) -> Table:
+def commits_table(room: Room) -> Table:
     """Return the table of the simplest mix, read by every reader there is."""
+    oracle = room.oracle
     path, few = COMMITS.path(), _FEWER.path()
     dumped = kafka.tally_text(measured(kafka.dump_log(few)).output)
     agreed("the smaller segment", {
@@ -51,15 +41,16 @@ def commits_table(oracle: Oracle) -> Table:
         "Parquet": ours.tally_tables(path),
     }).records  # fmt: skip
     ran = race(_entries(oracle, path, records, few, fewer))
-    slowest, warm = (
-        next(row for name, row in ran.items() if name.startswith(peer)) for peer in ("Kafka's dump", _WARM)
+    of_dump_log, of_warm = (
+        {name: row.against(ran[peer]) for name, row in ran.items()} for peer in (_DUMP_LOG, _WARM)
     )
     rows = [
-        (name, number(row.rate), times(row.rate / slowest.rate), times(row.rate / warm.rate))
+        (name, number(row.rate), times(of_dump_log[name].value), times(of_warm[name].value))
         for name, row in ran.items()
     ]
+    ratios = {without_marks(name): ratio for name, ratio in of_warm.items() if name.startswith("**ours")}
     title = f"Commits (value version 3, {path.stat().st_size / 2**20:.0f} MB, {records:,} records), one core, checksums verified:"
-    return Table(title, ("", "M records/s", "dump-log = 1", "warm JVM = 1"), rows)
+    return Table(title, ("", "M records/s", "dump-log = 1", "warm JVM = 1"), rows, ratios)
 
 
 def _entries(oracle: Oracle, path: Path, records: int, few: Path, fewer: int) -> list[Entry]:
@@ -68,42 +59,40 @@ def _entries(oracle: Oracle, path: Path, records: int, few: Path, fewer: int) ->
 
     slowly = ours.Reading(fast=False)
     return [
-        Entry("Kafka's dump-log --offsets-decoder, as a process", lambda: measured(kafka.dump_log(path), None).seconds,
-              records, _SLOW_ROUNDS, warms=False),
-        Entry("kafka-python's records, `struct`", timed(lambda: plain.kafka_python_tally(few)), fewer, _SLOW_ROUNDS, False),
-        Entry("plain Python, `struct`", timed(lambda: plain.struct_tally(few)), fewer, _SLOW_ROUNDS, False),
+        Entry(_DUMP_LOG, lambda: measured(kafka.dump_log(path), None).seconds, records, warms=False),
+        Entry("kafka-python's records, `struct`", timed(lambda: plain.kafka_python_tally(few)), fewer, warms=False),
+        Entry("plain Python, `struct`", timed(lambda: plain.struct_tally(few)), fewer, warms=False),
         Entry("Kafka's FileRecords and serde, warm JVM: objects, dropped", kafka.pace(oracle, path, memory=False), records),
         Entry(_WARM, kafka.pace(oracle, path, memory=True), records),
-        Entry("**ours, reference reader**: `events` in Arrow", timed(lambda: slowly.run(few)), fewer, _SLOW_ROUNDS, False),
+        Entry("**ours, reference reader**: `events` in Arrow", timed(lambda: slowly.run(few)), fewer, warms=False),
         entry("**ours**: `events` in Arrow", ours.Reading()),
         entry("**ours**: the same, keys known from the segment before", ours.Reading(keeps=True)),
         entry("**ours**: `events`, and the file's SHA-256", ours.Reading(hashes=True)),
         entry("**ours**: `events` and `log` in Arrow", ours.Reading(log=True)),
-        Entry("**ours**: both written as Parquet (zstd)", timed(lambda: ours.write_and_drop(path)), records, 5),
+        Entry("**ours**: both written as Parquet (zstd)", timed(lambda: ours.write_and_drop(path)), records),
     ]  # fmt: skip
 
 
-def mixes_table(oracle: Oracle) -> Table:
+def mixes_table(room: Room) -> Table:
     """Return the table of the other mixes, read by this toolkit and by Kafka's classes."""
-    rows = []
+    rows, ratios = [], {}
     for input_, described in _OTHERS:
-        ran = _against_kafka(oracle, input_)
-        mine, warm = ran["ours"], ran["kafka"]
-        rows.append((described, number(mine.rate), number(warm.rate), times(mine.rate / warm.rate)))
-    return Table(
-        "Other mixes, `events` in Arrow, one core, M records/s:",
-        ("", "ours", "Kafka, warm JVM", "ratio"),
-        rows,
-    )
+        ran = _against_kafka(room.oracle, input_)
+        mine, warm = ran["ours"], ran[_KAFKA]
+        ratios[described] = mine.against(warm)
+        rows.append((described, number(mine.rate), number(warm.rate), times(ratios[described].value)))
+    title = "Other mixes, `events` in Arrow, one core, M records/s:"
+    return Table(title, ("", "ours", "Kafka, warm JVM", "ratio"), rows, ratios)
 
 
-def codecs_table(oracle: Oracle) -> Table:
+def codecs_table(room: Room) -> Table:
     """Return the table of one mix in every codec, with the time that remains after decompression."""
-    rows = []
+    rows, ratios = [], {}
     for codec in CODECS:
-        input_ = Input("large-batches", 0.3, codec)
-        ran = _against_kafka(oracle, input_, "large-batches")
-        mine, warm = ran["ours"], ran["kafka"]
+        input_ = Input("large-batches", 0.5, codec)
+        ran = _against_kafka(room.oracle, input_, "large-batches")
+        mine, warm = ran["ours"], ran[_KAFKA]
+        ratios[codec] = mine.against(warm)
         if codec == "none":
             plainly = mine.median
         floor = 0.0 if codec == "none" else ran["inflate"].median
@@ -113,12 +102,12 @@ def codecs_table(oracle: Oracle) -> Table:
                 f"{input_.path().stat().st_size / 2**20:.1f}",
                 number(mine.rate),
                 number(warm.rate),
-                times(mine.rate / warm.rate),
+                times(ratios[codec].value),
                 times(mine.median / (floor + plainly)),
             )
         )
     heads = ("codec", "MB", "ours", "Kafka, warm JVM", "ratio", "our time ÷ (decompressing + uncompressed)")
-    return Table("Compressed, some sixty commits a batch, M records/s:", heads, rows)
+    return Table("Compressed, some sixty commits a batch, M records/s:", heads, rows, ratios)
 
 
 def _against_kafka(oracle: Oracle, input_: Input, what: str = "") -> Mapping[str, Timed]:
@@ -128,7 +117,7 @@ def _against_kafka(oracle: Oracle, input_: Input, what: str = "") -> Mapping[str
     }).records  # fmt: skip
     entries = [
         Entry("ours", timed(lambda: reading.run(path)), records),
-        Entry("kafka", kafka.pace(oracle, path, memory=True), records),
+        Entry(_KAFKA, kafka.pace(oracle, path, memory=True), records),
     ]
     if input_.codec != "none":
         entries.append(Entry("inflate", timed(lambda: ours.inflate_all(path)), records))

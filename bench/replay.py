@@ -1,13 +1,14 @@
 """Time replays of a segment to the coordinator's state and to its history, and Kafka's own coordinator doing the former."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from bench.benchmark import Room
 from bench.inputs import Input, write_large
-from bench.pace import Entry, race, timed
-from bench.table import Table, number, times
+from bench.pace import Entry, Ratio, Timed, race, timed
+from bench.table import Table, number, times, without_marks
 from bench.tally import Tally, agreed
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import Snapshot
@@ -32,63 +33,68 @@ _MIXES: Final = {
     "20 % classic group metadata": "rebalances",
     "20 % KIP-848 records": "consumer-groups",
 }
-_SHARE: Final = 0.2
-_ONE_BY_ONE: Final = 30_000
+_KAFKA: Final = "Kafka's coordinator in a warm JVM: state"
+_SHARE: Final = 0.25
+_ONE_BY_ONE: Final = 10_000
 """The number of events that readers of one event at a time replay: enough for a rate."""
 _ROUNDS: Final = 5
-_TIMES: Final = (1, 4, 16, 48)
+_TIMES: Final = (1, 4, 16)
 """How many times the usual segment the sizes are at which the cost of a record is told."""
 
 
-def replay_table(oracle: Oracle) -> Table:
+def replay_table(room: Room) -> Table:
     """Return the table of replays, a column for each mix; readers must agree on the state before their time counts."""
-    by_mix = [_rates(oracle, Input(mix, _SHARE).path()) for mix in _MIXES.values()]
-    rows = [(name, *(number(rates[name]) for rates in by_mix)) for name in by_mix[0]]
-    return Table(
-        "Replay of a segment, reading and decoding included, one core, M records/s:", ("", *_MIXES), rows
-    )
+    rows: dict[str, list[str]] = {}
+    ratios: dict[str, Ratio] = {}
+    for mix, name in _MIXES.items():
+        ran = _timed(room.oracle, Input(name, _SHARE).path())
+        for row in ran.values():
+            ratio = row.against(ran[_KAFKA])
+            rows.setdefault(row.name, [row.name]).append(f"{number(row.rate)} ({times(ratio.value)})")
+            if row.name != _KAFKA:
+                ratios[f"{without_marks(row.name)}, {mix}"] = ratio
+    title = "Replay of a segment, reading and decoding included, one core, M records/s (Kafka = 1):"
+    return Table(title, ("", *_MIXES), list(rows.values()), ratios)
 
 
-def sizes_table(folder: Path) -> Table:
-    """Return what a record costs in segments of four sizes; each is made in `folder` and removed."""
-    heads, by_size = [""], list[tuple[float, float]]()
+def sizes_table(room: Room) -> Table:
+    """Return the table of what a record costs in segments of several sizes, which are timed in turn."""
+    paths = {}
     for many in _TIMES:
-        path = folder / f"{many}" / "__consumer_offsets-0" / "00000000000000000000.log"
-        size = write_large(Input("rich", _SHARE), many, path)
-        heads.append(f"{size / 2**20:.0f} MB")
-        by_size.append((_cost(by_column, path), _cost(history_by_column, path)))
-        path.unlink()
-    rows = [
-        (name, *(f"{number(cost)} ({times(cost / costs[0])})" for cost in costs))
-        for name, costs in zip(("state", "history"), zip(*by_size, strict=True), strict=True)
-    ]
-    return Table(
-        "What a record costs by column, microseconds of one core, transactions among them:", heads, rows
-    )
+        path = room.folder / f"{many}" / "__consumer_offsets-0" / "00000000000000000000.log"
+        paths[f"{write_large(Input('rich', _SHARE), many, path) / 2**20:.0f} MB"] = path
+    rows: list[Sequence[str]] = []
+    ratios: dict[str, Ratio] = {}
+    for name, replay in {"state": by_column, "history": history_by_column}.items():
+        ran = race([_of_size(size, replay, path) for size, path in paths.items()])
+        first, *larger = ran.values()
+        cells = [f"{number(1 / row.rate)} ({times(1 / row.against(first).value)})" for row in ran.values()]
+        rows.append((name, *cells))
+        ratios |= {f"{name}, {row.name}": row.against(first) for row in larger}
+    title = "What a record costs by column, µs of one core, transactions among them (the smallest = 1):"
+    return Table(title, ("", *paths), rows, ratios)
 
 
-def _cost(replay: Callable[[Path], object], path: Path) -> float:
-    """Return the microseconds that a replay takes for a record, in the better of two runs."""
+def _of_size(size: str, replay: Callable[[Path], object], path: Path) -> Entry:
     records: int = sum(read.log.num_rows for read in _rows_read(path) if read.log is not None)
-    return min(timed(lambda: replay(path))() for _ in range(2)) / records * 1e6
+    return Entry(size, timed(lambda: replay(path)), records, warms=False)
 
 
 def _rows_read(path: Path) -> Iterator[RowsRead]:
     return (read for read in RowReader().read(path, Origin("", "", 0, 0)) if isinstance(read, RowsRead))
 
 
-def _rates(oracle: Oracle, path: Path) -> dict[str, float]:
+def _timed(oracle: Oracle, path: Path) -> dict[str, Timed]:
     events = sum(1 for _ in _events(path))
     few = min(events, _ONE_BY_ONE)
     agreed(path.parent.parent.name, tallies(oracle, path))
-    ran = race([
-        Entry("Kafka's coordinator in a warm JVM: state", _kafka(oracle, path), events, _ROUNDS),
+    return race([
+        Entry(_KAFKA, kafka_load(oracle, path), events, _ROUNDS),
         Entry("**ours**, one event at a time: state", timed(lambda: one_at_a_time(path, few)), few, _ROUNDS, False),
         Entry("**ours**, one event at a time: history", timed(lambda: history(path, few)), few, _ROUNDS, False),
         Entry("**ours**, by column: state", timed(lambda: by_column(path)), events, _ROUNDS),
         Entry("**ours**, by column: history", timed(lambda: history_by_column(path)), events, _ROUNDS),
     ])  # fmt: skip
-    return {name: row.rate for name, row in ran.items()}
 
 
 def tallies(oracle: Oracle, path: Path) -> dict[str, Tally]:
@@ -153,12 +159,12 @@ def kafka_tally(oracle: Oracle, path: Path) -> Tally:
     )
 
 
-def _kafka(oracle: Oracle, path: Path) -> Callable[[], float]:
-    """Return a function that loads a segment by Kafka's coordinator and returns the CPU seconds of the whole JVM."""
+def kafka_load(oracle: Oracle, path: Path) -> Callable[[], float]:
+    """Return a function that loads a segment by Kafka's coordinator, and returns the CPU seconds of the whole JVM."""
 
     def run() -> float:
         began = oracle.cpu_seconds()
-        oracle.load(NEWEST, path)
+        oracle.load_and_drop(NEWEST, path)
         return oracle.cpu_seconds() - began
 
     return run

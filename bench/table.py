@@ -1,20 +1,22 @@
-"""Tables in Markdown, and their place in the README: between two comments, which stay. Knows nothing of what was measured."""
+"""Tables in Markdown, each in the section of a document that has its name. Knows nothing of what was measured."""
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
+from bench.pace import Ratio
 from offsets_tool.errors import OffsetsToolError
-
-BEGIN: Final = "<!-- bench -->"
-END: Final = "<!-- /bench -->"
 
 
 class Table(NamedTuple):
-    """A title above, and below it the rows; the first column is text, the others are numbers."""
+    """A title above, and below it the rows; the first column is text, the others are numbers.
+
+    `ratios` are what a later run is compared by: to a peer of the same run, by the name of what was measured.
+    """
 
     title: str
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
+    ratios: Mapping[str, Ratio]
 
     def markdown(self) -> str:
         """The table, ending in a newline. ValueError for a row that has not as many cells as there are heads."""
@@ -28,15 +30,21 @@ class Table(NamedTuple):
         return True
 
 
-def quoted(text: str, by: str) -> str:
-    """`by` with `text` between its two comments, instead of what was there."""
-    before, begin, rest = by.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
+def section(name: str) -> tuple[str, str]:
+    """Return the two comments between which a document has the table of that name."""
+    return f"<!-- bench {name} -->", f"<!-- /bench {name} -->"
+
+
+def placed(text: str, name: str, document: str) -> str:
+    """Return a document with a text in the section of that name, instead of what was there. OffsetsToolError if it has none."""
+    begin, end = section(name)
+    above, begun, below = document.partition(begin)
+    _, ended, below = below.partition(end)
+    if not begun or not ended:
         raise OffsetsToolError(
-            f"README.md has no place for the table: add {BEGIN} and {END}, each in its own line"
+            f"README.md has no section for the table {name}: add {begin} and {end}, each in its own line"
         )
-    return f"{before}{BEGIN}\n{text}\n{END}{after}"
+    return f"{above}{begin}\n{text}\n{end}{below}"
 
 
 def number(value: float) -> str:
@@ -49,6 +57,11 @@ def number(value: float) -> str:
 def times(value: float) -> str:
     """A ratio, as 3.4x."""
     return f"{number(value)}x"
+
+
+def without_marks(name: str) -> str:
+    """Return the first cell of a row without its Markdown, as the name of what was measured."""
+    return name.replace("*", "").replace("`", "")
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -138,6 +138,10 @@ class Oracle:
         states = {end: read(json.loads(state or b"")) for end, state in zip(upto, told, strict=True)}
         return [states[end] for end in ends or upto]
 
+    def load_and_drop(self, version: str, log: Path) -> None:
+        """Have the new coordinator load a segment, and drop what it holds: telling that takes longer than loading."""
+        self._jvm.ask(("load", version), [[str(log).encode()]])
+
     def assign(
         self, version: str, assignor: str, cases: Iterable[tuple[Mapping[str, int], Iterable[Joined]]]
     ) -> list[Assigned]:

@@ -12,9 +12,10 @@ from typing import Final
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from bench.benchmark import Room
 from bench.generator.batches import repeated
 from bench.inputs import Input
-from bench.pace import Entry, race, timed
+from bench.pace import Entry, Ratio, race, timed
 from bench.table import Table, number, times
 from bench.tally import Tally, agreed
 from offsets_tool.errors import OffsetsToolError
@@ -24,26 +25,30 @@ from spark.ingest.ingest import Request, ingest
 from spark.runtime.session import session
 
 MASTER: Final = "local[2]"
-_ROUNDS: Final = 3
+_BOTH: Final = "Spark's copy of both tables"
+_ROUNDS: Final = 5
 _INPUTS: Final = (Input("commits"), Input("rich"))
 _SEGMENTS: Final = 4
 _SOURCE: Final = "source"
 _COPY: Final = "copy"
 
 
-def lakes_table(folder: Path) -> Table:
-    """Return the table of ingests: both tables of each mix, and the log alone. Lakes are made in `folder` and removed."""
+def lakes_table(room: Room) -> Table:
+    """Return the table of ingests: both tables of each mix, and the log alone. Lakes are made in the room's folder and removed."""
     running = session("offsets-tool bench", master=MASTER)
     try:
-        rows = [row for input_ in _INPUTS for row in _rows(running, input_, folder / input_.mix)]
+        measured = {input_.mix: _measured(running, input_, room.folder / input_.mix) for input_ in _INPUTS}
     finally:
         running.stop()
+    rows = [row for row, _ in measured.values()]
+    ratios = {mix: ratio for mix, (_, ratio) in measured.items()}
     heads = ("", "ours, `events` and `log`", "Spark copies both", "ratio", "Spark copies `log` only", "ratio")
     title = f"{_SEGMENTS} segments of a partition to Delta, Spark {MASTER}, a warm session, waited for, M records/s"
-    return Table(f"{title} (Spark's copies are of one segment's rows):", heads, rows)
+    return Table(f"{title} (Spark's copies are of one segment's rows):", heads, rows, ratios)
 
 
-def _rows(running: SparkSession, input_: Input, folder: Path) -> list[tuple[str, ...]]:
+def _measured(running: SparkSession, input_: Input, folder: Path) -> tuple[tuple[str, ...], Ratio]:
+    """Return a row of the table, and the ratio of what Spark takes to copy both tables of a record."""
     shutil.rmtree(folder, ignore_errors=True)
     path = input_.path()
     _ingest(running, path, folder / _SOURCE)
@@ -54,14 +59,16 @@ def _rows(running: SparkSession, input_: Input, folder: Path) -> list[tuple[str,
     ran = race(
         [
             Entry("ours", timed(ingest_all, perf_counter), _SEGMENTS * records, _ROUNDS, warms=False),
-            Entry("both", timed(lambda: copy(LOG, EVENTS), perf_counter), records, _ROUNDS, warms=False),
+            Entry(_BOTH, timed(lambda: copy(LOG, EVENTS), perf_counter), records, _ROUNDS, warms=False),
             Entry("log", timed(lambda: copy(LOG), perf_counter), records, _ROUNDS, warms=False),
         ]
     )
     shutil.rmtree(folder)
-    ours, both, log = (ran[name].rate for name in ("ours", "both", "log"))
+    ours, both, log = (ran[name] for name in ("ours", _BOTH, "log"))
+    of_both, of_log = ours.against(both), ours.against(log)
     name = f"{input_.mix} ({_SEGMENTS} of {path.stat().st_size / 2**20:.0f} MB, {records:,} records each)"
-    return [(name, number(ours), number(both), times(ours / both), number(log), times(ours / log))]
+    cells = (number(both.rate), times(of_both.value), number(log.rate), times(of_log.value))
+    return (name, number(ours.rate), *cells), of_both
 
 
 def copier(running: SparkSession, folder: Path) -> Callable[..., None]:

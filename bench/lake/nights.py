@@ -3,14 +3,17 @@
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import median
 from time import perf_counter
 from typing import Final, NamedTuple
 
 from pyspark.sql import SparkSession
 
+from bench.benchmark import Room
 from bench.generator.batches import repeated
 from bench.inputs import Input
 from bench.lake.lakes import MASTER
+from bench.pace import Ratio, ratio
 from bench.table import Table, number, times
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.lake.tables import LOG
@@ -22,6 +25,8 @@ from spark.runtime.session import session
 
 NIGHTS: Final = 10
 _GROWTH: Final = 0.05
+_ROUNDS: Final = 3
+_ONE_NIGHT: Final = "one night"
 _INPUT: Final = Input("commits")
 _MEGABYTE: Final = 1 << 20
 
@@ -36,39 +41,46 @@ class Cost(NamedTuple):
     records: int
 
 
-def nights_table(folder: Path) -> Table:
-    """Return the table of nights; lakes are made in `folder` and removed."""
+def nights_table(room: Room) -> Table:
+    """Return the table of nights; lakes are made in the room's folder and removed."""
     running = session("offsets-tool bench", master=MASTER)
+    lake = room.folder / "lake"
     try:
-        made = nights(_INPUT.path(), folder / "nights")
-        # The first is for Spark to become warm.
-        _, one, all_ = (cost(lambda: running, some, folder / "lake") for some in (made[:1], made[:1], made))
+        copies = nights(_INPUT.path(), room.folder / "nights")
+        cost(lambda: running, copies[:1], lake)  # for Spark to become warm
+        rounds = [
+            [cost(lambda: running, some, lake) for some in (copies[:1], copies)] for _ in range(_ROUNDS)
+        ]
     finally:
         running.stop()
-    shutil.rmtree(folder / "nights")
-    heads = (
-        "",
-        "MB of copies",
-        "ingest, s",
-        "replay, s",
-        "both, one night = 1",
-        "MB of the lake",
-        "one night = 1",
-    )
+    ones, alls = zip(*rounds, strict=True)
+    heads = ("", "MB of copies", "ingest, s", "replay, s", "both, one night = 1", "MB of the lake", "one night = 1")  # fmt: skip
     title = f"{NIGHTS} nights of a partition, {_GROWTH:.0%} new in each, ingested and replayed one by one, Spark {MASTER}:"
-    return Table(title, heads, [_row("one night", one, one), _row(f"{NIGHTS} nights", all_, one)])
+    name = f"{NIGHTS} nights"
+    rows = [_row(_ONE_NIGHT, ones, ones), _row(name, alls, ones)]
+    return Table(
+        title, heads, rows, {f"{name}, seconds": _time(alls, ones), f"{name}, bytes": _size(alls, ones)}
+    )
 
 
-def _row(name: str, cost: Cost, one: Cost) -> tuple[str, ...]:
-    took, of_one = cost.ingest + cost.replay, one.ingest + one.replay
+def _time(costs: Sequence[Cost], ones: Sequence[Cost]) -> Ratio:
+    theirs, ours = ([cost.ingest + cost.replay for cost in run] for run in (ones, costs))
+    return ratio(_ONE_NIGHT, theirs, ours)
+
+
+def _size(costs: Sequence[Cost], ones: Sequence[Cost]) -> Ratio:
+    return ratio(_ONE_NIGHT, [cost.kept for cost in ones], [cost.kept for cost in costs])
+
+
+def _row(name: str, costs: Sequence[Cost], ones: Sequence[Cost]) -> tuple[str, ...]:
     return (
         name,
-        number(cost.read / _MEGABYTE),
-        number(cost.ingest),
-        number(cost.replay),
-        times(took / of_one),
-        number(cost.kept / _MEGABYTE),
-        times(cost.kept / one.kept),
+        number(costs[0].read / _MEGABYTE),
+        number(median(cost.ingest for cost in costs)),
+        number(median(cost.replay for cost in costs)),
+        times(1 / _time(costs, ones).value),
+        number(costs[0].kept / _MEGABYTE),
+        times(1 / _size(costs, ones).value),
     )
 
 

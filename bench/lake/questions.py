@@ -3,14 +3,15 @@
 Statistics tell which files and row groups cannot have what is asked for. Linux only: /proc counts the bytes that a process reads.
 """
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Final, NamedTuple
 
+from bench.benchmark import Room
 from bench.inputs import Input
 from bench.lake.nights import ends_of
+from bench.pace import ratio
 from bench.table import Table, number
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.lake.tables import EVENTS
@@ -22,8 +23,9 @@ from spark.lake.scan import facts_of
 
 _INPUT: Final = Input("commits", 0.5)
 _CLUSTERS: Final = 10
-_NIGHTS: Final = 10
+_NIGHTS: Final = 5
 _ALL: Final = "all"
+_PEER: Final = "a question about all"
 _ASKED: Final = "SELECT count(*) AS commits, sum(committed_offset % 97) AS told FROM events WHERE "
 _OF_GROUP: Final = "SELECT `group` FROM events WHERE cluster = 'cluster-3' GROUP BY `group` ORDER BY count(*) DESC, `group` LIMIT 1"
 _MEGABYTE: Final = 1 << 20
@@ -37,13 +39,12 @@ class Read(NamedTuple):
     answer: list[dict[str, Any]]
 
 
-def questions_table(folder: Path) -> Table:
-    """Return the table of questions; the lake is made in `folder` and removed."""
-    lake = folder / "questions" / "lake"
-    _ingest(folder / "questions" / "clusters", lake)
+def questions_table(room: Room) -> Table:
+    """Return the table of questions; the lake is made in the room's folder."""
+    lake = room.folder / "lake"
+    _ingest(room.folder / "clusters", lake)
     asked = {name: _read(lake, query) for name, query in _questions(lake)}
     files = len(facts_of(open_delta(lake / EVENTS.name)))
-    shutil.rmtree(folder / "questions")
     title = (
         f"What `offsets-tool sql` reads of `events` on disk, {_CLUSTERS} clusters, ingested and compacted in {_NIGHTS} nights, "
         f"{files} files:"
@@ -59,7 +60,12 @@ def questions_table(folder: Path) -> Table:
         )
         for name, read in asked.items()
     ]
-    return Table(title, ("", "commits", "MB read", "of all", "seconds"), rows)
+    ratios = {
+        f"{name}, bytes read": ratio(_PEER, [whole], [read.bytes])
+        for name, read in asked.items()
+        if name != _ALL
+    }
+    return Table(title, ("", "commits", "MB read", "of all", "seconds"), rows, ratios)
 
 
 def _ingest(clusters: Path, lake: Path) -> None:

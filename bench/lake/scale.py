@@ -11,37 +11,45 @@ import shutil
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from random import Random
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
+from bench import plain
+from bench.benchmark import Room
 from bench.generator.batches import repeated
 from bench.generator.clusters import cluster_logs
 from bench.inputs import SEED, Input, megabytes
 from bench.lake.lakes import MASTER
+from bench.pace import Ratio, ratio, timed
 from bench.table import Table, number
 from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.lake.tables import ALL_TABLES
 from offsets_tool.log.archive.delta import open_delta
+from oracle.client import Oracle
 from spark.ingest.ingest import Request
 from spark.lake.scan import facts_of
 from spark.run import run
 from spark.runtime.session import session
 
-_INPUTS: Final = (Input("commits", 0.25), Input("commits", 7e-5))
-"""What a cluster's night is: some 280,000 commits, and what a test cluster has."""
-_WHOLE: Final = 0.04
+_INPUTS: Final = (Input("commits", 0.5), Input("commits", 2.4e-4))
+"""What a cluster's night is: some 170,000 commits, and what a test cluster has."""
+_WHOLE: Final = 0.13
 """The size of all 50 log partitions of a cluster, relative to BENCH_MB."""
 _METADATA: Final = (0.0, 0.2)
 """Shares of a cluster's bytes that are group metadata."""
 _JOBS: Final = ("ingest", "replay", "lag", "expiry", "findings")
-_CLUSTERS: Final = 20
-_SHARE: Final = 10
+_ALL_JOBS: Final = "all jobs"
+_CLUSTERS: Final = 8
+_SHARE: Final = 4
 """The first and the last of so many parts are compared."""
+_FIRST: Final = "the first quarter of the clusters"
+_LAST: Final = "the last quarter of them"
 _LOOK_EVERY: Final = 0.5
 _MEGABYTE: Final = 1 << 20
 
@@ -57,21 +65,26 @@ class Grown(NamedTuple):
     files: int
 
 
-def scale_table(folder: Path) -> Table:
-    """Return the table of lakes that grow by BENCH_CLUSTERS clusters (20) of each input; they are made in `folder` and removed."""
+def scale_table(room: Room) -> Table:
+    """Return the table of lakes that grow by BENCH_CLUSTERS clusters (8) of each input; they are made in the room's folder."""
     heads = (
         "",
         "MB read",
-        "first tenth, µs a record",
-        "last tenth",
+        "first quarter, µs a record",
+        "last quarter",
         "driver, MB",
         "JVM, MB",
         "workers, MB",
         "written, a byte read",
         "files",
     )
-    rows = [_row(grown([input_.path().read_bytes()], _clusters(), folder / "scale")) for input_ in _INPUTS]
-    return Table(f"`run` for one cluster after another into one lake, Spark {MASTER}:", heads, rows)
+    rows, ratios = [], {}
+    for input_ in _INPUTS:
+        lake = grown([input_.path().read_bytes()], _clusters(), room.folder / "scale")
+        first, last = _quarters(lake.nights)
+        rows.append(_row(lake, median(first), median(last)))
+        ratios[f"{_LAST}, {lake.nights[0]['records']:,} records each"] = ratio(_FIRST, first, last)
+    return Table(f"`run` for one cluster after another into one lake, Spark {MASTER}:", heads, rows, ratios)
 
 
 def _clusters() -> int:
@@ -81,50 +94,63 @@ def _clusters() -> int:
     return int(said)
 
 
-def _row(lake: Grown) -> tuple[str, ...]:
-    tenth = len(lake.nights) // _SHARE
+def _quarters(nights: Sequence[dict[str, Any]]) -> tuple[list[float], list[float]]:
+    """Return the seconds a record of nights in the first and in the last quarter; the very first starts Spark and is left out."""
+    size = len(nights) // _SHARE
     first, last = (
-        sum(night["seconds"] for night in some) / sum(night["records"] for night in some) * 1e6
-        for some in (lake.nights[1 : tenth + 1], lake.nights[-tenth:])
+        [night["seconds"] / night["records"] for night in part]
+        for part in (nights[1 : size + 1], nights[-size:])
     )
+    return first, last
+
+
+def _row(lake: Grown, first: float, last: float) -> tuple[str, ...]:
     records = lake.nights[0]["records"]
     return (
         f"{len(lake.nights):,} clusters of {records:,} records",
         number(lake.read / _MEGABYTE),
-        number(first),
-        number(last),
+        number(first * 1e6),
+        number(last * 1e6),
         *(number(lake.peaks[kind] / _MEGABYTE) for kind in ("driver", "java", "workers")),
         number(lake.written / lake.read),
         f"{lake.files:,}",
     )
 
 
-def clusters_table(folder: Path) -> Table:
-    """Return the table of BENCH_CLUSTERS clusters (20) of 50 log partitions, CPU time by job; made in `folder` and removed."""
+def clusters_table(room: Room) -> Table:
+    """Return the table of BENCH_CLUSTERS clusters (8) of 50 log partitions, CPU time by job; made in the room's folder."""
     size = int(_WHOLE * megabytes() * _MEGABYTE)
-    rows = []
+    rows, ratios = [], dict[str, Ratio]()
     for metadata in _METADATA:
         logs = cluster_logs(Random(SEED), size, metadata)
-        lake = grown(logs, _clusters(), folder / "clusters")
+        read = [timed(partial(plain.walk, logs))() for _ in range(_CLUSTERS)]
+        lake = grown(logs, _clusters(), room.folder / "clusters")
         # The first starts Spark, if anything does, and imports everything.
         nights, megabytes_each = lake.nights[1:], lake.read / len(lake.nights) / _MEGABYTE
-        name = f"{metadata:.0%} group metadata, {number(megabytes_each)} MB each"
-        rows.append((f"{name}, {len(lake.nights):,} clusters", *_of_cpu(nights, megabytes_each)))
-        rows.append(("the last tenth of them", *_of_cpu(nights[-(len(nights) // _SHARE) :], megabytes_each)))
+        name = f"{metadata:.0%} group metadata"
+        ratios |= {
+            f"{job}, {name}": ratio(plain.WALKER, read, seconds)
+            for job, seconds in _cpu_by_job(nights).items()
+        }
+        named = f"{name}, {number(megabytes_each)} MB each, {len(lake.nights):,} clusters"
+        rows.append((named, *_of_cpu(nights, megabytes_each)))
+        rows.append((_LAST, *_of_cpu(nights[-(len(lake.nights) // _SHARE) :], megabytes_each)))
     heads = ("", *_JOBS, "all, s a cluster", "core-hours a GB")
     title = f"CPU seconds of a cluster's `run`, its groups in 50 log partitions, one cluster after another, Spark {MASTER}:"
-    return Table(title, heads, rows)
+    return Table(title, heads, rows, ratios)
+
+
+def _cpu_by_job(nights: Sequence[dict[str, Any]]) -> dict[str, list[float]]:
+    """Return the CPU seconds of each night by job, and those of all jobs."""
+    by_job = {job: [night["cpu"][job] for night in nights] for job in _JOBS}
+    return by_job | {_ALL_JOBS: [sum(night["cpu"].values()) for night in nights]}
 
 
 def _of_cpu(nights: Sequence[dict[str, Any]], size: float) -> Iterator[str]:
-    """Yield the CPU seconds of a night by job, those of all jobs, and core-hours a GB; `size` is a night's megabytes."""
-    total = Counter[str]()
-    for night in nights:
-        total.update(night["cpu"])
-    yield from (number(total[job] / len(nights)) for job in _JOBS)
-    seconds = total.total() / len(nights)
-    yield number(seconds)
-    yield number(seconds / 3600 / size * 1024)
+    """Yield the CPU seconds of a night by job, those of all jobs, and core-hours a GB: medians; `size` is in megabytes."""
+    by_job = {job: median(seconds) for job, seconds in _cpu_by_job(nights).items()}
+    yield from map(number, by_job.values())
+    yield number(by_job[_ALL_JOBS] / 3600 / size * 1024)
 
 
 def grown(logs: Sequence[bytes], clusters: int, folder: Path) -> Grown:
@@ -208,7 +234,7 @@ def main() -> int:
     """Run all jobs for each folder in CLUSTERS, one after another; without arguments, print `clusters_table`."""
     if not sys.argv[1:]:
         with TemporaryDirectory() as folder:
-            print(clusters_table(Path(folder)).markdown())
+            print(clusters_table(Room(Oracle, Path(folder))).markdown())
         return 0
     lake, clusters = sys.argv[1:]
     running = session("offsets-tool bench", master=MASTER)

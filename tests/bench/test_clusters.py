@@ -51,5 +51,6 @@ def test_an_empty_log_partition_stays_empty() -> None:
 
 
 def test_core_hours_are_those_of_all_jobs() -> None:
-    nights = [{"cpu": {"ingest": 1.0, "findings": 2.0}}, {"cpu": {"ingest": 3.0, "findings": 3.0}}]
-    assert list(_of_cpu(nights, 1.0)) == ["2.0", "0", "0", "0", "2.5", "4.5", "1.3"]
+    cpu = {"ingest": 1.0, "replay": 0.5, "lag": 0.5, "expiry": 0.5, "findings": 2.0}
+    nights = [{"cpu": cpu}, {"cpu": cpu | {"ingest": 3.0, "findings": 3.0}}]
+    assert list(_of_cpu(nights, 1.0)) == ["2.0", "0.5", "0.5", "0.5", "2.5", "6.0", "1.7"]

@@ -9,7 +9,7 @@ import pytest
 from bench import kafka, ours, plain
 from bench.generator.batches import write_batches
 from bench.generator.mixes import MIXES
-from bench.pace import Entry, race
+from bench.pace import ONCE, Entry, Ratio, Timed, race, ratio
 from bench.processes import measured
 from bench.tally import Tally, Unequal, agreed
 from offsets_tool.errors import OffsetsToolError
@@ -90,10 +90,37 @@ def test_entries_run_in_turn() -> None:
     assert timed["a"].rate == 2 / 3
 
 
+@pytest.mark.parametrize(("seconds", "rounds"), [(0.1, 9), (1.0, 4), (30.0, 3)])
+def test_what_takes_long_has_fewer_rounds_but_three(seconds: float, rounds: int) -> None:
+    assert race([Entry("ours", lambda: seconds, 1, warms=False)])["ours"].seconds == (seconds,) * rounds
+
+
+def test_what_takes_long_is_warm_after_four_runs() -> None:
+    seconds = iter([64.0, 32.0, 16.0, 8.0, 1.0])
+    assert race([Entry("jvm", lambda: next(seconds), 1, rounds=1)])["jvm"].seconds == (1.0,)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "value", "spread"),
+    [
+        ((4.0, 6.0, 5.0), (2.0, 3.0, 2.5), 2.0, 0.0),  # a round that was slow for both is no spread
+        ((4.0, 4.0, 4.0), (2.0, 1.0, 4.0), 2.0, 0.75),
+        ((4.0, 4.0), (2.0, 2.0, 9.0), 2.0, 0.0),
+        ((4.0,), (2.0,), 2.0, ONCE),
+    ],
+)
+def test_a_ratio_is_the_median_of_rounds(
+    theirs: tuple[float, ...], ours: tuple[float, ...], value: float, spread: float
+) -> None:
+    assert ratio("Kafka", theirs, ours) == Ratio("Kafka", value, spread)
+    of_record = Timed("ours", 200, ours).against(Timed("Kafka", 100, theirs))
+    assert of_record == Ratio("Kafka", 2 * value, spread)
+
+
 def test_what_becomes_faster_is_run_until_it_no_longer_does() -> None:
-    seconds = iter([8.0, 4.0, 2.0, 2.0, 2.0, 2.0, 1.0])
+    seconds = iter([0.8, 0.4, 0.2, 0.2, 0.2, 0.2, 0.1])
     timed = race([Entry("jvm", lambda: next(seconds), 1, rounds=1)])
-    assert timed["jvm"].seconds == (1.0,)
+    assert timed["jvm"].seconds == (0.1,)
 
 
 def test_a_process_that_fails_says_why() -> None:
