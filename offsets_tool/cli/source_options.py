@@ -9,6 +9,7 @@ from typing import Final
 import click
 
 from offsets_tool.cli.options import F
+from offsets_tool.columns.lane.availability import ENGINE_VARIABLE, Engine, asking_for
 from offsets_tool.errors import UsageError
 from offsets_tool.log.batches.limits import MAX_BATCH_BYTES, Limits
 
@@ -47,8 +48,28 @@ def max_batch_bytes_option(command: F) -> F:
     )(command)
 
 
+def engine_option(command: F, verbs: str = "Read, decode and replay") -> F:
+    """Add the option --engine to a command, which is not told: it holds for all that it calls. `verbs` are what an engine does."""
+    return click.option(
+        "--engine",
+        type=click.Choice([engine.value for engine in Engine]),
+        envvar=ENGINE_VARIABLE,
+        show_envvar=True,
+        expose_value=False,
+        callback=_ask_for_engine,
+        help=f"{verbs} segments by the `reference`, one record at a time, or by the `fast` lane, however small they are. "
+        "Default: auto, the fast lane where it pays. Answers are the same; a bug report is welcome where they are not.",
+    )(command)
+
+
+def _ask_for_engine(context: click.Context, _: click.Parameter, engine: str | None) -> None:
+    if engine is not None:
+        # click does not close the context of a command whose later options are wrong.
+        context.find_root().with_resource(asking_for(Engine(engine)))
+
+
 def source_options(command: F) -> F:
-    """Add LOG... --bootstrap-server --command-config --log-partition --columns --max-batch-bytes to a command."""
+    """Add LOG... --bootstrap-server --command-config --log-partition --columns --max-batch-bytes --engine to a command."""
     for option in reversed(
         (
             click.argument("logs", nargs=-1, metavar="LOG...", type=click.Path()),
@@ -66,6 +87,7 @@ def source_options(command: F) -> F:
             log_partition_option,
             columns_option,
             max_batch_bytes_option,
+            engine_option,
         )
     ):
         command = option(command)

@@ -1,4 +1,4 @@
-"""Reads evidence through the fast lane where the lane is installed and pays; its results equal those of the reference reader.
+"""Reads evidence through the fast lane where columns.lane.availability chooses it; its results equal those of the reference reader.
 
 One lane yields text that is ready to be printed, one surveys, one replays rows. A replay of rows has no events to watch: commands
 that show a state, lag or removals use it; those that show a history replay events made of rows.
@@ -6,10 +6,10 @@ that show a state, lag or removals use it; those that show a history replay even
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
-from offsets_tool.columns.lane.availability import lane_problem
+from offsets_tool.columns.lane.availability import is_fast
 from offsets_tool.columns.text.request import Printer, Selection
 from offsets_tool.events import Event, decode
 from offsets_tool.evidence.evidence import Evidence
@@ -24,13 +24,6 @@ if TYPE_CHECKING:
     from offsets_tool.columns.survey import Surveyor
     from offsets_tool.columns.text.reading import SegmentTextReader
     from offsets_tool.survey import Survey
-
-TEXT_FROM: Final = 2 << 20
-"""Bytes of all segments from which loading the lane pays for text."""
-SURVEY_FROM: Final = 1 << 20
-"""Bytes of one segment from which it pays for a survey."""
-ROWS_FROM: Final = 1 << 20
-"""Bytes of all segments from which it pays for rows: what loads compiled code takes as long as a replay of these without."""
 
 
 class TextLane:
@@ -62,7 +55,7 @@ def _text_reader(evidence: Evidence, printer: Printer) -> "SegmentTextReader | N
     filters = evidence.filters
     size = sum(source.size for source in evidence.sources if source.segment)
     # A batch has its line if any of its records is shown.
-    if size < TEXT_FROM or (filters.is_active and printer.batch is not None) or lane_problem() is not None:
+    if (filters.is_active and printer.batch is not None) or not is_fast(size, as_text=True):
         return None
     from offsets_tool.columns.text.reading import SegmentTextReader  # noqa: PLC0415 - Numba
 
@@ -94,10 +87,7 @@ class SurveyLane:
 
     def _items(self, source: Source, survey: "Survey") -> Iterator[Item]:
         """Survey what the lane reads of a source, and yield what is left to be decoded and surveyed."""
-        if source.segment is None or source.size < SURVEY_FROM:
-            return self._evidence.items(source)
-        if (reason := lane_problem()) is not None:
-            self._evidence.note_once(reason)
+        if source.segment is None or not is_fast(source.size, note=self._evidence.note_once):
             return self._evidence.items(source)
         return self._through(source, survey)
 
@@ -111,9 +101,9 @@ class SurveyLane:
 
 
 def rows_pay(sources: list[Source]) -> bool:
-    """Return whether reading by rows is possible and pays: all sources are segments, large enough, and the lane can be had."""
+    """Return whether the sources are read by rows: all are segments, and the fast lane is chosen for their size."""
     segments = all(source.segment is not None for source in sources)
-    return segments and sum(source.size for source in sources) >= ROWS_FROM and lane_problem() is None
+    return segments and is_fast(sum(source.size for source in sources))
 
 
 class RowLane:

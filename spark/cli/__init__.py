@@ -17,6 +17,7 @@ from offsets_tool.cli.options import Option, format_option
 from offsets_tool.cli.render import ProgressBar, default_format, note, output, write_rows
 from offsets_tool.cli.source_options import (
     columns_option,
+    engine_option,
     log_partition_option,
     max_batch_bytes_option,
     parse_columns,
@@ -142,6 +143,7 @@ def main() -> None:
     help="What writes the files: tasks with Arrow, or Spark (slow, for storage that only Spark can write).",
 )
 @max_batch_bytes_option
+@partial(engine_option, verbs="Read and decode")
 @wait_option
 @format_option
 def ingest_command(

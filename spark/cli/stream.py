@@ -36,7 +36,7 @@ Examples:
   offsets-spark stream /mnt/captured --lake lake --cluster prod --once
   offsets-spark stream --bootstrap-server HOST:9092 --lake lake --cluster prod
 """
-_OF_INGEST: Final = ("lake", "cluster", "log_partition", "columns", "max_batch_bytes")
+_OF_INGEST: Final = ("lake", "cluster", "log_partition", "columns", "max_batch_bytes", "engine")
 """The options of `ingest` that a stream has too."""
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from offsets_tool.columns.decode import count_outcomes, decode_batches, log_batches
+from offsets_tool.columns.lane.availability import PAYS_FROM, Engine, is_fast
 from offsets_tool.columns.origin import Origin
 from offsets_tool.columns.reading import RowReader, RowsRead
 from offsets_tool.errors import SourceError
@@ -33,7 +34,12 @@ class PieceRead:
     """Reads one piece of a file: exhaust `read`, then ask for `rows`, which accounts for it."""
 
     def __init__(
-        self, piece: FilePiece, log_partition: int | None, columns: Mapping[str, str], limits: Limits
+        self,
+        piece: FilePiece,
+        log_partition: int | None,
+        columns: Mapping[str, str],
+        limits: Limits,
+        engine: Engine,
     ) -> None:
         self.ledger = Ledger(
             piece.source,
@@ -45,6 +51,7 @@ class PieceRead:
         self._log_partition = log_partition
         self._columns = columns
         self._limits = limits
+        self._engine = engine
         self._start: int | None = None
         self._end = piece.start
         self._tail: list[Unreadable] = []
@@ -81,7 +88,7 @@ class PieceRead:
 
     def _segment(self, run: int) -> Iterator[RowsRead]:
         piece = self._piece
-        items = _reader(piece.file.cluster, piece.file.segment.log_partition).read(
+        items = _reader(piece.file.cluster, piece.file.segment.log_partition, self._engine).read(
             piece.file.segment,
             self._origin(run),
             start=piece.start,
@@ -177,9 +184,9 @@ class PieceRead:
 
 
 @lru_cache(maxsize=1)
-def _reader(cluster: str, log_partition: int | None) -> RowReader:
+def _reader(cluster: str, log_partition: int | None, engine: Engine) -> RowReader:
     """Return this process's reader for a log partition; it is kept, because keys repeat in all segments of a log partition."""
-    return RowReader()
+    return RowReader(fast=is_fast(PAYS_FROM, engine=engine))
 
 
 def _tail_facts(tail: list[Unreadable]) -> Row:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
+from offsets_tool.columns.lane.availability import engine_asked
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.job_rows import CopyRow
 from offsets_tool.lake.tables import COPIES, LOG, SOURCES, Table
@@ -193,7 +194,13 @@ def _prepare(lake: Lake, request: Request) -> tuple[IngestJob, _Found, str | Non
     ]
     units = (*plan(divided.read, before), *in_units(others))
     job = IngestJob(
-        units, lake.next_run(), datetime.now(UTC), request.log_partition, request.columns, request.limits
+        units,
+        lake.next_run(),
+        datetime.now(UTC),
+        request.log_partition,
+        request.columns,
+        request.limits,
+        engine_asked(),
     )
     return job, _Found(files, before, divided.known, bool(divided.later)), note
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from offsets_tool.columns.lane.availability import Engine
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.lake.tables import EVENTS, LOG
 from offsets_tool.log.batches.limits import Limits
@@ -18,7 +19,7 @@ from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import Bytes, String
 from offsets_tool.wire.text import shown
 from spark.ingest.account import PieceRead
-from spark.ingest.plan import Unit
+from spark.ingest.plan import FilePiece, Unit
 from spark.lake.parquet import NewFile, TableWriter
 from spark.runtime.rows import Batches, Task, numbers_of
 
@@ -32,6 +33,11 @@ class IngestJob(NamedTuple):
     log_partition: int | None
     columns: Mapping[str, str]
     limits: Limits
+    engine: Engine
+
+    def read_of(self, piece: FilePiece) -> PieceRead:
+        """Return the reading of a piece."""
+        return PieceRead(piece, self.log_partition, self.columns, self.limits, self.engine)
 
 
 class UnitDone(NamedTuple):
@@ -58,7 +64,7 @@ def log_units(job: IngestJob) -> Task:
     def task(numbers: Batches) -> Batches:
         for number in numbers_of(numbers):
             for piece in job.units[number]:
-                for rows in PieceRead(piece, job.log_partition, job.columns, job.limits).read(job.run):
+                for rows in job.read_of(piece).read(job.run):
                     if rows.log is not None:
                         yield rows.log.cast(LOG.schema)
 
@@ -84,7 +90,7 @@ def _write(unit: Unit, job: IngestJob, lake: Path) -> tuple[list[NewFile], list[
     sources = []
     with TableWriter(lake, LOG) as log, TableWriter(lake, EVENTS) as events:
         for piece in unit:
-            read = PieceRead(piece, job.log_partition, job.columns, job.limits)
+            read = job.read_of(piece)
             for rows in read.read(job.run):
                 if rows.log is not None and rows.events is not None:
                     log.write(rows.log)
@@ -96,7 +102,7 @@ def _write(unit: Unit, job: IngestJob, lake: Path) -> tuple[list[NewFile], list[
 def _account(unit: Unit, job: IngestJob) -> list[SourceRow]:
     sources = []
     for piece in unit:
-        read = PieceRead(piece, job.log_partition, job.columns, job.limits)
+        read = job.read_of(piece)
         for _ in read.read(job.run):
             pass
         sources += read.rows(job.run, job.at)

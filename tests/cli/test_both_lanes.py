@@ -13,8 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from offsets_tool.cli import main
-from offsets_tool.evidence import lanes
-from offsets_tool.evidence.answers import sizing
+from offsets_tool.columns.lane.availability import ENGINE_VARIABLE, Engine
 from tests.columns.mutants import Mutants, least
 from tests.columns.test_mutants import hold
 from tests.corpora import CORPORA
@@ -41,7 +40,6 @@ COMMANDS: Final = (
     "inspect",
     "decode",
 )
-NEVER: Final = 1 << 62
 NAMES: Final = ("2.8.2-compaction", "4.3.1-txn", "4.3.1-newgroups", "0.10.2.2-crash")
 LARGEST: Final = 60_000
 """Segments of corpora that are larger are left out."""
@@ -63,10 +61,8 @@ def said(command: str, path: Path) -> Said:
 def differing(path: Path, patch: pytest.MonkeyPatch) -> list[str]:
     """Return the commands that say something else of a log in the fast lane than in the reference lane."""
     by_lane = []
-    for size in (0, NEVER):
-        for name in ("TEXT_FROM", "SURVEY_FROM", "ROWS_FROM"):
-            patch.setattr(lanes, name, size)
-        patch.setattr(sizing, "FAST_FROM", size)
+    for engine in (Engine.FAST, Engine.REFERENCE):
+        patch.setenv(ENGINE_VARIABLE, engine)
         by_lane.append([said(command, path) for command in COMMANDS])
     return [command for command, one, other in zip(COMMANDS, *by_lane, strict=True) if one != other]
 

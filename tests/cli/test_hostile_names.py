@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
 from offsets_tool.cli.texts import csv_text
-from offsets_tool.evidence import lanes
+from offsets_tool.columns.lane.availability import ENGINE_VARIABLE, Engine
 from offsets_tool.wire.text import decode_text, from_shown, shown, visible
 from tests.replay.story import StoryRecord, commit, group_metadata, member, txn_commit
 from tests.replay.story_segments import in_order, write_log
@@ -241,7 +241,6 @@ def test_errors_say_such_names_in_one_line(log: Path, odd: str) -> None:
 
 def test_the_compiled_lane_shows_the_same(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     by_reference = {command: invoke(command, log, "--format", "jsonl").stdout for command in COMMANDS}
-    for name in ("ROWS_FROM", "TEXT_FROM"):
-        monkeypatch.setattr(lanes, name, 0)
+    monkeypatch.setenv(ENGINE_VARIABLE, Engine.FAST)
     for command in COMMANDS:
         assert invoke(command, log, "--format", "jsonl").stdout == by_reference[command]

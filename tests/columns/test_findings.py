@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from offsets_tool.columns.lane.availability import lane_problem
+from offsets_tool.columns.lane.availability import Engine, asking_for, lane_problem
 from offsets_tool.evidence.evidence import open_evidence
 from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import log_context, partition_rows
@@ -19,19 +19,17 @@ from tests.corpora import INCIDENTS, corpora
 pytestmark = pytest.mark.skipif(lane_problem() is not None, reason="compiled code is not there")
 
 
-def gathered(
-    corpus: Path, *, is_by_columns: bool
-) -> tuple[list[GroupRows], LogContext, list[dict[str, Any]]]:
-    with EvidenceReplay(open_evidence(corpus / "segments")) as replay:
-        partitions = partition_rows(replay, PolicyOverrides(), is_by_columns=is_by_columns)
+def gathered(corpus: Path, engine: Engine) -> tuple[list[GroupRows], LogContext, list[dict[str, Any]]]:
+    with asking_for(engine), EvidenceReplay(open_evidence(corpus / "segments")) as replay:
+        partitions = partition_rows(replay, PolicyOverrides())
         rows = [rows for each in partitions for rows in each.groups()]
         return rows, log_context(replay, partitions), [vars(each.sums) for each in partitions]
 
 
 @pytest.mark.parametrize("corpus", [*corpora(), *sorted(INCIDENTS.iterdir())], ids=lambda path: path.name)
 def test_rows_by_columns_are_those_one_at_a_time(corpus: Path) -> None:
-    groups, context, sums = gathered(corpus, is_by_columns=False)
-    by_columns, its_context, its_sums = gathered(corpus, is_by_columns=True)
+    groups, context, sums = gathered(corpus, Engine.REFERENCE)
+    by_columns, its_context, its_sums = gathered(corpus, Engine.FAST)
     assert [rows.group for rows in by_columns] == [rows.group for rows in groups]
     for one, other in zip(groups, by_columns, strict=True):
         # Found first: what is compared is made of columns, which must not come before.

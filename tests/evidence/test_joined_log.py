@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.cli import main
+from offsets_tool.columns.lane.availability import ENGINE_VARIABLE, Engine
 from offsets_tool.events import decode_key
-from offsets_tool.evidence import lanes
 from offsets_tool.evidence.evidence import open_evidence
 from offsets_tool.evidence.joined_log import JoinedLog
 from offsets_tool.evidence.moments.copies_asked import CopiesAsked
@@ -502,7 +502,7 @@ def test_a_leader_may_be_named_of_one_copy_however_it_is_read(
 ) -> None:
     folder = copy(tmp_path / "a", LOST)
     asked_of = [asked("history", folder)]
-    monkeypatch.setattr(lanes, "ROWS_FROM", 0)
+    monkeypatch.setenv(ENGINE_VARIABLE, Engine.FAST)
     assert [*asked_of, asked("history", folder)] == [asked("history", folder, "--leader", f"3={folder}")] * 2
 
 

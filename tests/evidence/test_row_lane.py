@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 from bench.generator.batches import write_batches
 from bench.generator.mixes import MIXES
 from offsets_tool.cli import main
-from offsets_tool.columns.lane.availability import lane_problem
+from offsets_tool.columns.lane import availability
+from offsets_tool.columns.lane.availability import ENGINE_VARIABLE, Engine, lane_problem
 from offsets_tool.evidence import lanes
 from offsets_tool.evidence.sources import open_sources
 from tests.corpora import FIXTURES
@@ -58,7 +59,7 @@ def run(*arguments: str) -> Result:
 @pytest.mark.parametrize(("log", "asked"), sample([(log, asked) for log in LOGS for asked in ASKED], 6))
 def test_same_answer(log: Path, asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     plainly = run(*asked, str(log))
-    monkeypatch.setattr(lanes, "ROWS_FROM", 0)
+    monkeypatch.setenv(ENGINE_VARIABLE, Engine.FAST)
     by_rows = run(*asked, str(log))
     assert (by_rows.stdout, by_rows.stderr, by_rows.exit_code) == (
         plainly.stdout,
@@ -77,9 +78,9 @@ def test_same_expiry_and_history_of_what_brokers_write(
         write_batches(MIXES[mix](Random(7)), 1 << (18 if DEEP else 15))
     )
     for asked in (["expiry"], ["expiry", "--as-of", "0:1000", "--retention", "1m"], ["history"]):
-        monkeypatch.setattr(lanes, "ROWS_FROM", 1 << 30)
+        monkeypatch.setenv(ENGINE_VARIABLE, Engine.REFERENCE)
         plainly = run(*asked, str(tmp_path))
-        monkeypatch.setattr(lanes, "ROWS_FROM", 0)
+        monkeypatch.setenv(ENGINE_VARIABLE, Engine.FAST)
         by_rows = run(*asked, str(tmp_path))
         assert plainly.exit_code == 0 and ("live" in plainly.stdout or asked == ["history"])
         assert (by_rows.stdout, by_rows.stderr, by_rows.exit_code) == (plainly.stdout, plainly.stderr, 0)
@@ -104,9 +105,9 @@ def test_same_lag_of_what_brokers_write(tmp_path: Path, mix: str, monkeypatch: p
     ]
     known.write_text("topic,partition,at,end\n" + "\n".join(lines) + "\n")
     for asked in ([], ["--ends", str(known)], ["--as-of", "0:150", "--as-of", "1:90", "--as-of", "2:100"]):
-        monkeypatch.setattr(lanes, "ROWS_FROM", 1 << 30)
+        monkeypatch.setenv(ENGINE_VARIABLE, Engine.REFERENCE)
         plainly = run("lag", str(tmp_path), *asked)
-        monkeypatch.setattr(lanes, "ROWS_FROM", 0)
+        monkeypatch.setenv(ENGINE_VARIABLE, Engine.FAST)
         by_rows = run("lag", str(tmp_path), *asked)
         assert plainly.exit_code == 0 and "lower bound" in plainly.stdout
         assert (by_rows.stdout, by_rows.stderr, by_rows.exit_code) == (plainly.stdout, plainly.stderr, 0)
@@ -121,7 +122,7 @@ def test_segments_that_reach_into_each_other_are_read_alike(
         folder.mkdir(exist_ok=True)
         (folder / name).write_bytes(log.read_bytes())
     plainly = run("offsets", str(tmp_path))
-    monkeypatch.setattr(lanes, "ROWS_FROM", 0)
+    monkeypatch.setenv(ENGINE_VARIABLE, Engine.FAST)
     by_rows = run("offsets", str(tmp_path))
     assert plainly.exit_code == 0 and "at which the next segment begins" in plainly.stderr
     assert (by_rows.stdout, by_rows.stderr, by_rows.exit_code) == (plainly.stdout, plainly.stderr, 0)
@@ -137,5 +138,5 @@ def test_segments_that_reach_into_each_other_are_read_alike(
 def test_rows_are_for_many_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     sources = open_sources((str(LOGS[0]),))
     assert not lanes.rows_pay(sources)
-    monkeypatch.setattr(lanes, "ROWS_FROM", sum(source.size for source in sources))
+    monkeypatch.setattr(availability, "PAYS_FROM", sum(source.size for source in sources))
     assert lanes.rows_pay(sources) == (lane_problem() is None)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from offsets_tool.evidence import lanes
+from offsets_tool.columns.lane.availability import ENGINE_VARIABLE, Engine
 from offsets_tool.evidence.source_names import SourceNames
 from offsets_tool.evidence.sources import open_sources
 from tests.corpora import CORPORA
@@ -16,7 +16,7 @@ from tests.replay.story_segments import in_order, write_log
 def test_names_are_the_same_by_rows_and_event_by_event(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sources = open_sources((str(CORPORA / name / "segments"),))
     plainly = SourceNames(sources)
-    monkeypatch.setattr(lanes, "ROWS_FROM", 0)
+    monkeypatch.setenv(ENGINE_VARIABLE, Engine.FAST)
     by_rows = SourceNames(sources)
     assert vars(plainly) == vars(by_rows) and plainly.groups
     assert plainly.partition_counts() == by_rows.partition_counts() == (5,)
@@ -27,5 +27,5 @@ def test_so_they_are_where_names_are_not_utf8(tmp_path: Path, monkeypatch: pytes
     write_log(tmp_path, in_order(*(commit(name, name[::-1], 0, 1) for name in odd)))
     sources = open_sources((str(tmp_path),))
     plainly = SourceNames(sources)
-    monkeypatch.setattr(lanes, "ROWS_FROM", 0)
+    monkeypatch.setenv(ENGINE_VARIABLE, Engine.FAST)
     assert vars(plainly) == vars(SourceNames(sources)) and set(plainly.groups) == set(odd)

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
-from offsets_tool.evidence import lanes
+from offsets_tool.columns.lane.availability import ENGINE_VARIABLE, Engine
 from tests.corpora import CORPORA
 from tests.depth import sample
 from tests.dialects.hostile import Hostile
@@ -45,8 +45,8 @@ ASKED = (
 def both(monkeypatch: pytest.MonkeyPatch, *args: object) -> tuple[Result, Result]:
     """Return the results of `decode` with the lane and without it."""
     said = []
-    for least in (0, sys.maxsize):
-        monkeypatch.setattr(lanes, "TEXT_FROM", least)
+    for engine in (Engine.FAST, Engine.REFERENCE):
+        monkeypatch.setenv(ENGINE_VARIABLE, engine)
         said.append(CliRunner().invoke(main, ["decode", *map(str, args)]))
     return said[0], said[1]
 
@@ -117,7 +117,7 @@ def test_the_lane_is_loaded_where_it_pays_and_nowhere_else(tmp_path: Path) -> No
         (large, "--formatter dump-log --no-records", False),
     ):
         code = (
-            f"import sys; from offsets_tool.evidence import lanes; lanes.TEXT_FROM = {LEAST};"
+            f"import sys; from offsets_tool.columns.lane import availability; availability.TEXT_PAYS_FROM = {LEAST};"
             "from offsets_tool.cli import main; main(sys.argv[1:], standalone_mode=False);"
             "print('llvmlite' in sys.modules, file=sys.stderr)"
         )

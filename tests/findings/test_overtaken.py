@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from offsets_tool.cli import main
-from offsets_tool.evidence import lanes
+from offsets_tool.columns.lane.availability import ENGINE_VARIABLE, Engine
 from offsets_tool.findings.context import NotOfTopic, Overtaken
 from offsets_tool.findings.group_rows import GroupRow
 from offsets_tool.history.rows import OffsetHistoryRow
@@ -155,11 +155,11 @@ def test_an_offset_for_which_the_topic_has_no_record_is_told_once(case: Case) ->
     assert all(text in each.title for each, (_, _, text) in zip(told, case.told, strict=True))
 
 
-@pytest.mark.parametrize("rows_from", [0, 1 << 30])
+@pytest.mark.parametrize("engine", [Engine.FAST, Engine.REFERENCE])
 def test_a_verdict_begins_with_it_in_both_lanes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows_from: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: Engine
 ) -> None:
-    monkeypatch.setattr(lanes, "ROWS_FROM", rows_from)
+    monkeypatch.setenv(ENGINE_VARIABLE, engine)
     records = (story.commit("g", "t", 0, 60), story.commit("h", "t", 1, -1))
     write_log(tmp_path / "log", [Placed(number, START, record) for number, record in enumerate(records)])
     ends = tmp_path / "ends.csv"

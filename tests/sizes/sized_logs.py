@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from offsets_tool.columns.lane.availability import ENGINE_VARIABLE, Engine
 from offsets_tool.evidence.answers import sizing
 from offsets_tool.evidence.evidence import open_evidence
 from offsets_tool.log.ledger import LedgerEntry
@@ -26,5 +27,5 @@ class Sized:
 
 def sized(path: Path, monkeypatch: pytest.MonkeyPatch, *, fast: bool) -> Sized:
     """Return the rows of `size` on a path, by the lane for any size, or by the reference reader alone."""
-    monkeypatch.setattr(sizing, "FAST_FROM", 0 if fast else 1 << 40)
+    monkeypatch.setenv(ENGINE_VARIABLE, Engine.FAST if fast else Engine.REFERENCE)
     return Sized(path)

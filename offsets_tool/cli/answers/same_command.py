@@ -9,7 +9,7 @@ from click.core import ParameterSource
 from offsets_tool.plans.commands import CommandWords, shell_word
 
 _FORM: Final = frozenset({"format_", "output_path", "wide", "show", "strict"})
-"""Options that say how an answer is written."""
+"""Options that say how an answer is written. Those that say how it is made have no value among the command's parameters."""
 
 
 def same_command(
@@ -24,7 +24,7 @@ def same_command(
     context = click.get_current_context()
     words = ["offsets-tool", command or str(context.command.name)]
     for parameter in context.command.params:
-        is_meant = only is None or parameter.name in only
+        is_meant = parameter.expose_value and (only is None or parameter.name in only)
         if parameter.name is not None and parameter.name not in _FORM and is_meant:
             words += _words(context, parameter, given.get(parameter.name))
     return words

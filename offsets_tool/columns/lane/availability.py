@@ -1,9 +1,86 @@
-"""Whether the fast lane can be used here, and why not: it may be absent, and the tool then works without it."""
+"""Which engine reads a log, the reference or the fast lane: decided here alone, by what was asked for, the bytes there are to read,
+and whether the lane can be had.
 
+The lane may be absent, and the tool then works without it.
+"""
+
+import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
 from functools import cache
 from importlib.util import find_spec
-from typing import cast
+from typing import Final, cast
+
+from offsets_tool.errors import SetupError, UsageError
+
+ENGINE_VARIABLE: Final = "OFFSETS_TOOL_ENGINE"
+"""The environment variable that says which engine is asked for; the option --engine sets it while a command runs."""
+PAYS_FROM: Final = 1 << 20
+"""Bytes from which the lane pays: what loads compiled code takes as long as reading and replaying these without."""
+TEXT_PAYS_FROM: Final = 2 << 20
+"""Bytes from which it pays for text."""
+
+
+class Engine(StrEnum):
+    """What reads, decodes and replays a log."""
+
+    AUTO = "auto"
+    """The fast lane where it can be had and pays, else the reference."""
+    REFERENCE = "reference"
+    """The reference alone, one record at a time."""
+    FAST = "fast"
+    """The fast lane, however small the log is."""
+
+
+def engine_asked() -> Engine:
+    """Return the engine that the environment asks for; UsageError where it names none."""
+    text = os.environ.get(ENGINE_VARIABLE) or Engine.AUTO
+    try:
+        return Engine(text)
+    except ValueError:
+        raise UsageError(
+            f"{ENGINE_VARIABLE}={text}: there is no such engine; set it to {', '.join(Engine)}, or unset it"
+        ) from None
+
+
+@contextmanager
+def asking_for(engine: Engine) -> Iterator[None]:
+    """Ask for an engine within a `with` block, in this whole process and in those that it starts."""
+    outside = os.environ.get(ENGINE_VARIABLE)
+    os.environ[ENGINE_VARIABLE] = engine
+    try:
+        yield
+    finally:
+        del os.environ[ENGINE_VARIABLE]
+        if outside is not None:
+            os.environ[ENGINE_VARIABLE] = outside
+
+
+def is_fast(
+    size: int,
+    *,
+    as_text: bool = False,
+    note: Callable[[str], None] | None = None,
+    engine: Engine | None = None,
+) -> bool:
+    """Return whether the fast lane reads `size` bytes of segments, to print them where `as_text`; else the reference does.
+
+    `note` is told why the lane cannot be had where it would pay. `engine` is the one that is asked for, by default as
+    `engine_asked` says. SetupError where the lane cannot be had and nothing else was asked for.
+    """
+    engine = engine or engine_asked()
+    pays = size >= (TEXT_PAYS_FROM if as_text else PAYS_FROM)
+    if engine is Engine.REFERENCE or not (pays or engine is Engine.FAST):
+        return False
+    if (problem := lane_problem()) is None:
+        return True
+    if engine is Engine.FAST:
+        raise SetupError(f"the engine `{engine}` cannot be used: {problem}")
+    if note is not None:
+        note(problem)
+    return False
 
 
 @cache

@@ -6,9 +6,9 @@ copy shows that. sizes.tally knows what is counted.
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from offsets_tool.columns.lane.availability import lane_problem
+from offsets_tool.columns.lane.availability import is_fast
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.sources import Item, Source
 from offsets_tool.log.names import not_replayed
@@ -18,9 +18,6 @@ from offsets_tool.sizes.tally import Tally
 
 if TYPE_CHECKING:
     from offsets_tool.columns.sizes.sizer import Sizer
-
-FAST_FROM: Final = 1 << 20
-"""Bytes of one segment from which loading the lane pays."""
 
 
 class EvidenceSizes:
@@ -87,10 +84,7 @@ class EvidenceSizes:
 
     def _items(self, source: Source, tally: Tally) -> Iterator[Item]:
         """Yield the batches of a segment that are not in the tally yet, and count them in the ledger."""
-        if source.size < FAST_FROM:
-            return self._evidence.items(source)
-        if (reason := lane_problem()) is not None:
-            self._evidence.note_once(reason)
+        if not is_fast(source.size, note=self._evidence.note_once):
             return self._evidence.items(source)
         return self._through(source, tally)
 
@@ -101,7 +95,7 @@ class EvidenceSizes:
 
     def _again(self, source: Source, tally: Tally) -> Iterator[Item]:
         """Yield the batches of a segment once more, without counting them in the ledger."""
-        if source.size < FAST_FROM or lane_problem() is not None or source.segment is None:
+        if source.segment is None or not is_fast(source.size):
             yield from source.read(source.ledger(), True)
             return
         found = self._fast().read(source.segment, source.ledger(), tally, source.limits)

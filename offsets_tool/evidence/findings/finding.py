@@ -173,12 +173,10 @@ def _with_copies(replay: EvidenceReplay, facts: PartitionFacts) -> PartitionFact
     )
 
 
-def partition_rows(
-    replay: EvidenceReplay, given: PolicyOverrides, *, is_by_columns: bool | None = None
-) -> "list[AnyPartition]":
-    """Run the replay and return the rows of every log partition by group: by columns where that pays, unless the caller says."""
+def partition_rows(replay: EvidenceReplay, given: PolicyOverrides) -> "list[AnyPartition]":
+    """Run the replay and return the rows of every log partition by group: by columns where that pays."""
     one_each = given._replace(retentions=given.retentions[:1])
-    if replay.rows_pay if is_by_columns is None else is_by_columns:
+    if replay.rows_pay:
         replay.run()
         replayed = list(_by_columns(replay))
         expiry = expiry_of(replay, one_each, ALL, [each.removals for each in replayed])
