@@ -6,6 +6,7 @@ asked for.
 
 import importlib
 import os
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import groupby
@@ -15,7 +16,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from offsets_tool import __version__
-from offsets_tool.cli.options import Option
+from offsets_tool.cli.options import STOPWATCH, Option
 from offsets_tool.errors import LakeInUse, OffsetsToolError, UsageError
 from offsets_tool.evidence.nearest import did_you_mean
 from offsets_tool.garbage import collect_seldom
@@ -200,7 +201,8 @@ class LazyGroup(click.Group):
         collect_seldom()
         with _one_line():
             try:
-                return super().invoke(ctx)
+                with _debugged(ctx):
+                    return super().invoke(ctx)
             except OffsetsToolError as error:
                 raise _failure(error) from error
 
@@ -216,6 +218,20 @@ def _failure(error: OffsetsToolError) -> click.ClickException:
     if isinstance(error, UsageError):
         return click.UsageError(str(error))
     return (_InUse if isinstance(error, LakeInUse) else click.ClickException)(str(error))
+
+
+@contextmanager
+def _debugged(ctx: click.Context) -> Iterator[None]:
+    """Write the traceback of an OffsetsToolError to stderr, and how long each step took, for a command with --debug."""
+    try:
+        yield
+    except OffsetsToolError as error:
+        for line in traceback.format_exception(error) if STOPWATCH in ctx.meta else ():
+            click.echo("\n".join(map(visible, line.splitlines())), err=True)
+        raise
+    finally:
+        if STOPWATCH in ctx.meta:
+            click.echo(ctx.meta[STOPWATCH].text(), err=True)
 
 
 @contextmanager

@@ -65,9 +65,9 @@ def lag_command(*, format_: str | None, output_path: str | None, strict: bool, *
     ends = ends_of(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         moment = replay_for_lag(replay, ends, wanted)
+        rows = lag_rows(moment, ends, wanted)
         with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)
-            rows = lag_rows(moment, ends, wanted)
             write_rows(out, map(_SHOWN.get(chosen, dict), rows), chosen, table)
     for text in (
         *orphans(moment),

@@ -75,10 +75,10 @@ def offsets_command(
         moment = replay.run()
         if chosen == "csv" and not partial:
             refuse_partial(moment, wanted, replay.evidence)
+        homes = current_homes(moment)
+        rows = rows_at_home(moment, wanted, homes)
         with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)
-            homes = current_homes(moment)
-            rows = rows_at_home(moment, wanted, homes)
             if chosen == "csv":
                 rows = [row for row in rows if is_current(homes, row["group"], row["log_partition"])]
                 write_cells(out, (line.cells() for line in _readable_by_kafka(rows)))

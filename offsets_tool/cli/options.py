@@ -1,9 +1,11 @@
-"""Declare the output options that commands share: format, columns, file, strictness."""
+"""Declare the options that commands share: format, columns, file, strictness, and what a bug report needs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, TypeVar
 
 import click
+
+from offsets_tool.evidence.listener import measured
 
 F = TypeVar("F", bound=Callable[..., Any])
 """A command's function, before and after an option is added to it."""
@@ -60,3 +62,26 @@ def output_options(command: F, formats: Sequence[str] = FORMATS, strict_help: st
         help="Write to this file instead of stdout.",
     )
     return format_option(output(strict(command)), formats)
+
+
+STOPWATCH: Final = "stopwatch"
+"""The name under which the context of a command with --debug keeps its stopwatch."""
+
+
+def debug_option(command: F) -> F:
+    """Add the option --debug to a command, which `LazyGroup` heeds; the command is not told."""
+    return click.option(
+        "--debug",
+        is_flag=True,
+        expose_value=False,
+        # Before other options, whose values may be wrong.
+        is_eager=True,
+        callback=_measure,
+        help="Show on stderr how long each step took, and the whole traceback of an error: for a bug report.",
+    )(command)
+
+
+def _measure(context: click.Context, _: click.Parameter, is_asked: bool) -> None:
+    if is_asked:
+        # click does not close the context of a command whose later options are wrong.
+        context.meta[STOPWATCH] = context.find_root().with_resource(measured())

@@ -22,6 +22,7 @@ from offsets_tool.cli.table import PrintedTable
 from offsets_tool.cli.terminal.styles import is_stdout, pen_for
 from offsets_tool.cli.texts import ShowText, cell_text, csv_text, json_line
 from offsets_tool.errors import SetupError, UsageError
+from offsets_tool.evidence.listener import CommandStep, during, each_during
 from offsets_tool.rows import Row
 from offsets_tool.wire.text import ABSENT, in_cell, shown, visible
 
@@ -45,12 +46,12 @@ def output(path: str | None, evidence: Iterable[str] = ()) -> Iterator[BinaryIO]
     """
     if path:
         refuse_evidence(path, evidence)
-        with _writing(path), _opened(path) as file:
+        with during(CommandStep.SHOW), _writing(path), _opened(path) as file:
             yield file
         return
     if sys.stdout is None:
         raise SetupError("there is no stdout to write to: name a file with --output")
-    with _writing("stdout"):
+    with during(CommandStep.SHOW), _writing("stdout"):
         yield sys.stdout.buffer
         sys.stdout.flush()
 
@@ -144,6 +145,7 @@ def write_rows(
     For `jsonl`, lines that are text already may stand among rows.
     `texts` makes text of the rows visible; give `str` for rows of a lake, whose texts are visible already.
     """
+    rows = each_during(CommandStep.ASK, iter(rows))
     if format_ == "jsonl":
         _write_jsonl(out, rows, texts)
     elif format_ == "csv":

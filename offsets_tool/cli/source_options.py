@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from offsets_tool.cli.options import F
+from offsets_tool.cli.options import F, debug_option
 from offsets_tool.columns.lane.availability import ENGINE_VARIABLE, Engine, asking_for
 from offsets_tool.errors import UsageError
 from offsets_tool.log.batches.limits import MAX_BATCH_BYTES, Limits
@@ -69,7 +69,7 @@ def _ask_for_engine(context: click.Context, _: click.Parameter, engine: str | No
 
 
 def source_options(command: F) -> F:
-    """Add LOG... --bootstrap-server --command-config --log-partition --columns --max-batch-bytes --engine to a command."""
+    """Add LOG... --bootstrap-server --command-config --log-partition --columns --max-batch-bytes --engine --debug to a command."""
     for option in reversed(
         (
             click.argument("logs", nargs=-1, metavar="LOG...", type=click.Path()),
@@ -88,6 +88,7 @@ def source_options(command: F) -> F:
             columns_option,
             max_batch_bytes_option,
             engine_option,
+            debug_option,
         )
     ):
         command = option(command)

@@ -15,6 +15,7 @@ from offsets_tool.cli.options import Option, OptionsGiven, format_option
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.table import PrintedTable
 from offsets_tool.errors import OffsetsToolError, SetupError
+from offsets_tool.evidence.listener import CommandStep, during
 from offsets_tool.lake.answers import QueryResult, statements
 
 _NEEDED: Final = ("duckdb", "sqlglot", "deltalake")
@@ -69,7 +70,8 @@ def answer_each(
         for query in queries or statements(_lines(is_talk)):
             asked += 1
             try:
-                answer = ask(query)
+                with during(CommandStep.ASK):
+                    answer = ask(query)
                 table = PrintedTable.of_names(answer.columns).chosen(chosen, options)
                 # Names in a lake's tables have been made visible by the ingest.
                 write_rows(out, answer.rows, chosen, table, texts=str)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from offsets_tool.events import Event, decode
 from offsets_tool.evidence.filters import EVERYTHING, Filters
-from offsets_tool.evidence.listener import Listener, Silent
+from offsets_tool.evidence.listener import CommandStep, Listener, Silent, during, each_during
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED, CopiesAsked
 from offsets_tool.evidence.sources import Item, Source, open_sources, records_of
 from offsets_tool.log.batches.limits import LIMITS, Limits
@@ -61,15 +61,16 @@ def open_evidence(
     (70, 4, 97)
     """
     names, copies_asked = [os.fspath(path) for path in paths], CopiesAsked.of(view, leader)
-    sources = open_sources(
-        names,
-        bootstrap_server=bootstrap_server,
-        command_config=command_config,
-        log_partition=log_partition,
-        columns=columns,
-        limits=limits,
-        only=filters.log_partitions(),
-    )
+    with during(CommandStep.OPEN):
+        sources = open_sources(
+            names,
+            bootstrap_server=bootstrap_server,
+            command_config=command_config,
+            log_partition=log_partition,
+            columns=columns,
+            limits=limits,
+            only=filters.log_partitions(),
+        )
     return Evidence(
         sources,
         filters,
@@ -177,15 +178,15 @@ class Evidence:
         ledger = self._ledger_of(source)
         for item in source.read(ledger, True):
             self._advance(item)
-            for record in records_of(item):
-                yield self._event(record, ledger)
+            yield from self._events(item, ledger)
         self._close(ledger, source)
 
     def through(self, source: Source, read: "Callable[..., Iterator[Read]]") -> Iterator[memoryview | Item]:
         """Read a segment by the fast lane and count it; yield the text that `read` printed, and the items left to the caller."""
         assert source.segment is not None
         self._ledger = self._ledger_of(source)
-        for item in source.or_lost(read(source.segment, self._ledger, limits=source.limits), self._ledger):
+        items = source.or_lost(read(source.segment, self._ledger, limits=source.limits), self._ledger)
+        for item in each_during(CommandStep.FAST, items):
             if isinstance(item, (BatchRead, Unreadable)):
                 self._advance(item)
                 yield item
@@ -204,9 +205,10 @@ class Evidence:
         assert source.segment is not None
         ledger = self._ledger_of(source)
         origin = Origin("", shown(source.name), source.log_partition, 0)
-        for item in source.or_lost(
+        items = source.or_lost(
             reader.read(source.segment, origin, limits=source.limits, ledger=ledger), ledger
-        ):
+        )
+        for item in each_during(CommandStep.FAST, items):
             if isinstance(item, RowsRead):
                 if is_counted:
                     self._count_rows(item)
@@ -215,9 +217,11 @@ class Evidence:
             self._close(ledger, source)
 
     def decoded(self, item: Item) -> Iterator[Event]:
-        """Yield the events of an item, and count them in the ledger of the source that `items` reads."""
-        for record in records_of(item):
-            yield self._event(record, self._ledger)
+        """Return the events of an item, and count them, as they are taken, in the ledger of the source that `items` reads."""
+        return self._events(item, self._ledger)
+
+    def _events(self, item: Item, ledger: Ledger) -> Iterator[Event]:
+        return each_during(CommandStep.DECODE, (self._event(record, ledger) for record in records_of(item)))
 
     def _event(self, record: LogRecord, ledger: Ledger) -> Event:
         event = decode(record)

@@ -10,6 +10,7 @@ from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.as_of.views_offsets import current_homes, is_current
 from offsets_tool.dialects.versions import name_of, parse_release
+from offsets_tool.evidence.listener import CommandStep, during
 from offsets_tool.evidence.moments.moment_notes import gaps
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.evidence.times import parse_duration
@@ -124,10 +125,11 @@ def _removals(replay: EvidenceReplay) -> list[PartitionRemovals]:
         return all_removals(replay.once_more())
     from offsets_tool.columns.replay.removals_replay import removals_by_rows  # noqa: PLC0415 - with Arrow, where it pays
 
-    return [
-        removals_by_rows(partition, coordinator, reads, LogFacts())
-        for partition, (coordinator, reads) in replay.rows_once_more()
-    ]
+    with during(CommandStep.REPLAY):
+        return [
+            removals_by_rows(partition, coordinator, reads, LogFacts())
+            for partition, (coordinator, reads) in replay.rows_once_more()
+        ]
 
 
 def _searched(

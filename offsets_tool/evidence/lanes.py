@@ -13,6 +13,7 @@ from offsets_tool.columns.lane.availability import is_fast
 from offsets_tool.columns.text.request import Printer, Selection
 from offsets_tool.events import Event, decode
 from offsets_tool.evidence.evidence import Evidence
+from offsets_tool.evidence.listener import CommandStep, yields_during
 from offsets_tool.evidence.sources import Item, Source
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
@@ -155,6 +156,7 @@ class RowLane:
             yield from events.events(rows)
 
     @staticmethod
+    @yields_during(CommandStep.REPLAY)
     def ended_by_markers(
         partition: PartitionSnapshot, coordinator: Coordinator, reads: "Iterator[RowsRead]"
     ) -> Iterator[tuple[Event, tuple[Change, ...]]]:
@@ -164,6 +166,7 @@ class RowLane:
         return ended_by_markers(partition, coordinator, reads)
 
     @staticmethod
+    @yields_during(CommandStep.REPLAY)
     def replayed_alone(
         partition: PartitionSnapshot, coordinator: Coordinator, reads: "Iterator[RowsRead]"
     ) -> Iterator[tuple[Event, tuple[Change, ...]]]:

@@ -15,7 +15,7 @@ from offsets_tool.evidence.evidence import Evidence, open_evidence
 from offsets_tool.evidence.filters import dated
 from offsets_tool.evidence.joined_log import JoinedLog
 from offsets_tool.evidence.lanes import RowLane, rows_pay
-from offsets_tool.evidence.listener import Listener
+from offsets_tool.evidence.listener import CommandStep, Listener, during, yields_during
 from offsets_tool.evidence.moment_notes import note_moment
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED
 from offsets_tool.evidence.moments.moment_notes import moment_notes, number_text, topic_id_notes
@@ -155,10 +155,11 @@ class EvidenceReplay:
         by_rows = (
             RowLane(self.evidence, watch_of=watch_rows_of) if watch_of is None and self.rows_pay else None
         )
-        for log in self.logs(self.evidence.counted).values():
-            replay_log((self.snapshot,), log, watch_of, by_rows)
-            self.note_overlaps(log)
-        self.replay_again(watch_of, by_rows)
+        with during(CommandStep.REPLAY):
+            for log in self.logs(self.evidence.counted).values():
+                replay_log((self.snapshot,), log, watch_of, by_rows)
+                self.note_overlaps(log)
+            self.replay_again(watch_of, by_rows)
         return self.noted()
 
     def note_overlaps(self, log: PartitionLog | JoinedLog) -> None:
@@ -287,6 +288,7 @@ def _leave_out_set_aside(evidence: Evidence) -> None:
         evidence.note(not_replayed(len(aside)))
 
 
+@yields_during(CommandStep.REPLAY)
 def _changes(coordinator: Coordinator, events: Iterable[Event]) -> Iterator[tuple[Event, tuple[Change, ...]]]:
     for event in events:
         yield event, coordinator.replay(event)

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeVar
 
 from offsets_tool.errors import SourceError, UsageError
+from offsets_tool.evidence.listener import CommandStep, yields_during
 from offsets_tool.log.archive.files import ArchiveFile, archive_files
 from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.files.folders import PathKind, look_at, size_of
@@ -150,6 +151,7 @@ class _Files:
         return archive_files(path, self.columns) if is_there else []
 
     def _archive_source(self, file: ArchiveFile) -> Source:
+        @yields_during(CommandStep.READ)
         def read(ledger: Ledger, verify: bool) -> Iterator[Item]:
             from offsets_tool.log.archive.read import read_archive  # noqa: PLC0415 - pyarrow, only when it is needed
 
@@ -169,6 +171,7 @@ class _Files:
 
 
 def _segment_source(segment: Segment, limits: Limits, *, is_named: bool) -> Source:
+    @yields_during(CommandStep.READ)
     def read(ledger: Ledger, verify: bool) -> Iterator[Item]:
         return source.or_lost(read_segment(segment, ledger=ledger, verify=verify, limits=limits), ledger)
 
@@ -210,6 +213,7 @@ def _live_sources(
 
 
 def _live_source(topic: "LiveTopic", partition: int) -> Source:
+    @yields_during(CommandStep.READ)
     def read(ledger: Ledger, verify: bool) -> Iterator[Item]:
         for item in topic.read([partition]):
             ledger.size_grows(item.batch.size if isinstance(item, BatchRead) else item.size)

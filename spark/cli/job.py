@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from offsets_tool.cli.options import Option
+from offsets_tool.cli.options import Option, debug_option
 from offsets_tool.cli.render import note
 from offsets_tool.errors import LakeInUse, SetupError
 from offsets_tool.evidence.times import parse_duration
@@ -33,7 +33,11 @@ wait_option: Final = click.option(
 
 
 class ExtraCommand(click.Command):
-    """A click command that needs the packages of the extra `spark`."""
+    """A click command that needs the packages of the extra `spark`, with the option --debug."""
+
+    def __init__(self, *arguments: Any, **options: Option) -> None:
+        super().__init__(*arguments, **options)
+        debug_option(self)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; SetupError where a package is missing."""

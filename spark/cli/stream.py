@@ -16,6 +16,7 @@ from offsets_tool.cli.render import default_format, note, output
 from offsets_tool.cli.source_options import parse_columns, parse_limits
 from offsets_tool.cli.texts import json_line
 from offsets_tool.errors import UsageError
+from offsets_tool.evidence.listener import CommandStep, during
 from offsets_tool.evidence.times import parse_duration
 from offsets_tool.log.live.client_config import read_client_config
 from spark.cli import ingest_command
@@ -106,7 +107,7 @@ def stream_command(*, format_: str | None, **options: Option) -> None:
             return running
 
         # Its failures are not those of writing a line.
-        with in_one_sentence(asked.request.lake, is_in_parts=True):
+        with during(CommandStep.ASK), in_one_sentence(asked.request.lake, is_in_parts=True):
             stream(start, asked, source, _reporter(out, shown), stop)
 
 

@@ -83,7 +83,7 @@ def test_all_commands_that_read_logs_are_here() -> None:
     with_engine = {
         name
         for name, command in named.items()
-        if command is not None and {"logs", "engine"} <= {option.name for option in command.params}
+        if command is not None and {"logs", "engine", "debug"} <= {option.name for option in command.params}
     }
     with_logs = {
         name

@@ -18,6 +18,7 @@ from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import note, refuse_evidence, refuse_missing_folder, write_whole
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.evidence.filters import Filters
+from offsets_tool.evidence.listener import CommandStep, during
 from offsets_tool.evidence.moment_notes import note_moment, note_range
 from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse_bound
 from offsets_tool.findings.sentences import count
@@ -114,9 +115,9 @@ def report_command(*, output_path: str, strict: bool, **options: Option) -> None
         given = _review_inputs(replay, asked, options, clock)
         of_options = replay.evidence.notes[before:]
         review = _without(review_replay(replay, asked, given), of_options)
-        page = report_html(
-            review, ReportWords(__version__, " ".join([*same_command({}), "-o FILE"]), _more())
-        )
+        words = ReportWords(__version__, " ".join([*same_command({}), "-o FILE"]), _more())
+        with during(CommandStep.SHOW):
+            page = report_html(review, words)
     write_whole(output_path, page)
     for text in absent_at_moment(replay, asked.wanted, "group", is_shown=bool(review.verdict.ranked)):
         note(text)

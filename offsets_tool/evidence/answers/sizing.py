@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from offsets_tool.columns.lane.availability import is_fast
 from offsets_tool.evidence.evidence import Evidence
+from offsets_tool.evidence.listener import CommandStep, each_during
 from offsets_tool.evidence.sources import Item, Source
 from offsets_tool.log.names import not_replayed
 from offsets_tool.log_clock import latest_of
@@ -99,7 +100,9 @@ class EvidenceSizes:
             yield from source.read(source.ledger(), True)
             return
         found = self._fast().read(source.segment, source.ledger(), tally, source.limits)
-        yield from (item for item in found if isinstance(item, (BatchRead, Unreadable)))
+        for item in each_during(CommandStep.FAST, found):
+            if isinstance(item, (BatchRead, Unreadable)):
+                yield item
 
     def _fast(self) -> "Sizer":
         if self._sizer is None:

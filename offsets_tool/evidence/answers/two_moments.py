@@ -5,6 +5,7 @@ Each moment is what a replay of its own gives: rules, notes and what the log pro
 
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.evidence.lanes import RowLane
+from offsets_tool.evidence.listener import CommandStep, during
 from offsets_tool.evidence.partition_logs import uncounted
 from offsets_tool.evidence.replaying import EvidenceReplay, replay_log
 
@@ -15,10 +16,11 @@ def replay_both(before: EvidenceReplay, after: EvidenceReplay) -> tuple[Snapshot
     Where copies are joined the log itself depends on the moment, and is read
     for each. Errors are those of `EvidenceReplay.run`.
     """
-    if before.joins or after.joins:
-        _replay_each(before, after)
-    else:
-        _replay_together(before, after)
+    with during(CommandStep.REPLAY):
+        if before.joins or after.joins:
+            _replay_each(before, after)
+        else:
+            _replay_together(before, after)
     return before.noted(), after.noted()
 
 

@@ -13,6 +13,7 @@ from offsets_tool.events import Event
 from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.expiring import FoundExpiry, PolicyOverrides, expiry_of, find_expiry
 from offsets_tool.evidence.lagging import SEEN, add_lag
+from offsets_tool.evidence.listener import CommandStep, yields_during
 from offsets_tool.evidence.moments.moment_notes import gaps
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.rows import expiry_row
@@ -260,6 +261,7 @@ def _observed(
         yield event, changes
 
 
+@yields_during(CommandStep.REPLAY)
 def _by_columns(replay: EvidenceReplay) -> "Iterator[ReplayedColumns]":
     from offsets_tool.columns.findings import replayed_columns  # noqa: PLC0415 - with Arrow, where it pays
 

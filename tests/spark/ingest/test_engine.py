@@ -1,5 +1,6 @@
-"""`offsets-spark ingest --engine reference` writes the rows of the fast lane without it."""
+"""`offsets-spark ingest --engine reference` writes the rows of the fast lane without it; `--debug` shows a traceback and times."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,3 +38,17 @@ def test_the_same_rows_without_compiled_code(tmp_path: Path, monkeypatch: pytest
     ingested(tmp_path / "reference", "--engine", "reference")
     fast, reference = (content(tmp_path / name) for name in ("fast", "reference"))
     assert reference == fast and reference["events"]
+
+
+def test_debug(tmp_path: Path) -> None:
+    plain, shown = (
+        CliRunner().invoke(main, ["ingest", "nowhere", "--lake", str(tmp_path), *debug])
+        for debug in ((), ("--debug",))
+    )
+    assert plain.exit_code == shown.exit_code == 1
+    assert "Traceback" not in plain.stderr and "Traceback" in shown.stderr
+    assert plain.stderr.splitlines()[-1] == shown.stderr.splitlines()[-1]
+    command = ["run", str(SEGMENT), "--lake", str(tmp_path / "lake"), "--debug"]
+    times = CliRunner().invoke(main, command, catch_exceptions=False).stderr.splitlines()[-1]
+    asking, showing = (float(re.search(rf"{step} ([\d.]+) s", times)[1]) for step in ("asking", "showing"))  # type: ignore[index]
+    assert asking > showing and times.endswith(" s in all")
