@@ -20,7 +20,7 @@ from offsets_tool.cli.texts import json_text
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
 from offsets_tool.evidence.filters import Filters
-from offsets_tool.evidence.listener import CommandStep, each_during
+from offsets_tool.evidence.listener import CommandStep, items_during
 from offsets_tool.evidence.moment_notes import note_range
 from offsets_tool.evidence.moments.moment_notes import gaps, offset_text
 from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
@@ -247,7 +247,7 @@ def happenings(
     lines = LinesAsked(_json_row, json_text, time_text) if are_lines else None
     for partition, (coordinator, reads) in replay.rows_once_more():
         wanted = asked.commits_in(partition.log_partition)
-        yield from each_during(
+        yield from items_during(
             CommandStep.REPLAY,
             partition_happenings(partition, coordinator, reads, name_of, wanted, lines=lines),
         )

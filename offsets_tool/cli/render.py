@@ -22,7 +22,7 @@ from offsets_tool.cli.table import PrintedTable
 from offsets_tool.cli.terminal.styles import is_stdout, pen_for
 from offsets_tool.cli.texts import ShowText, cell_text, csv_text, json_line
 from offsets_tool.errors import SetupError, UsageError
-from offsets_tool.evidence.listener import CommandStep, during, each_during
+from offsets_tool.evidence.listener import CommandStep, during, items_during
 from offsets_tool.rows import Row
 from offsets_tool.wire.text import ABSENT, in_cell, shown, visible
 
@@ -145,7 +145,7 @@ def write_rows(
     For `jsonl`, lines that are text already may stand among rows.
     `texts` makes text of the rows visible; give `str` for rows of a lake, whose texts are visible already.
     """
-    rows = each_during(CommandStep.ASK, iter(rows))
+    rows = items_during(CommandStep.ASK, iter(rows))
     if format_ == "jsonl":
         _write_jsonl(out, rows, texts)
     elif format_ == "csv":

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from offsets_tool.events import Event, decode
 from offsets_tool.evidence.filters import EVERYTHING, Filters
-from offsets_tool.evidence.listener import CommandStep, Listener, Silent, during, each_during
+from offsets_tool.evidence.listener import CommandStep, Listener, Silent, during, items_during
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED, CopiesAsked
 from offsets_tool.evidence.sources import Item, Source, open_sources, records_of
 from offsets_tool.log.batches.limits import LIMITS, Limits
@@ -186,7 +186,7 @@ class Evidence:
         assert source.segment is not None
         self._ledger = self._ledger_of(source)
         items = source.or_lost(read(source.segment, self._ledger, limits=source.limits), self._ledger)
-        for item in each_during(CommandStep.FAST, items):
+        for item in items_during(CommandStep.FAST, items):
             if isinstance(item, (BatchRead, Unreadable)):
                 self._advance(item)
                 yield item
@@ -208,7 +208,7 @@ class Evidence:
         items = source.or_lost(
             reader.read(source.segment, origin, limits=source.limits, ledger=ledger), ledger
         )
-        for item in each_during(CommandStep.FAST, items):
+        for item in items_during(CommandStep.FAST, items):
             if isinstance(item, RowsRead):
                 if is_counted:
                     self._count_rows(item)
@@ -221,7 +221,7 @@ class Evidence:
         return self._events(item, self._ledger)
 
     def _events(self, item: Item, ledger: Ledger) -> Iterator[Event]:
-        return each_during(CommandStep.DECODE, (self._event(record, ledger) for record in records_of(item)))
+        return items_during(CommandStep.DECODE, (self._event(record, ledger) for record in records_of(item)))
 
     def _event(self, record: LogRecord, ledger: Ledger) -> Event:
         event = decode(record)

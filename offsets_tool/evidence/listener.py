@@ -118,13 +118,13 @@ def during(step: CommandStep) -> Iterator[None]:
         stopwatch.end()
 
 
-def each_during(step: CommandStep, items: Iterator[T]) -> Iterator[T]:
+def items_during(step: CommandStep, items: Iterator[T]) -> Iterator[T]:
     """Return an iterator over the same items; what it takes to make them counts as the time of a step, if it is measured."""
     stopwatch = _STOPWATCH.get()
-    return items if stopwatch is None else _each(stopwatch, step, items)
+    return items if stopwatch is None else _timed(stopwatch, step, items)
 
 
-def _each(stopwatch: Stopwatch, step: CommandStep, items: Iterator[T]) -> Iterator[T]:
+def _timed(stopwatch: Stopwatch, step: CommandStep, items: Iterator[T]) -> Iterator[T]:
     while True:
         stopwatch.begin(step)
         try:
@@ -137,12 +137,12 @@ def _each(stopwatch: Stopwatch, step: CommandStep, items: Iterator[T]) -> Iterat
 
 
 def yields_during(step: CommandStep) -> Callable[[Callable[P, Iterator[T]]], Callable[P, Iterator[T]]]:
-    """Decorate a function whose result is an iterator, as `each_during` does to that."""
+    """Decorate a function whose result is an iterator, as `items_during` does to that."""
 
     def decorate(function: Callable[P, Iterator[T]]) -> Callable[P, Iterator[T]]:
         @wraps(function)
         def decorated(*args: P.args, **options: P.kwargs) -> Iterator[T]:
-            return each_during(step, function(*args, **options))
+            return items_during(step, function(*args, **options))
 
         return decorated
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event, decode
-from offsets_tool.evidence.listener import CommandStep, each_during
+from offsets_tool.evidence.listener import CommandStep, items_during
 from offsets_tool.evidence.sources import Source, records_of
 from offsets_tool.log.names import OFFSETS_TOPIC
 from offsets_tool.rows import LogRecord
@@ -30,7 +30,7 @@ _WHICH: Final = "give one of them, or each with its __consumer_offsets-N directo
 def uncounted(source: Source) -> Iterator[Event]:
     """Yield the events of a source without counting them in a ledger: it has them already, or there is none."""
     for item in source.read(source.ledger(), True):
-        yield from each_during(CommandStep.DECODE, map(decode, records_of(item)))
+        yield from items_during(CommandStep.DECODE, map(decode, records_of(item)))
 
 
 def partition_logs(sources: list[Source], events_of: EventsOf) -> "dict[int | None, list[PartitionLog]]":

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from offsets_tool.events import Event
 from offsets_tool.evidence.lanes import rows_pay
-from offsets_tool.evidence.listener import CommandStep, each_during
+from offsets_tool.evidence.listener import CommandStep, items_during
 from offsets_tool.evidence.partition_logs import uncounted
 from offsets_tool.evidence.sources import Source
 from offsets_tool.placement import infer_partitions
@@ -59,7 +59,7 @@ class SourceNames:
             assert source.segment is not None
             origin = Origin("", source.name, source.log_partition, 0)
             items = source.or_lost(reader.read(source.segment, origin, limits=source.limits), source.ledger())
-            for read in each_during(CommandStep.FAST, items):
+            for read in items_during(CommandStep.FAST, items):
                 if not isinstance(read, RowsRead) or read.events is None:
                     continue
                 for group, number, first, last in group_ranges(read.events):

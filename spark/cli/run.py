@@ -13,7 +13,7 @@ from offsets_tool.cli.source_options import parse_columns, parse_limits
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.evidence.expiring import PolicyOverrides
-from offsets_tool.evidence.listener import CommandStep, each_during
+from offsets_tool.evidence.listener import CommandStep, items_during
 from offsets_tool.rows import Row
 from spark.cli import Bar, ingest_command
 from spark.cli.job import MASTER, SparkCommand, starting, wait_option
@@ -166,7 +166,7 @@ def _show(steps: "Iterable[JobDone]", shown: OutputOptions, bar: Bar) -> None:
     """
     chosen, table = shown
     problems: list[str] = []
-    noted = each_during(CommandStep.ASK, _with_notes(steps, problems))
+    noted = items_during(CommandStep.ASK, _with_notes(steps, problems))
     with output(None) as out:
         if chosen == "jsonl":
             for row in _json_rows(noted, bar):

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from offsets_tool.cli import main
 from offsets_tool.columns.lane.availability import Engine, engine_asked
-from offsets_tool.evidence.listener import CommandStep, Stopwatch, during, each_during, measured
+from offsets_tool.evidence.listener import CommandStep, Stopwatch, during, items_during, measured
 from tests.corpora import CORPORA
 
 LOG: Final = str(CORPORA / "3.9.2-txn" / "segments")
@@ -100,7 +100,7 @@ def test_a_step_inside_another_is_not_counted_twice(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("offsets_tool.evidence.listener.perf_counter", clock := Clock())
     with measured() as stopwatch, during(CommandStep.SHOW):
         clock.pass_(1)
-        for _ in each_during(CommandStep.REPLAY, map(clock.pass_, (2, 3))):
+        for _ in items_during(CommandStep.REPLAY, map(clock.pass_, (2, 3))):
             clock.pass_(10)
             with pytest.raises(ZeroDivisionError), during(CommandStep.ASK):
                 clock.pass_(100)
@@ -114,7 +114,7 @@ def test_what_nobody_measures_is_not_wrapped() -> None:
         assert run("offsets", LOG, "--debug", "--engine", "reference", *wrong).exit_code == 2
     assert engine_asked() is Engine.AUTO
     items = iter([1])
-    assert each_during(CommandStep.READ, items) is items
+    assert items_during(CommandStep.READ, items) is items
     with during(CommandStep.READ):
         pass
     assert Stopwatch().text().count(",") == 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from offsets_tool.columns.lane.availability import is_fast
 from offsets_tool.evidence.evidence import Evidence
-from offsets_tool.evidence.listener import CommandStep, each_during
+from offsets_tool.evidence.listener import CommandStep, items_during
 from offsets_tool.evidence.sources import Item, Source
 from offsets_tool.log.names import not_replayed
 from offsets_tool.log_clock import latest_of
@@ -100,7 +100,7 @@ class EvidenceSizes:
             yield from source.read(source.ledger(), True)
             return
         found = self._fast().read(source.segment, source.ledger(), tally, source.limits)
-        for item in each_during(CommandStep.FAST, found):
+        for item in items_during(CommandStep.FAST, found):
             if isinstance(item, (BatchRead, Unreadable)):
                 yield item
 
