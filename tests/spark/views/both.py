@@ -67,7 +67,7 @@ def agree(session: SparkSession, lake: DuckLake, query: str) -> bool:
 
 
 def check_views(session: SparkSession, lake: Path) -> None:
-    """Compare what the tables and views of a lake are that is open in a session, and the rows of a sample; of all in `make deep`."""
+    """Compare the tables and views of a lake that is open in a session: what each is, and a sample of their rows."""
     opened = DuckLake(str(lake))
     shown = [one.name for one in opened.shown if one.lacks is None]
     for one in shown:
