@@ -15,6 +15,7 @@ from offsets_tool.errors import OffsetsToolError
 from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.listener import CommandStep, items_during
 from offsets_tool.rows import Row
+from offsets_tool.wire.text import visible
 from spark.cli import Bar, ingest_command
 from spark.cli.job import MASTER, SparkCommand, starting, wait_option
 
@@ -170,7 +171,8 @@ def _show(steps: "Iterable[JobDone]", shown: OutputOptions, bar: Bar) -> None:
     with output(None) as out:
         if chosen == "jsonl":
             for row in _json_rows(noted, bar):
-                write_rows(out, [row], chosen, table)
+                # An error reads as on stderr.
+                write_rows(out, [row], chosen, table, texts=visible)
                 out.flush()
         else:
             write_rows(out, map(_row, noted), chosen, table)
