@@ -8,13 +8,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot
+from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.offset_columns import OffsetColumns
 from offsets_tool.columns.reading import RowsRead
-from offsets_tool.columns.record_sums import observe_batch
+from offsets_tool.columns.replay.columns_of_rows import encoded, numbers
 from offsets_tool.columns.replay.history_rows_replay import HistoryRowsReplay
 from offsets_tool.columns.replay.row_events import rows_below
 from offsets_tool.columns.replay.row_facts import observe_rows
@@ -157,3 +160,21 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     coded = column.combine_chunks()
     texts = [from_shown(text) for text in coded.dictionary.to_pylist()]
     return [texts[code] for code in coded.indices.to_pylist()]
+
+
+def observe_batch(sums: RecordSums, page: pa.RecordBatch) -> None:
+    """Add the records of a page, which has columns of `events`, and raw bytes."""
+    known = page.select(["group", "key", "value"]).filter(pc.is_valid(page.column("group")))
+    sizes = _lengths(known.column("key")) + _lengths(known.column("value"))
+    groups = encoded(known.column("group"))
+    of_groups = np.bincount(groups.indices.to_numpy(), weights=sizes, minlength=len(groups.dictionary))
+    for group, size in zip(groups.dictionary.to_pylist(), of_groups.tolist(), strict=True):
+        if size:
+            sums.bytes[from_shown(group)] += int(size)
+
+
+def _lengths(column: pa.Array) -> Array:
+    """Return the bytes in each row of a column; 0 for null."""
+    if not pa.types.is_dictionary(column.type):
+        return numbers(pc.binary_length(column), 0)
+    return numbers(pc.binary_length(column.dictionary).take(column.indices), 0)

@@ -1,8 +1,10 @@
 """Lay out a review by templates as a page, with its style, its scripts and the policy that lets nothing else run."""
 
+import base64
+import hashlib
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
@@ -15,7 +17,6 @@ from offsets_tool.findings.sentences import count, listed
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.plots.embedding import picture_library
 from offsets_tool.report import bounds, texts
-from offsets_tool.report.content_policy import content_policy
 from offsets_tool.report.links import PageLinks
 from offsets_tool.report.pictures import NO_PICTURES, Gallery, evidence_gallery, galleries, theme_configs
 from offsets_tool.report.records import shown_records
@@ -182,3 +183,22 @@ def _environment() -> Environment:
         "count": count,
     }
     return environment
+
+
+def content_policy(scripts: Iterable[str], styles: Iterable[str]) -> str:
+    """Return the policy that allows these scripts and styles and no others, and pictures inside of the page."""
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src {_hashes(scripts)}",
+            f"style-src {_hashes(styles)}",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+
+
+def _hashes(texts: Iterable[str]) -> str:
+    digests = (hashlib.sha256(text.encode()).digest() for text in texts)
+    return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests) or "'none'"

@@ -1,9 +1,11 @@
 """A lake open in DuckDB: its tables and views, as they were when it was opened, with the rows of finished runs only.
 
 DuckDB is shut in: it opens no file but the lake's, takes nothing from Python, and no query changes its settings. It reads the
-columns and row groups that a query needs: by itself in a folder, through Arrow in object storage. Knows no terminal.
+columns and row groups that a query needs: by itself in a folder, through Arrow in object storage. Its errors for a query become one
+sentence with a remedy. Knows no terminal.
 """
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -15,7 +17,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from offsets_tool.errors import OffsetsToolError, SourceError, UsageError
-from offsets_tool.lake.answers import QueryResult, distinct_names, plain
+from offsets_tool.lake.answers import QueryResult, distinct_names, divides_by_zero, no_column, no_value, plain
 from offsets_tool.lake.contents import CONTENTS, OF_CONTENTS, VIEWS, not_there, shown_of, tables_of
 from offsets_tool.lake.damage import damage_of_lake, with_remedy
 from offsets_tool.lake.moment import FinishedRows, ReadRow, Runs, finished_rows
@@ -27,8 +29,7 @@ from offsets_tool.log.refusals import meant_refusal
 from offsets_tool.log.storage import StoredPath, as_path
 from offsets_tool.sql.calls import refused
 from offsets_tool.sql.column_names import columns_of
-from offsets_tool.sql.failures import OF_QUERIES, as_tool_error
-from offsets_tool.sql.macros import CREATE
+from offsets_tool.sql.macros import CREATE, INDEX, NOT_TRANSLATED, ZERO
 from offsets_tool.sql.spark_sql import parsed
 from offsets_tool.sql.translate import duckdb_sql, duckdb_view, row_sources
 from offsets_tool.wire.arrow import record_batch, spark_type
@@ -306,3 +307,39 @@ def _long(value: Any) -> int | None:
             f"the query has a sum that 64 bits do not hold ({number}): try_sum(x) is null there"
         )
     return number
+
+
+OF_QUERIES: Final = (
+    duckdb.ParserException,
+    duckdb.BinderException,
+    duckdb.CatalogException,
+    duckdb.NotImplementedException,
+)
+"""What DuckDB raises before it reads a row: the query is wrong, or means nothing to it."""
+_NO_COLUMN: Final = re.compile(r'Referenced column "([^"]+)" (?:was )?not found')
+_NO_COLUMN_OF: Final = re.compile(r'does not have a column named "([^"]+)"')
+_NO_FIELD: Final = re.compile(r'Could not find key "([^"]+)" in struct')
+_CANDIDATES: Final = re.compile(r'"([^"]+)"')
+_NUMBERS: Final = re.compile(r"overflow|out of range|cannot be cast|can't be cast|doesn't fit", re.I)
+
+
+def as_tool_error(error: duckdb.Error, columns: Sequence[str] = ()) -> OffsetsToolError:
+    """Return an error of DuckDB as one sentence; `columns` are those that the query's tables have."""
+    said = str(error).strip()
+    first = said.partition("\n")[0].partition(": ")[2] or said
+    if found := _NO_COLUMN.search(said) or _NO_COLUMN_OF.search(said) or _NO_FIELD.search(said):
+        return _no_column(found[1], said, columns)
+    if NOT_TRANSLATED in said:
+        return refused(said.partition(NOT_TRANSLATED)[2].partition("\n")[0])
+    if isinstance(error, OF_QUERIES):
+        return UsageError(f"DuckDB cannot answer this ({first}); offsets-spark sql takes the same query")
+    if ZERO in said.lower():
+        return divides_by_zero()
+    if INDEX in said or _NUMBERS.search(said):
+        return no_value(first)
+    return OffsetsToolError(f"DuckDB cannot answer: {first}")
+
+
+def _no_column(name: str, said: str, columns: Sequence[str]) -> UsageError:
+    candidates = _CANDIDATES.findall(said.partition("andidate")[2].partition("\n\n")[0])
+    return no_column(name, list(columns) or candidates)

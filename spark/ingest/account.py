@@ -1,7 +1,8 @@
 """Read one piece of a file, and account for every byte of it in a row of `sources`.
 
 At the end of a file, bytes after the last batch are left to the next ingest, whatever they are: an active segment grows there,
-and a torn batch may be completed. All bytes before are in a batch or named unreadable.
+and a torn batch may be completed. All bytes before are in a batch or named unreadable. Stretches of one leader epoch are observed
+too; what epochs say of a copy is decided in offsets_tool.log.copies.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,6 +10,9 @@ from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from offsets_tool.columns.decode import count_outcomes, decode_batches, log_batches
 from offsets_tool.columns.lane.availability import PAYS_FROM, Engine, is_fast
@@ -21,10 +25,9 @@ from offsets_tool.log.ledger import Ledger, LedgerEntry
 from offsets_tool.log.segment import or_lost
 from offsets_tool.log.storage import as_path
 from offsets_tool.rows import LogRecord, Row, Unreadable
-from offsets_tool.table_rows import ReasonCount, SourceRow, UnreadableRange
+from offsets_tool.table_rows import ArchivedRange, EpochRun, ReasonCount, SourceRow, UnreadableRange
 from offsets_tool.wire.text import shown
 from spark.ingest.digest import RangeDigest
-from spark.ingest.epoch_runs import ArchivedRanges, EpochRuns
 from spark.ingest.plan import ARCHIVE, FilePiece, digest, edges
 
 _COUNTED: Final = [name for name in LedgerEntry.__dataclass_fields__ if name in SourceRow._fields]
@@ -221,3 +224,61 @@ def _identity(path: Path) -> tuple[int, int]:
     except OSError as error:
         raise SourceError(path.as_posix(), f"cannot be opened ({error.strerror}); ingest again") from error
     return stat.st_dev, stat.st_ino
+
+
+class EpochRuns:
+    """Stretches of batches of one leader epoch, in the order of the file; `runs` has those of all rows that were observed."""
+
+    def __init__(self) -> None:
+        self.runs: list[EpochRun] = []
+        self._base: int | None = None
+        """First offset of the batch of the last row."""
+
+    def observe(self, log: pa.RecordBatch) -> None:
+        """Observe rows of `log`; misplaced records are skipped, and archives have no epochs."""
+        has_epoch = pc.and_(
+            pc.is_null(log.column("misplaced")), pc.is_valid(log.column("partition_leader_epoch"))
+        )
+        batches = log.select(["partition_leader_epoch", "base_offset"]).filter(has_epoch)
+        epochs = pc.run_end_encode(batches.column(0))
+        start = 0
+        for epoch, end in zip(epochs.values.to_pylist(), epochs.run_ends.to_pylist(), strict=True):
+            self._add(epoch, batches.column(1).slice(start, end - start))
+            start = end
+
+    def _add(self, epoch: int, bases: pa.Array) -> None:
+        first = bases[0].as_py()
+        changes: int = pc.not_equal(bases.slice(1), bases.slice(0, len(bases) - 1)).true_count
+        batches = changes + (first != self._base)
+        self._base = bases[-1].as_py()
+        last = self.runs[-1] if self.runs else None
+        if last is not None and last.leader_epoch == epoch:
+            self.runs[-1] = last._replace(batches=last.batches + batches)
+        else:
+            self.runs.append(EpochRun(epoch, first, batches))
+
+
+class ArchivedRanges:
+    """The partitions of an archive, with their lowest and highest offsets; `ranges` has those of all rows that were observed."""
+
+    def __init__(self) -> None:
+        self._found: dict[int | None, ArchivedRange] = {}
+
+    @property
+    def ranges(self) -> list[ArchivedRange]:
+        """A range for each partition, in the order in which they came."""
+        return list(self._found.values())
+
+    def observe(self, log: pa.RecordBatch) -> None:
+        """Observe rows of `log` from an archive."""
+        places = pa.table(log.select(["log_partition", "log_offset"]))
+        for row in (
+            places.group_by("log_partition")
+            .aggregate([("log_offset", "min"), ("log_offset", "max")])
+            .to_pylist()
+        ):
+            number, first, last = row["log_partition"], row["log_offset_min"], row["log_offset_max"]
+            known = self._found.get(number, ArchivedRange(number, first, last))
+            self._found[number] = ArchivedRange(
+                number, min(first, known.first_offset), max(last, known.last_offset)
+            )

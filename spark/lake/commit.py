@@ -9,6 +9,7 @@ Two ways to write: files that tasks wrote with Arrow, committed by deltalake (Ar
 """
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
+from deltalake.transaction import AddAction, RemoveAction
 
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.lake.journal import JOURNAL, REWRITTEN, finished, interrupted_note, journal_of
@@ -41,7 +43,6 @@ from offsets_tool.log.archive.delta_mirror import (
 from offsets_tool.log.refusals import is_unanswered
 from offsets_tool.log.storage import is_of_hadoop, is_stored
 from offsets_tool.rows import Row
-from spark.lake.actions import Action, changes
 from spark.lake.log_checkpoints import NOTHING_AFTER, checkpoint_log, tidying
 from spark.lake.merge import few_files
 from spark.lake.parquet import NewFile
@@ -54,6 +55,9 @@ _LATEST: Final = 4
 """So many commits are looked at first for what a run has left to commit: there it is, unless others wrote behind it."""
 ATTEMPTS: Final = 5
 """How often a commit is tried when another writer (OPTIMIZE, DELETE, ALTER by Spark) came first."""
+
+Action = AddAction | RemoveAction
+"""One of Delta's actions: a file that a commit adds to a table, or removes."""
 
 
 class Lake(Protocol):
@@ -303,3 +307,12 @@ def _require_columns(path: str, there: Schema, declared: Schema, table: Table) -
         raise error
     if any((f.type, f.nullable) != (fields[f.name].type, fields[f.name].nullable) for f in declared.fields):
         raise other_columns(path)
+
+
+def changes(files: Replacing) -> list[Action]:
+    """Return Delta's actions that remove and add files."""
+    now = time.time_ns() // 1_000_000
+    return [
+        *(RemoveAction(path, True, now) for path in files.gone),
+        *(AddAction(f.path, f.size, {}, f.modified_at, True, f.statistics) for f in files.kept),
+    ]

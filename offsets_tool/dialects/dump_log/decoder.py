@@ -1,13 +1,16 @@
 """kafka-dump-log's --offsets-decoder: the key and the payload that it prints of a record, by release.
 
 It prints text of its own until 3.7, and Kafka's JSON of all types that the release knows from 3.8 on (KAFKA-16470). A refusal is a
-DecodeError with Kafka's words where the tool dies of it, and a printed sentence where the tool continues.
+DecodeError with Kafka's words where the tool dies of it, and a printed sentence where the tool continues. To Kafka's JSON the tool
+adds one thing: members' blobs of the consumer protocol as JSON, and as base64 where they do not parse.
+Source: DumpLogSegments.OffsetsMessageParser.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
-from offsets_tool.dialects.dump_log.expanded_group import expand_group
+from offsets_tool.dialects import knowledge
 from offsets_tool.dialects.dump_log.text_decoder import (
     DELETE,
     colons,
@@ -18,11 +21,14 @@ from offsets_tool.dialects.dump_log.text_decoder import (
 )
 from offsets_tool.dialects.output import Printed
 from offsets_tool.dialects.serde import CoordinatorRecord, UnknownRecordType, deserialize
+from offsets_tool.dialects.unknown_versions import read_any_version
 from offsets_tool.dialects.versions import ByRelease, newest
 from offsets_tool.errors import DecodeError
+from offsets_tool.records.classic import GroupMetadataValue
+from offsets_tool.records.embedded import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from offsets_tool.records.kinds import GROUP_METADATA
 from offsets_tool.rows import LogRecord
-from offsets_tool.wire.json import Release, render, to_json
+from offsets_tool.wire.json import JsonObject, Release, render, to_json
 
 
 class DumpDecoder:
@@ -75,3 +81,30 @@ _DECODERS: Final[ByRelease[Callable[[LogRecord, Release], Printed]]] = (
     ((3, 8), _json("offset topic decoder")),
     ((4, 1), _json("the specified decoder")),
 )
+
+
+_KEPT: Final = 1 << 14
+"""Distinct blobs whose JSON is remembered: from one rebalance to the next most members keep theirs."""
+
+_CONSUMER: Final = "consumer"
+_BLOBS: Final = {"subscription": ConsumerProtocolSubscription, "assignment": ConsumerProtocolAssignment}
+
+
+def expand_group(data: JsonObject, value: GroupMetadataValue) -> None:
+    """Replace subscription and assignment in `data`, the JSON of `value`, if the group's protocol type is `consumer`."""
+    if value.protocol_type != _CONSUMER:
+        return
+    for shown, member in zip(data["members"], value.members, strict=True):
+        for name, cls in _BLOBS.items():
+            expanded = _expand(cls, getattr(member, name))
+            if expanded is not None:
+                shown[name] = expanded
+
+
+@lru_cache(_KEPT)
+def _expand(cls: type, blob: bytes) -> JsonObject | None:
+    try:
+        version = knowledge.prefix(blob)
+        return to_json(read_any_version(cls, version, blob), max(0, version))
+    except DecodeError:
+        return None

@@ -1,15 +1,19 @@
 """kafka-dump-log's --offsets-decoder up to 3.7: text of the tool's own, for key types 0 to 2.
 
 Until 2.4.0 a null value hides its key, and groups changed from text to JSON on the way (1.0); from 2.4.1 on (KAFKA-9293) a
-tombstone says <DELETE>. Every refusal is a DecodeError with the words the tool dies with.
+tombstone says <DELETE>. Every refusal is a DecodeError with the words the tool dies with. Assignments read
+`{member=[topic-0, topic-1]:USERDATA,...}`, where user data, and assignments of other protocol types than `consumer`, are
+hexadecimal digits of one big number: leading zeros are lost. Source: DumpLogSegments.OffsetsMessageParser, later
+GroupMetadataManager.parseGroupMetadata.
 """
 
 from collections.abc import Callable
 from typing import Final
 
-from offsets_tool.dialects.dump_log.assignments import show_assignments
-from offsets_tool.dialects.loaded_group import LoadedGroup, load_group
+from offsets_tool.dialects.consumer_protocol import read_assignment
+from offsets_tool.dialects.loaded_group import LoadedGroup, LoadedMember, load_group
 from offsets_tool.dialects.output import Printed
+from offsets_tool.dialects.scala import map_of
 from offsets_tool.dialects.text_records import TextKey, TextReader
 from offsets_tool.errors import DecodeError
 from offsets_tool.records.kinds import GROUP_METADATA
@@ -116,3 +120,45 @@ def _group_text(key: TextKey, reader: TextReader, value: bytes | None, release: 
         return DELETE
     group = _group(key, reader, value, release)
     return render(_group_fields(group, show_assignments(group, release)))
+
+
+_CONSUMER: Final = "consumer"
+_HEX_WORKS: Final = (0, 10, 1)
+_NULL_WORKS: Final = (2, 4, 1)  # KAFKA-9293
+
+
+def show_assignments(group: LoadedGroup, release: Release) -> str:
+    """Return the assignments of a group's members as 0.9 to 3.7 print them. DecodeError, in Kafka's words, where it cannot."""
+    ordered = map_of(release).ordered((member.member_id, member) for member in group.members)
+    shown = [f"{key}={_assignment(member, group.protocol_type, release)}" for key, member in ordered]
+    return "{" + ",".join(shown) + "}"
+
+
+def _assignment(member: LoadedMember, protocol_type: str | None, release: Release) -> str:
+    if protocol_type != _CONSUMER:
+        return _hex(member.assignment, release)
+    assignment = read_assignment(member.assignment, release)
+    partitions = ", ".join(
+        f"{java_text(topic.topic)}-{partition}"
+        for topic in assignment.assigned_partitions
+        for partition in topic.partitions
+    )
+    user_data = _user_data(assignment.user_data, release)
+    return f"[{partitions}]:{user_data}" if user_data else f"[{partitions}]"
+
+
+def _user_data(user_data: bytes | None, release: Release) -> str:
+    if user_data is not None:
+        return _hex(user_data, release)
+    if release < _NULL_WORKS:
+        raise DecodeError("the user data is null", kafka="java.lang.NullPointerException")
+    return ""
+
+
+def _hex(data: bytes, release: Release) -> str:
+    if not data:
+        return ""
+    if release < _HEX_WORKS:
+        # Its format string was given a number of Scala's that Java cannot format.
+        raise DecodeError("bytes that this release cannot print", kafka="x != scala.math.BigInt")
+    return f"{int.from_bytes(data, 'big'):X}"

@@ -1,9 +1,10 @@
 """Were committed offsets lost, by what, and where did the group begin again?
 
 Takes the cause of each removal as `expiry` explains it; puts together what went for one cause, and looks for the next commits.
+A cause that records leave open becomes certain by lines of a broker's own log that agree in time and in group, partition or topic.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
@@ -13,13 +14,13 @@ from offsets_tool.expiry.rules import KIP_211, Rule
 from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found, log_offset_text
 from offsets_tool.findings.group_rows import GroupRows
-from offsets_tool.findings.offsets.stated_removals import with_stated_causes
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.runs import runs
 from offsets_tool.findings.sentences import SAID, at_time, count, named, of_topics, only
 from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.replay.changes import GroupKind, TopicPartition
-from offsets_tool.server_log.server_line import ServerLine
+from offsets_tool.server_log.join import ServerLog
+from offsets_tool.server_log.server_line import LineKind, ServerLine
 from offsets_tool.time_texts import duration_text
 from offsets_tool.wire.json import release_of
 
@@ -345,3 +346,45 @@ def _began_again(restart: Restart | None, lost: ExpiryRow) -> str:
     if said and restart.partitions > 1:
         where += ", in all"
     return f"; it committed {count(restart.partitions, 'partition')} again{later}, {where}"
+
+
+_CAUSES: Final = {
+    LineKind.GROUPS_DELETED: Cause.GROUP_DELETED,
+    LineKind.OFFSETS_DELETED: Cause.OFFSETS_DELETED,
+    LineKind.TOPICS_DELETED: Cause.TOPIC_DELETED,
+}
+_EXPIRED: Final = (Cause.RETENTION, Cause.EXPIRE_TIMESTAMP, Cause.UNSUBSCRIBED_TOPIC)
+"""Causes of expiry: the line that the broker writes does not say which."""
+
+
+def with_stated_causes(
+    removed: Sequence[ExpiryRow], server_log: ServerLog
+) -> tuple[list[ExpiryRow], dict[int, ServerLine]]:
+    """Return removals with the causes that lines state, and these lines by the log offset of the removal."""
+    if not server_log:
+        return list(removed), {}
+    lines = {row.log_offset: line for row in removed if (line := _line(row, server_log)) is not None}
+    return [_with_cause(row, lines.get(row.log_offset)) for row in removed], lines
+
+
+def _line(row: ExpiryRow, server_log: ServerLog) -> ServerLine | None:
+    """Return the line that states why an offset was removed; None where an older broker's line may mean a deleted topic too."""
+    of = TopicPartition(row.topic, row.partition)
+    line = server_log.removal(row.group, of, row.log_partition, row.removed_at)
+    if (
+        line is None
+        or line.kind is not LineKind.OFFSETS_EXPIRED
+        or server_log.has_line_for_deleted_topics(line)
+    ):
+        return line
+    return None if Cause.TOPIC_DELETED in (row.cause, *row.alternatives) else line
+
+
+def _with_cause(row: ExpiryRow, line: ServerLine | None) -> ExpiryRow:
+    if line is None:
+        return row
+    fitting = [
+        cause for cause in map(Cause, (row.cause or Cause.UNKNOWN, *row.alternatives)) if cause in _EXPIRED
+    ]
+    cause = _CAUSES.get(line.kind) or next(iter(fitting), Cause.RETENTION)
+    return row._replace(cause=cause.value, confidence=Confidence.CERTAIN.value, alternatives=())
