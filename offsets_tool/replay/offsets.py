@@ -33,11 +33,11 @@ from offsets_tool.replay.step import Step
 from offsets_tool.rows import NO_PRODUCER_ID, LogRecord
 from offsets_tool.wire.schema import ZERO_UUID, Message
 
-_RETURNED: Final = (
+RETURNED: Final = (
     "committed though it had been deleted while its transaction was open: the living classic coordinator had forgotten it, "
     "and has it again when it loads this log"
 )
-_UNSURE: Final = (
+UNSURE: Final = (
     "a producer id outside a transaction: the classic coordinator counts the commit at once, "
     "the new one waits for a marker"
 )
@@ -121,7 +121,7 @@ def _is_pending(step: Step, offset: OffsetOf, record: LogRecord) -> bool:
     has_producer = _has_producer(record)
     if has_producer != bool(record.is_transactional):
         step.differs = True
-        step.anomaly(offset, _UNSURE)
+        step.anomaly(offset, UNSURE)
     return has_producer if step.is_new else bool(record.is_transactional) and has_producer
 
 
@@ -166,7 +166,7 @@ def _replay_tombstone(step: Step, offset: OffsetOf, record: LogRecord) -> None:
         step.delete(offset)
         for pending in waiting:
             _mark_deleted(step, pending)
-    _remove_unused_simple_group(step, offset.group)
+    remove_unused_simple_group(step, offset.group)
 
 
 def _mark_deleted(step: Step, pending: PendingOf) -> None:
@@ -175,7 +175,7 @@ def _mark_deleted(step: Step, pending: PendingOf) -> None:
     step.set(pending, before._replace(deleted_at=step.record.log_offset))
 
 
-def _remove_unused_simple_group(step: Step, group: str) -> None:
+def remove_unused_simple_group(step: Step, group: str) -> None:
     """Delete a simple group that has lost its last offset, by the classic rules.
 
     The new coordinator keeps such a group until its own tombstone. Where an abort leaves it without offsets, both keep it for a
@@ -267,7 +267,7 @@ def _commit(step: Step, producer: int, offset: OffsetOf, waiting: PendingCommit)
     if not wins:
         return
     if waiting.deleted_at is not None:
-        step.anomaly(offset, _RETURNED)
+        step.anomaly(offset, RETURNED)
     if not step.is_new:
         add_simple_group(step, offset.group)
     step.set(offset, waiting.commit, ChangeKind.COMMITTED)

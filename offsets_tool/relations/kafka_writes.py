@@ -1,0 +1,132 @@
+"""Which records Kafka wrote at once, of those of a chunk: what one did may depend on what was written with it.
+
+As history.end_causes.is_one_write says of Changes, one after the other; here of all rows that change anything.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.replay.columns_of_rows import are_there, flags
+from offsets_tool.expiry.removal_tracker import RUN_MS
+from offsets_tool.history.rows import OffsetEndCause
+from offsets_tool.relations.groups import GroupEvent
+from offsets_tool.relations.offsets import CAUSE, NEVER, NONE, Pieces, Writes
+from offsets_tool.relations.writes import OffsetAction, have_producers
+from offsets_tool.replay.changes import VISIBILITY, GroupOf, MemberOf
+from offsets_tool.rows import NO_TIMESTAMP
+
+
+def last_cut(rows: pa.RecordBatch) -> int:
+    """Return how many of the first rows surely were not written with any later one.
+
+    A commit is written with what is in its batch and nothing else; other records of one time may have been written at once, and
+    tombstones that are batches of their own are one removal within a second of each other (RemovalTracker).
+    """
+    bases, times = _batches(rows), rows.column("timestamp").to_numpy()
+    is_commit = are_there(rows.column("committed_offset")) & ~are_there(rows.column("problem"))
+    is_later = times[1:] > np.maximum.accumulate(times)[:-1] + RUN_MS
+    is_apart = (bases[1:] > np.maximum.accumulate(bases)[:-1]) & (is_commit[:-1] | is_later)
+    return int(np.flatnonzero(is_apart).max(initial=NONE)) + 1
+
+
+def write_numbers(
+    rows: pa.RecordBatch, writes: Writes, pieces: Pieces, events: Sequence[GroupEvent], ending: Array
+) -> Array:
+    """Return the number of the write that each record belongs to; -1 of records that change nothing.
+
+    `ending` are the places of markers that ended a transaction.
+    """
+    has_changes, is_open = _changes(rows, writes, pieces)
+    has_changes[ending] = is_open[ending] = True
+    for place, _, changes in events:
+        # What a first commit does to its group comes before what it does to its offset.
+        if writes.action[place] not in (OffsetAction.COMMIT, OffsetAction.PENDING):
+            last = changes[-1]
+            is_of_group = isinstance(last.subject, GroupOf | MemberOf)
+            has_changes[place], is_open[place] = (
+                True,
+                last.after is None or last.kind in VISIBILITY or is_of_group,
+            )
+    changed = np.flatnonzero(has_changes)
+    batches, times = _batches(rows), rows.column("timestamp").to_numpy()
+    before, after = changed[:-1] - writes.carried, changed[1:] - writes.carried
+    is_same_time = (times[before] == times[after]) & (times[after] != NO_TIMESTAMP)
+    is_one = (batches[before] == batches[after]) | (is_open[changed[:-1]] & is_same_time)
+    numbers = np.full(len(writes.action), NONE)
+    numbers[changed] = np.append(0, np.cumsum(~is_one))[: len(changed)]
+    return numbers
+
+
+def _changes(rows: pa.RecordBatch, writes: Writes, pieces: Pieces) -> tuple[Array, Array]:
+    """Return which records change something of offsets, and whose write later ones of the same time may belong to.
+
+    These are the ones whose last change removes something.
+    """
+    over = pieces.taken(writes.is_read[pieces.commit] & (pieces.end != NEVER))
+    has_ended, is_deletion, is_passed, takes_effect = (np.zeros(len(writes.action), bool) for _ in range(4))
+    has_ended[over.end] = True
+    is_deletion[over.end[over.cause == CAUSE[OffsetEndCause.DELETED]]] = True
+    is_passed[over.end[over.cause == CAUSE[OffsetEndCause.NOOP_TOMBSTONE]]] = True
+    takes_effect[pieces.begin[pieces.is_effective & writes.is_read[pieces.commit]]] = True
+    has_changes, is_open = has_ended.copy(), np.zeros(len(writes.action), bool)
+    commits = writes.of(OffsetAction.COMMIT, OffsetAction.PENDING)
+    commits = commits[commits >= writes.carried]
+    has_changes[commits], is_open[commits] = True, ~writes.is_read[commits]
+    tombstones = writes.of(OffsetAction.REMOVAL, OffsetAction.TOMBSTONE, OffsetAction.PENDING_TOMBSTONE)
+    is_in_transaction = (flags(rows.column("is_transactional")) & have_producers(rows))[
+        tombstones - writes.carried
+    ]
+    has_changes[tombstones] |= is_in_transaction
+    is_open[tombstones] = (is_deletion & ~is_passed)[tombstones]
+    markers = writes.of(OffsetAction.COMMIT_MARKER, OffsetAction.ABORT_MARKER)
+    is_open[markers] = ~takes_effect[markers]
+    return has_changes, is_open
+
+
+def _batches(rows: pa.RecordBatch) -> Array:
+    """Return the base offset of each record's batch, its own where there is no batch."""
+    return pc.coalesce(rows.column("base_offset"), rows.column("log_offset")).to_numpy()  # type: ignore[no-any-return]
+
+
+class GroupEnd(NamedTuple):
+    """A group that a write deleted and did not make again; `place` is that of the first deletion."""
+
+    write: int
+    group: str
+    place: int
+
+
+def groups_gone(events: Sequence[GroupEvent], numbers: Array) -> list[GroupEnd]:
+    """Return the groups that were gone behind a write which deleted them; `numbers` are those of the writes, by place."""
+    first: dict[tuple[int, str], int] = {}
+    is_there: dict[tuple[int, str], bool] = {}
+    for place, _, changes in events:
+        for change in changes:
+            if isinstance(change.subject, GroupOf) and not change.is_anomaly:
+                key = int(numbers[place]), change.subject.group
+                is_there[key] = change.after is not None
+                if change.after is None:
+                    first.setdefault(key, place)
+    return [GroupEnd(*key, place) for key, place in first.items() if not is_there[key]]
+
+
+def with_group_ends(
+    pieces: Pieces, groups: Array, numbers: Array, ends: dict[tuple[int, int], int]
+) -> Pieces:
+    """Return rows of history; those whose tombstone was written with their group's own are ended by that.
+
+    `groups` are the numbers of the rows' groups, `numbers` those of the writes by place; `ends` has the place of the group's
+    tombstone by write and group. To the classic coordinator a simple group goes with its last offset: that is no such end.
+    """
+    causes = pieces.cause.copy()
+    for index in np.flatnonzero(causes == CAUSE[OffsetEndCause.DELETED]).tolist() if ends else ():
+        place = int(pieces.end[index])
+        deletion = ends.get((int(numbers[place]), int(groups[index])))
+        if deletion is not None and deletion != place:
+            causes[index] = CAUSE[OffsetEndCause.GROUP_DELETED]
+    return pieces._replace(cause=causes)

@@ -1,0 +1,172 @@
+"""Who owned a partition at each commit: an as-of join of commits with what groups and members did between them.
+
+Owners are looked up once for each committed offset and topic id between two changes of its group, by history.owners.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.replay.compiled.numbering import Numbers
+from offsets_tool.columns.replay.subjects import Subjects, TopicIdNumbers
+from offsets_tool.history.owners import NameOf, Owner, Owners
+from offsets_tool.history.rows import OffsetHistoryRow
+from offsets_tool.relations.groups import GroupEvent
+from offsets_tool.relations.offsets import NONE, Writes
+from offsets_tool.relations.writes import OffsetAction
+from offsets_tool.replay.changes import GroupOf, MemberOf, TopicPartition
+from offsets_tool.wire.arrow import arrow_schema
+from offsets_tool.wire.text import shown
+
+SCHEMA: Final = pa.schema(
+    [
+        field
+        for field in arrow_schema(OffsetHistoryRow)
+        if field.name
+        in (
+            "group_kind",
+            "generation",
+            "group_epoch",
+            "member_epoch",
+            "is_owner_known",
+            "member_id",
+            "instance_id",
+            "client_id",
+            "client_host",
+        )
+    ]
+)
+"""The columns of offset_history that tell of the partition's owner."""
+
+
+_TOPIC_ID_BITS: Final = 32
+_TOPIC_ID: Final = (1 << _TOPIC_ID_BITS) - 1
+
+
+class OwnerJoin:
+    """Finds the owners of commits, chunk by chunk, and gives each distinct one a number."""
+
+    def __init__(self, name_of: NameOf, subjects: Subjects) -> None:
+        """Start without groups."""
+        self._owners = Owners(name_of)
+        self._subjects = subjects
+        self._topic_ids = TopicIdNumbers()
+        self._numbers: dict[Owner, int] = {}
+        self._pairs = Numbers()
+        """Committed offsets with topic ids: each has one owner as long as its group does not change."""
+        self._known: Array = np.zeros(0, np.int64)
+        """The number of the owner of each pair; NONE where it is to be found anew."""
+
+    def numbers(self, table: pa.Table, writes: Writes, events: Sequence[GroupEvent]) -> Array:
+        """Return the number of the owner at each commit (WRITES) of a chunk, 0 of other rows; the owners follow the events."""
+        commits = writes.of(OffsetAction.COMMIT, OffsetAction.PENDING)
+        commits = commits[commits >= writes.carried]
+        topic_ids = self._topic_ids.of(table["topic_id"].combine_chunks())[commits]
+        pairs = self._pairs.of(writes.subject[commits] << _TOPIC_ID_BITS | topic_ids)
+        self._known = np.append(self._known, np.full(self._pairs.count - len(self._known), NONE))
+        numbers = np.zeros(len(writes.action), np.int64)
+        numbers[commits] = self._as_of(pairs, writes.group[commits], commits, events)
+        return numbers
+
+    def _as_of(self, pairs: Array, groups: Array, places: Array, events: Sequence[GroupEvent]) -> Array:
+        """Return the number of each commit's owner, and follow the changes of groups between them."""
+        of_groups = [self._group_numbers(event) for event in events]
+        asked = _next_changes(groups, places, of_groups, [event.place for event in events])
+        changed = np.unique(np.array([group for numbers in of_groups for group in numbers], np.int64))
+        self._known[np.isin(self._subjects.group_of[self._pairs.keys >> _TOPIC_ID_BITS], changed)] = NONE
+        owners = self._known[pairs]
+        unknown = np.flatnonzero(owners == NONE)
+        questions, which = np.unique(asked[unknown] * len(self._known) + pairs[unknown], return_inverse=True)
+        asked_at, of_pairs = np.divmod(questions, max(len(self._known), 1))
+        answers: list[int] = []
+        bounds = np.searchsorted(asked_at, np.arange(1, len(events) + 1)).tolist()
+        for event, end in zip(events, bounds, strict=True):
+            answers += self._answers(of_pairs[len(answers) : end])
+            for change in event.changes:
+                self._owners.follow(change)
+        # What is asked behind the last change of a group holds until the next one.
+        last = len(answers)
+        answers += self._answers(of_pairs[last:])
+        self._known[of_pairs[last:]] = answers[last:]
+        owners[unknown] = np.array(answers, np.int64)[which]
+        return owners
+
+    def _group_numbers(self, event: GroupEvent) -> list[int]:
+        """Return the groups that an event changed, of those that commit offsets."""
+        subjects = (change.subject for change in event.changes if not change.is_anomaly)
+        names = {subject.group for subject in subjects if isinstance(subject, GroupOf | MemberOf)}
+        known = (self._subjects.groups.number(name) for name in names)
+        return [number for number in known if number is not None]
+
+    def _answers(self, pairs: Array) -> list[int]:
+        """Return the number of the owner of each committed offset with its topic id, by the present state of the groups."""
+        nobody: dict[str, int | None] = {}
+        answers = []
+        for pair in self._pairs.keys[pairs].tolist():
+            group, topic, partition = self._subjects.offsets[pair >> _TOPIC_ID_BITS]
+            if group not in nobody:
+                nobody[group] = (
+                    None if self._owners.has_any(group) else self._number(self._owners.nobody(group))
+                )
+            number = nobody[group]
+            if number is None:
+                topic_id = self._topic_ids.ids[pair & _TOPIC_ID]
+                number = self._number(self._owners.of(group, TopicPartition(topic, partition), topic_id))
+            answers.append(number)
+        return answers
+
+    def _number(self, owner: Owner) -> int:
+        return self._numbers.setdefault(owner, len(self._numbers))
+
+    def columns(self, numbers: Array, commit_log_offset: Array, after_gap: int | None) -> pa.Table:
+        """Return the columns (SCHEMA) of the owners with these numbers; `after_gap` is the first offset behind a missing record."""
+        owners = list(self._numbers)
+        known = np.array([owner.is_known for owner in owners], bool)[numbers]
+        if after_gap is not None:
+            nobody = np.array([owner.member_id is None for owner in owners], bool)[numbers]
+            known &= ~(nobody & (commit_log_offset >= after_gap))
+        values = {
+            "group_kind": [owner.kind for owner in owners],
+            "generation": [owner.generation for owner in owners],
+            "group_epoch": [owner.group_epoch for owner in owners],
+            "member_epoch": [owner.member_epoch for owner in owners],
+            "member_id": [_shown(owner.member_id) for owner in owners],
+            "instance_id": [_shown(owner.client.instance_id) for owner in owners],
+            "client_id": [_shown(owner.client.client_id) for owner in owners],
+            "client_host": [_shown(owner.client.client_host) for owner in owners],
+        }
+        at = pa.array(numbers)
+        columns = {
+            name: pa.array(column, SCHEMA.field(name).type).take(at) for name, column in values.items()
+        }
+        columns["is_owner_known"] = pa.array(known)
+        return pa.table([columns[name] for name in SCHEMA.names], SCHEMA.names)
+
+
+def _next_changes(
+    groups: Array, places: Array, of_groups: Sequence[Sequence[int]], at: Sequence[int]
+) -> Array:
+    """Return for each commit the index of the next event that changes its group; the number of all events where none does.
+
+    Of events, the groups and the place are given. The one by which a commit makes its group stands at the same place, before it.
+    """
+    index = np.array([i for i, numbers in enumerate(of_groups) for _ in numbers], np.int64)
+    changed = np.array([group for numbers in of_groups for group in numbers], np.int64)
+    nothing = np.full(len(groups), len(at))
+    if not len(index):
+        return nothing
+    span = int(max(places.max(initial=0), at[-1])) + 1
+    keys = changed * span + np.array(at, np.int64)[index]
+    order = np.argsort(keys)
+    keys, index = keys[order], index[order]
+    after = np.searchsorted(keys, groups * span + places, "right")
+    behind = np.minimum(after, len(keys) - 1)
+    is_next = (after < len(keys)) & (keys[behind] // span == groups)
+    return np.where(is_next, index[behind], nothing)
+
+
+def _shown(text: str | None) -> str | None:
+    return None if text is None else shown(text)

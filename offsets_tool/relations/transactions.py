@@ -1,0 +1,182 @@
+"""Transactions that committed offsets, as a set: the records of each producer between two of its markers are one transaction.
+
+Open ones are carried from chunk to chunk as one entry for each of their groups, which stand before the chunk's own records.
+Source: as replay.offsets opens and ends them, and history.transactions makes rows of them.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from offsets_tool.as_of.transactions import TransactionOutcome
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.replay.columns_of_rows import numbers
+from offsets_tool.columns.replay.subjects import Names
+from offsets_tool.history.transactions import TransactionRow
+from offsets_tool.relations.offsets import NONE, Writes
+from offsets_tool.relations.writes import OffsetAction
+from offsets_tool.rows import NO_PRODUCER_ID
+from offsets_tool.wire.arrow import arrow_schema
+
+SCHEMA: Final = arrow_schema(TransactionRow)
+NO_GROUP: Final = -1
+NO_MARKER: Final = -1
+_OUTCOMES: Final = [
+    TransactionOutcome.OPEN.value,
+    TransactionOutcome.COMMITTED.value,
+    TransactionOutcome.ABORTED.value,
+]
+OPEN, COMMITTED, ABORTED = range(3)
+
+
+class Entries(NamedTuple):
+    """Records in transactions, in the order of the log; an open transaction of earlier ones has an entry for each of its groups."""
+
+    producer_id: Array
+    producer_epoch: Array
+    first_log_offset: Array
+    first_timestamp: Array
+    last_log_offset: Array
+    last_timestamp: Array
+    commits: Array
+    group: Array
+    """The number of the group that it commits offsets of; NO_GROUP where it commits none."""
+
+    def taken(self, places: Array) -> "Entries":
+        """Return the entries at these places."""
+        return Entries(*(column[places] for column in self))
+
+
+class Markers(NamedTuple):
+    """Markers, in the order of the log: how many entries stand before each, and whether it is COMMITTED or ABORTED."""
+
+    producer_id: Array
+    entries_before: Array
+    outcome: Array
+    marker_log_offset: Array
+    marker_timestamp: Array
+    marker_epoch: Array
+
+
+class Transactions(NamedTuple):
+    """Transactions, an entry for each of their groups, and the index of the marker that ended each; NO_MARKER of open ones."""
+
+    entries: Entries
+    marker: Array
+
+    def taken(self, places: Array) -> "Transactions":
+        """Return the entries at these places."""
+        return Transactions(self.entries.taken(places), self.marker[places])
+
+    @property
+    def carried(self) -> Entries:
+        """The entries of open transactions as they stand before later ones: of each transaction the first has all commits."""
+        places = np.flatnonzero(self.marker == NO_MARKER)
+        entries = self.entries.taken(places)
+        _, first = np.unique(entries.producer_id, return_index=True)
+        commits = np.zeros(len(places), np.int64)
+        commits[first] = entries.commits[first]
+        return entries._replace(commits=commits)
+
+
+def read_entries(rows: pa.RecordBatch, writes: Writes, places: Array) -> Entries:
+    """Return the records at these places of a chunk, which are in transactions."""
+    some = rows.take(pa.array(places - writes.carried))
+    place = some.column("log_offset").to_numpy(), some.column("timestamp").to_numpy()
+    return Entries(
+        numbers(some.column("producer_id"), NO_PRODUCER_ID),
+        numbers(some.column("producer_epoch"), NONE),
+        *place,
+        *place,
+        (writes.subject[places] != NONE).astype(np.int64),
+        writes.group[places],
+    )
+
+
+def read_markers(rows: pa.RecordBatch, writes: Writes, places: Array, entries_before: Array) -> Markers:
+    """Return the markers at these places of a chunk, given how many entries stand before each."""
+    some = rows.take(pa.array(places - writes.carried))
+    return Markers(
+        numbers(some.column("producer_id"), NO_PRODUCER_ID),
+        entries_before,
+        np.where(writes.action[places] == OffsetAction.COMMIT_MARKER, COMMITTED, ABORTED),
+        some.column("log_offset").to_numpy(),
+        some.column("timestamp").to_numpy(),
+        numbers(some.column("producer_epoch"), NONE),
+    )
+
+
+def joined(open_: Entries, entries: Entries) -> Entries:
+    """Return entries of open transactions, and others behind them."""
+    return Entries(*map(np.concatenate, zip(open_, entries, strict=True)))
+
+
+def no_entries() -> Entries:
+    """Return no entries."""
+    return Entries(*(np.zeros(0, np.int64) for _ in Entries._fields))
+
+
+def no_markers() -> Markers:
+    """Return no markers."""
+    return Markers(*(np.zeros(0, np.int64) for _ in Markers._fields))
+
+
+def transactions(entries: Entries, markers: Markers) -> Transactions:
+    """Return the transactions that these records are: those of a producer between two of its markers."""
+    count = len(entries.producer_id)
+    who = np.concatenate((entries.producer_id, markers.producer_id))
+    place = np.concatenate((np.arange(count) * 2 + 1, markers.entries_before * 2))
+    order = np.lexsort((place, who))
+    is_marker = order >= count
+    begins = np.append(True, (who[order][1:] != who[order][:-1]) | is_marker[:-1])[: len(order)]
+    number = np.cumsum(begins) - 1
+    ended_by = np.full(len(order), NO_MARKER)
+    ended_by[number[is_marker]] = order[is_marker] - count
+    number, ordered = number[~is_marker], entries.taken(order[~is_marker])
+    summed, number = _summed(ordered, number)
+    return Transactions(summed, ended_by[number])
+
+
+def _summed(entries: Entries, number: Array) -> tuple[Entries, Array]:
+    """Return one entry for each group of each transaction, given the transactions' numbers, which rise; and their numbers."""
+    begins = np.append(True, number[1:] != number[:-1])[: len(number)]
+    first, index = np.flatnonzero(begins), np.cumsum(begins) - 1
+    last = np.append(first[1:], len(number)) - 1
+    has_groups = np.maximum.reduceat(entries.group, first) != NO_GROUP if len(first) else first
+    counted = np.flatnonzero((entries.group != NO_GROUP) | ~has_groups[index]) if len(first) else first
+    pairs = np.stack((index[counted], entries.group[counted]))
+    _, places = np.unique(pairs, axis=1, return_index=True)
+    kept = counted[np.sort(places)]
+    at_first, at_last = first[index[kept]], last[index[kept]]
+    commits = np.add.reduceat(entries.commits, first) if len(first) else first
+    summed = Entries(
+        entries.producer_id[kept],
+        entries.producer_epoch[at_first],
+        entries.first_log_offset[at_first],
+        entries.first_timestamp[at_first],
+        entries.last_log_offset[at_last],
+        entries.last_timestamp[at_last],
+        commits[index[kept]],
+        entries.group[kept],
+    )
+    return summed, number[kept]
+
+
+def transaction_rows(
+    of: Transactions, markers: Markers, groups: Names, log_partition: int | None
+) -> pa.RecordBatch:
+    """Return rows (SCHEMA) of the transactions that commit offsets; `groups` has their names by number."""
+    named = of.taken(np.flatnonzero(of.entries.group != NO_GROUP))
+    columns = {name: pa.array(column) for name, column in zip(Entries._fields, named.entries, strict=True)}
+    is_open = named.marker == NO_MARKER
+    outcomes = np.append(markers.outcome, OPEN)[named.marker]
+    columns |= {
+        "group": groups.column(named.entries.group),
+        "outcome": pa.array(_OUTCOMES).take(pa.array(outcomes)),
+        "log_partition": pa.repeat(pa.scalar(log_partition, pa.int32()), len(is_open)),
+    }
+    for name in ("marker_log_offset", "marker_timestamp", "marker_epoch"):
+        columns[name] = pa.array(np.append(getattr(markers, name), 0)[named.marker], mask=is_open)
+    arrays = [columns[field.name].cast(field.type) for field in SCHEMA]
+    return pa.record_batch(arrays, schema=SCHEMA)

@@ -1,0 +1,100 @@
+"""Which committed offsets a coordinator answers with: while a group is not there, the offsets that it left are hidden.
+
+Only the new coordinator keeps offsets of a group that it has deleted (OffsetMetadataManager). Few groups ever leave any: their rows
+are cut one by one.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.history.rows import OffsetEndCause
+from offsets_tool.relations.groups import GroupEvent
+from offsets_tool.relations.kafka_writes import GroupEnd
+from offsets_tool.relations.offsets import CAUSE, HIDDEN, PLAIN, REVEALED, Pieces, Writes
+from offsets_tool.replay.changes import GroupOf
+
+
+class Turn(NamedTuple):
+    """The place where a group came (`is_end` is False) or went; `lasts` says whether the same write did not bring it back."""
+
+    place: int
+    is_end: bool
+    lasts: bool
+
+
+class Presence(NamedTuple):
+    """When a group was there: whether before the chunk, and where it came and went."""
+
+    is_there: bool
+    turns: Sequence[Turn]
+
+    def hides(self, place: int) -> bool:
+        """Return whether what takes effect at a place is hidden, as the group is not there and does not come with it."""
+        before = [turn for turn in self.turns if turn.place <= place]
+        return before[-1].is_end and before[-1].lasts if before else not self.is_there
+
+
+def presences(
+    events: Sequence[GroupEvent], numbers: Array, ends: Sequence[GroupEnd], was_there: Collection[str]
+) -> dict[str, Presence]:
+    """Return when groups were there, of all that came or went; `numbers` are those of Kafka's writes by place."""
+    gone = {(end.write, end.group) for end in ends}
+    turns = defaultdict[str, list[Turn]](list)
+    for place, _, changes in events:
+        for change in changes:
+            is_turn = (change.before is None) != (change.after is None)
+            if isinstance(change.subject, GroupOf) and is_turn and not change.is_anomaly:
+                group = change.subject.group
+                lasts = (int(numbers[place]), group) in gone
+                turns[group].append(Turn(place, change.after is None, lasts))
+    return {group: Presence(group in was_there, made) for group, made in turns.items()}
+
+
+def late(writes: Writes, pieces: Pieces) -> Array:
+    """Return which rows begin with a marker: only these may begin where their group is not there."""
+    is_late: Array = pieces.is_effective & (pieces.begin >= writes.carried) & (pieces.begin != pieces.commit)
+    return is_late
+
+
+def with_visibility(
+    writes: Writes, pieces: Pieces, groups: Array, visibility: Array, of_groups: Mapping[int, Presence]
+) -> Pieces:
+    """Return rows, cut where their groups come and go.
+
+    `groups` are the numbers of the rows' groups, `visibility` is that of the open rows of earlier chunks, and `of_groups` has the
+    groups that hid any or may do so.
+    """
+    is_open = pieces.begin < writes.carried
+    began = np.append(visibility, PLAIN)[np.where(is_open, pieces.begin, writes.carried)]
+    pieces = pieces._replace(visibility=began)
+    is_concerned = pieces.is_effective & np.isin(groups, list(of_groups))
+    if not is_concerned.any():
+        return pieces
+    rows = zip(*(column.tolist() for column in pieces.taken(is_concerned)), strict=True)
+    is_late = late(writes, pieces)[is_concerned].tolist()
+    cut = [
+        part
+        for row, group, begins_late in zip(rows, groups[is_concerned].tolist(), is_late, strict=True)
+        for part in _parts(row, of_groups[group], begins_late=begins_late)
+    ]
+    columns = (np.array(column, of.dtype) for column, of in zip(zip(*cut, strict=True), pieces, strict=True))
+    return Pieces(*map(np.concatenate, zip(pieces.taken(~is_concerned), columns, strict=True)))
+
+
+def _parts(row: tuple[int, ...], presence: Presence, *, begins_late: bool) -> Iterator[tuple[int, ...]]:
+    """Yield a row of an effective commit in the parts in which it is visible or not."""
+    commit, begin, end, cause, previous, noop, is_effective, visibility = row
+    if begins_late and presence.hides(begin):
+        visibility = HIDDEN
+    for place, is_end, lasts in presence.turns:
+        # A commit that brings its group back reveals the offset before it replaces it.
+        is_within = begin < place < end + (not is_end)
+        if is_within and (lasts if is_end else visibility == HIDDEN):
+            how = CAUSE[OffsetEndCause.HIDDEN if is_end else OffsetEndCause.REVEALED]
+            yield commit, begin, place, how, previous, noop, is_effective, visibility
+            begin, visibility = place, HIDDEN if is_end else REVEALED
+    yield commit, begin, end, cause, previous, noop, is_effective, visibility
