@@ -18,7 +18,7 @@ from offsets_tool.replay.changes import (
     MemberOf,
     TopicPartition,
 )
-from offsets_tool.replay.member_records import NOBODY, Client, Owned, client_of, owned
+from offsets_tool.replay.member_records import NOBODY, Client, Owned, client_of, has_unread_assignment, owned
 from offsets_tool.replay.member_state import member_epoch
 from offsets_tool.replay.state import State
 from offsets_tool.wire.json import uuid_text
@@ -31,8 +31,9 @@ NameOf = Callable[[UUID], str]
 class Owner(NamedTuple):
     """Who owned a partition, and under which generation or epoch. All None where there is no group or no owner.
 
-    `is_known` is False if a member may be the owner: it holds this partition of a topic known by its id alone, or a task whose
-    topics are unknown. `generation` is a classic group's, `group_epoch` that of other kinds, `member_epoch` the owner's.
+    `is_known` is False if a member may be the owner: it holds this partition of a topic known by its id alone, a task whose topics
+    are unknown, or what its assignment says in bytes that do not read. `generation` is a classic group's, `group_epoch` that of
+    other kinds, `member_epoch` the owner's.
     """
 
     kind: GroupKind | None = None
@@ -46,6 +47,8 @@ class Owner(NamedTuple):
 
 _UNNAMED: Final = ZERO_UUID
 """Stands for any topic whose name is not known."""
+_UNREAD: Final[Owned] = ("", -1)
+"""Stands for whatever a member holds whose assignment does not read."""
 
 
 class Owners:
@@ -85,7 +88,8 @@ class Owners:
         owner = self.nobody(group)
         if member_id is not None:
             return self._with_member(owner, group, member_id)
-        return owner._replace(is_known=by_id is not None or (_UNNAMED, at.partition) not in holders)
+        may_be_unnamed = by_id is None and (_UNNAMED, at.partition) in holders
+        return owner._replace(is_known=not may_be_unnamed and _UNREAD not in holders)
 
     def has_any(self, group: str) -> bool:
         """Return whether any partition of a group may have an owner; all others belong to `nobody`."""
@@ -114,6 +118,8 @@ class Owners:
         """Return the member that holds each partition; of two that hold it, the one that has been there longer."""
         holders: dict[Owned, str] = {}
         for member_id, member in self.state.members.get(group.group, {}).items():
+            if has_unread_assignment(member, group.protocol_type):
+                holders.setdefault(_UNREAD, member_id)
             for part in owned(member, group.protocol_type):
                 for place in self._lookup_keys(group, part):
                     holders.setdefault(place, member_id)

@@ -115,7 +115,8 @@ class OffsetHistoryRow(NamedTuple):
     member_epoch: Annotated[Int32 | None, "Epoch of the owner; null without one and in classic groups."]
     is_owner_known: Annotated[
         bool,
-        "Whether the log tells who owned the partition; false if records are missing, or a topic id has no name.",
+        "Whether the log tells who owned the partition; false if records are missing, a topic id has no name, or an assignment "
+        "does not read.",
     ]
     member_id: Annotated[
         String | None,

@@ -120,6 +120,14 @@ def assigned_by_topic(member: Member, protocol_type: str | None) -> Iterable[Own
     return () if member.current is None else _partitions(member.current.data, *_ASSIGNED)
 
 
+def has_unread_assignment(member: Member, protocol_type: str | None) -> bool:
+    """Return whether a classic consumer has an assignment whose bytes do not read: it owns something, and nobody knows what."""
+    metadata = member.metadata
+    if protocol_type != CONSUMER_PROTOCOL or not isinstance(metadata, MemberMetadata):
+        return False
+    return bool(metadata.assignment) and _read_assignment(metadata.assignment) is None
+
+
 def to_give_up(member: Member) -> Iterator[Owned]:
     """Yield what a member still owns and has been asked to give up."""
     return _one_by_one(to_give_up_by_topic(member))
@@ -177,17 +185,21 @@ def _one_by_one(by_topic: Iterable[OwnedOfTopic]) -> Iterator[Owned]:
     return ((of, partition) for of, partitions in by_topic for partition in partitions)
 
 
-_ASSIGNMENTS: Final[Kept[tuple[OwnedOfTopic, ...]]] = Kept(4 << 20)
-"""Partitions in classic members' assignments by their blobs, which generations repeat."""
+_ASSIGNMENTS: Final[Kept[tuple[tuple[OwnedOfTopic, ...] | None]]] = Kept(4 << 20)
+"""Partitions in classic members' assignments by their blobs, which generations repeat; None for those that do not read."""
 _SUBSCRIPTIONS: Final[Kept[tuple[tuple[str, ...] | None]]] = Kept(4 << 20)
 """Topics in classic members' subscriptions by their blobs, each in a tuple of its own; None for those that do not read."""
 
 
 def _assigned(blob: bytes) -> tuple[OwnedOfTopic, ...]:
-    found = _ASSIGNMENTS.get(blob)
-    if found is None:
+    return _read_assignment(blob) or ()
+
+
+def _read_assignment(blob: bytes) -> tuple[OwnedOfTopic, ...] | None:
+    """Return the partitions in a classic member's assignment; None for bytes that do not read."""
+    known = _ASSIGNMENTS.get(blob)
+    if known is None:
         message = consumer_assignment(blob)
-        of_topics = message.assigned_partitions if message else ()
-        found = tuple((each.topic, each.partitions) for each in of_topics)
-        _ASSIGNMENTS.put(blob, found, len(blob))
-    return found
+        known = (message and tuple((topic.topic, topic.partitions) for topic in message.assigned_partitions),)
+        _ASSIGNMENTS.put(blob, known, len(blob))
+    return known[0]

@@ -111,6 +111,31 @@ def test_behind_a_gap_nobody_is_known_not_to_be_the_owner(tmp_path: Path) -> Non
         assert [row.member_id for row in commits][-2] == (None if missing == 2 else "m")
 
 
+TORN = b"\0\7torn"
+
+
+@pytest.mark.parametrize(
+    ("assignments", "protocol_type", "owner"),
+    [
+        ((TORN,), "consumer", (None, False)),
+        ((b"",), "consumer", (None, True)),
+        ((TORN,), "connect", (None, True)),
+        ((TORN, ASSIGNED), "consumer", ("m1", True)),
+    ],
+)
+def test_what_an_assignment_gives_that_does_not_read_is_not_known(
+    tmp_path: Path, assignments: tuple[bytes, ...], protocol_type: str, owner: tuple[str | None, bool]
+) -> None:
+    """It may be this partition; of a member beside it that owns it, all is known."""
+    members = (story.member(f"m{number}", assignment=of) for number, of in enumerate(assignments))
+    group = story.group_metadata("g", 3, *members, protocol_type=protocol_type)
+    told = story.Story(name="", events=(group, story.commit("g", "t", 0, 1)), new=story.believed())
+    coordinator = Coordinator(0)
+    changes = (change for event in story.events_of(told, tmp_path) for change in coordinator.replay(event))
+    (row,) = (row for row in folded(changes) if isinstance(row, OffsetHistoryRow))
+    assert (row.member_id, row.is_owner_known) == owner
+
+
 def test_streams_tasks_own_the_partitions_of_their_topics() -> None:
     """Tasks are of a subtopology: its source and repartition topics, in the topology's own record."""
     rows = [
