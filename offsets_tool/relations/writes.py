@@ -19,7 +19,7 @@ from offsets_tool.columns.replay.compiled.tables import NONE, Kind
 from offsets_tool.columns.replay.row_events import PLACE, RAW, RowEvents
 from offsets_tool.columns.replay.row_table import row_kinds
 from offsets_tool.events import Event
-from offsets_tool.records.kinds import COMMITS
+from offsets_tool.records.kinds import COMMITS, GROUP_METADATA
 from offsets_tool.replay.rules import TOPIC_ID_VERSION, proves_new
 from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.json import uuid_text
@@ -85,6 +85,8 @@ A commit that is open since an earlier chunk stands where and when its open row 
 tombstone that it outlived while it was pending, whether it was hidden or revealed, and the number of its owner are known later.
 """
 _TYPE: Final = Struct(">h")
+_FIRST_JOIN: Final = bytes(2 + 4)
+"""Behind the version: no protocol type, and generation 0 (rules.FIRST_JOIN)."""
 _IN_TRANSACTION: Final = (
     OffsetAction.PENDING,
     OffsetAction.PENDING_TOMBSTONE,
@@ -128,11 +130,11 @@ class WriteReader:
 
     def first_proof(self, rows: pa.RecordBatch) -> int | None:
         """Return the first row that only the new coordinator writes (rules.proves_new); None without one."""
-        is_commit = are_there(rows.column("topic")) & ~are_there(rows.column("problem"))
-        is_proof = is_commit & (numbers(rows.column("value_version"), NONE) == TOPIC_ID_VERSION)
+        is_sound = are_there(rows.column("topic")) & ~are_there(rows.column("problem"))
+        is_proof = is_sound & (numbers(rows.column("value_version"), NONE) == TOPIC_ID_VERSION)
         is_proof &= are_there(rows.column("committed_offset"))
-        doubtful = ~is_commit & ~flags(rows.column("is_control"))
-        for place in np.flatnonzero(is_proof | doubtful).tolist():
+        may_prove = ~is_sound & ~flags(rows.column("is_control")) & ~_are_of_any_coordinator(rows)
+        for place in np.flatnonzero(is_proof | may_prove).tolist():
             if is_proof[place] or proves_new(next(self._events.events(rows.slice(place, 1)))):
                 return place
         return None
@@ -144,6 +146,15 @@ class WriteReader:
             event = self._events.event(facts)
             if event.key is not None and event.type_id in COMMITS:
                 yield place, event
+
+
+def _are_of_any_coordinator(rows: pa.RecordBatch) -> Array:
+    """Return which rows surely are records of classic groups that prove nothing, by the bytes with which their values begin."""
+    is_group = pc.equal(pc.binary_slice(plain(rows.column("key")), 0, _TYPE.size), _TYPE.pack(GROUP_METADATA))
+    begins = pc.binary_slice(plain(rows.column("value")), _TYPE.size, _TYPE.size + len(_FIRST_JOIN))
+    is_first_join = pc.fill_null(pc.equal(begins, _FIRST_JOIN), False)
+    has_sequence = numbers(rows.column("sequence"), NONE) >= 0
+    return flags(is_group) & ~flags(is_first_join) & ~has_sequence
 
 
 def _are_about_offsets(rows: pa.RecordBatch) -> Array:

@@ -200,6 +200,7 @@ def _read_assignment(blob: bytes) -> tuple[OwnedOfTopic, ...] | None:
     known = _ASSIGNMENTS.get(blob)
     if known is None:
         message = consumer_assignment(blob)
-        known = (message and tuple((topic.topic, topic.partitions) for topic in message.assigned_partitions),)
+        topics = None if message is None else message.assigned_partitions
+        known = (None if topics is None else tuple((topic.topic, topic.partitions) for topic in topics),)
         _ASSIGNMENTS.put(blob, known, len(blob))
     return known[0]
