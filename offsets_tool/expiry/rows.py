@@ -170,7 +170,8 @@ def removal_row(removal: Removal, *, is_open: bool) -> RemovalRow:
 
 
 def dropped_row(dropped: Sequence[DroppedCommit]) -> RemovalRow:
-    """Return the row of pending commits of one group that one marker dropped in one way."""
+    """Return the row of pending commits of one group that one marker dropped in one way; facts are in the commits' order."""
+    dropped = sorted(dropped, key=lambda drop: drop.commit.log_offset)
     first = dropped[0]
     kind, topics = RemovalKind(first.kind.value).value, {each.pending.topic for each in dropped}
     place = (first.pending.group, first.log_partition, first.log_offset, first.log_offset, first.at, first.at)

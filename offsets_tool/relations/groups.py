@@ -95,7 +95,8 @@ class GroupReplay:
             event = events.at(place - writes.carried)
             self._held.holds = partial(chunk.holds, place)
             changes = self._changes(event, why)
-            if changes:
+            # A tombstone of a group that is not there may belong to what was removed.
+            if changes or (why is _Why.RECORD and event.tombstone and event.group is not None):
                 yield GroupEvent(place, event, changes)
             for group in {change.subject.group for change in changes if isinstance(change.subject, GroupOf)}:
                 if (

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import are_there, behind_gaps, flags, numbers
 from offsets_tool.columns.replay.subjects import Subjects
+from offsets_tool.expiry.rows import RemovalRow
 from offsets_tool.history.history import History, ended_by
 from offsets_tool.history.owners import NameOf
 from offsets_tool.history.rows import (
@@ -33,6 +34,7 @@ from offsets_tool.relations.kafka_writes import (
     with_group_ends,
     write_numbers,
 )
+from offsets_tool.relations.lifetimes import LIFETIME, LifetimeColumns, lifetimes_of
 from offsets_tool.relations.offsets import (
     ENDS,
     HIDDEN,
@@ -47,6 +49,7 @@ from offsets_tool.relations.offsets import (
     pieces_of,
 )
 from offsets_tool.relations.owners import OwnerJoin
+from offsets_tool.relations.removals import RemovalInputs, RemovalRelation
 from offsets_tool.relations.transactions import (
     NO_MARKER,
     joined,
@@ -78,6 +81,7 @@ class HistoryTables(NamedTuple):
     groups: pa.RecordBatch
     members: pa.RecordBatch
     anomalies: pa.RecordBatch
+    removals: pa.RecordBatch
     transactions: pa.RecordBatch
 
 
@@ -114,6 +118,7 @@ class Histories:
         self._owners = OwnerJoin(name_of, self._subjects)
         self._open = WRITES.empty_table()
         self._transactions = no_entries()
+        self._removals = RemovalRelation(log_partition)
         self._waiting: pa.RecordBatch | None = None
         self._next_offset = 0
         self._after_gap: int | None = None
@@ -133,7 +138,7 @@ class Histories:
         offsets = self._offset_rows(self._open.filter(self._open["is_read"]), {})
         of = transactions(self._transactions, no_markers())
         open_ = transaction_rows(of, no_markers(), self._subjects.groups, self._log_partition)
-        return last, _tables(offsets, list(self._history.open_rows()), open_)
+        return last, _tables(offsets, list(self._history.open_rows()), self._removals.open_rows(), open_)
 
     def _advance(self, rows: pa.RecordBatch) -> HistoryTables:
         """Return what rows ended; all records that Kafka wrote at once must be among them."""
@@ -148,12 +153,27 @@ class Histories:
         transaction_rows_, ending = self._end_transactions(chunk, events)
         of_writes = write_numbers(rows, chunk.writes, chunk.pieces, events, ending)
         history_rows = [*self._group_rows(events, of_writes), *_anomalies(chunk, self._log_partition)]
+        lifetimes = lifetimes_of(
+            chunk.table, chunk.writes, chunk.pieces, self._owners.topic_ids(chunk.table), _are_doubtful(chunk)
+        )
+        inputs = RemovalInputs(
+            rows,
+            chunk.table,
+            chunk.writes,
+            chunk.pieces,
+            lifetimes,
+            events,
+            of_writes != NONE,
+            self._subjects,
+        )
+        removals = self._removals.advance(inputs)
         ends = groups_gone(events, of_writes)
         pieces = with_group_ends(chunk.pieces, groups, of_writes, self._by_number(ends))
         visibility = numbers(self._open["visibility"].combine_chunks(), PLAIN)
         of_groups = self._presences(chunk, groups, presences(events, of_writes, ends, was_there), was_there)
-        pieces = with_visibility(chunk.writes, pieces, groups, visibility, of_groups)
-        return _tables(self._end_offsets(chunk, pieces, events), history_rows, transaction_rows_)
+        pieces = with_visibility(chunk.writes, pieces, visibility, of_groups, of_writes)
+        chunk = chunk._replace(table=_with_lifetimes(chunk, lifetimes))
+        return _tables(self._end_offsets(chunk, pieces, events), history_rows, removals, transaction_rows_)
 
     def _observe_gaps(self, log_offsets: Array) -> None:
         """Learn where the first record behind a missing one is."""
@@ -205,6 +225,8 @@ class Histories:
         rows: list[HistoryRow] = []
         last = None
         for place, _, changes in events:
+            if not changes:
+                continue
             if last is not None and of_writes[place] != last:
                 rows += self._history.flush()
             last = of_writes[place]
@@ -266,15 +288,22 @@ class Histories:
         return pa.table([columns[name] for name in _OFFSETS.names], _OFFSETS.names).cast(_OFFSETS)
 
 
-def _tables(offsets: pa.Table, rows: Sequence[HistoryRow], of_transactions: pa.RecordBatch) -> HistoryTables:
+def _tables(
+    offsets: pa.Table,
+    rows: Sequence[HistoryRow],
+    removals: Sequence[RemovalRow],
+    of_transactions: pa.RecordBatch,
+) -> HistoryTables:
     groups, members, anomalies = (
         shown_batch(kind, [row for row in rows if type(row) is kind])
         for kind in (GroupHistoryRow, MemberHistoryRow, AnomalyRow)
     )
-    return HistoryTables(offsets, groups, members, anomalies, of_transactions)
+    return HistoryTables(
+        offsets, groups, members, anomalies, shown_batch(RemovalRow, removals), of_transactions
+    )
 
 
-_NOTHING: Final = _tables(_OFFSETS.empty_table(), [], shown_batch(TransactionRow, []))
+_NOTHING: Final = _tables(_OFFSETS.empty_table(), [], [], shown_batch(TransactionRow, []))
 
 
 def _in_transactions(chunk: HistoryChunk, events: Sequence[GroupEvent]) -> Array:
@@ -288,17 +317,50 @@ def _in_transactions(chunk: HistoryChunk, events: Sequence[GroupEvent]) -> Array
     return np.flatnonzero(is_in)
 
 
+def _are_unsure(chunk: HistoryChunk) -> Array:
+    """Return which writes are commits that the two coordinators take for one in a transaction or not."""
+    rows, _, writes, _, _ = chunk
+    is_unsure = np.isin(writes.action, (OffsetAction.COMMIT, OffsetAction.PENDING))
+    is_unsure[: writes.carried] = False
+    is_unsure[writes.carried :] &= have_producers(rows) != flags(rows.column("is_transactional"))
+    return is_unsure
+
+
+def _are_back(chunk: HistoryChunk) -> Array:
+    """Return which rows begin with a marker though a tombstone had come that only a running classic coordinator acts on."""
+    _, table, writes, pieces, _ = chunk
+    was_passed = are_there(table["noop_tombstone_log_offset"].combine_chunks())[pieces.commit]
+    is_back: Array = (
+        late(writes, pieces) & writes.is_read[pieces.commit] & (was_passed | (pieces.noop != NONE))
+    )
+    return is_back
+
+
+def _are_doubtful(chunk: HistoryChunk) -> Array:
+    """Return which rows are of commits that only a coordinator has that loaded this log, and not the one that wrote it."""
+    pieces = chunk.pieces
+    is_plain = pieces.is_effective & (pieces.begin == pieces.commit)
+    is_doubtful: Array = (is_plain & _are_unsure(chunk)[pieces.commit]) | _are_back(chunk)
+    return is_doubtful
+
+
+def _with_lifetimes(chunk: HistoryChunk, lifetimes: LifetimeColumns) -> pa.Table:
+    """Return what rows do (WRITES) with the lifetimes of their commits, where these are effective."""
+    table, pieces = chunk.table, chunk.pieces
+    for name, column in zip(LIFETIME, lifetimes, strict=True):
+        values = np.zeros(len(table), column.dtype)
+        values[pieces.commit[pieces.is_effective]] = column[pieces.is_effective]
+        table = table.set_column(WRITES.get_field_index(name), name, pa.array(values))
+    return table
+
+
 def _anomalies(chunk: HistoryChunk, log_partition: int | None) -> Iterator[AnomalyRow]:
     """Yield what Kafka's code rules out of commits: of no transaction for sure, not understood, or back though it was deleted."""
-    rows, table, writes, pieces, problems = chunk
-    is_commit = np.isin(writes.action, (OffsetAction.COMMIT, OffsetAction.PENDING))[writes.carried :]
-    is_unsure = is_commit & (have_producers(rows) != flags(rows.column("is_transactional")))
-    notes = [(place, place, UNSURE) for place in (np.flatnonzero(is_unsure) + writes.carried).tolist()]
+    _, table, writes, pieces, problems = chunk
+    notes = [(place, place, UNSURE) for place in np.flatnonzero(_are_unsure(chunk)).tolist()]
     for row, problem in problems.items():
         notes.append((row + writes.carried, row + writes.carried, f"{UNREAD}{problem}"))
-    was_passed = are_there(table["noop_tombstone_log_offset"].combine_chunks())[pieces.commit]
-    is_back = late(writes, pieces) & writes.is_read[pieces.commit] & (was_passed | (pieces.noop != NONE))
-    back = pieces.taken(is_back)
+    back = pieces.taken(_are_back(chunk))
     notes += [(*places, RETURNED) for places in zip(back.commit.tolist(), back.begin.tolist(), strict=True)]
     for commit, place, note in notes:
         group, topic, partition = (table[name][commit].as_py() for name in SUBJECT)

@@ -37,7 +37,7 @@ def last_cut(rows: pa.RecordBatch) -> int:
 def write_numbers(
     rows: pa.RecordBatch, writes: Writes, pieces: Pieces, events: Sequence[GroupEvent], ending: Array
 ) -> Array:
-    """Return the number of the write that each record belongs to; -1 of records that change nothing.
+    """Return the number of the write that each record belongs to; NONE of records that change nothing.
 
     `ending` are the places of markers that ended a transaction.
     """
@@ -45,7 +45,7 @@ def write_numbers(
     has_changes[ending] = is_open[ending] = True
     for place, _, changes in events:
         # What a first commit does to its group comes before what it does to its offset.
-        if writes.action[place] not in (OffsetAction.COMMIT, OffsetAction.PENDING):
+        if changes and writes.action[place] not in (OffsetAction.COMMIT, OffsetAction.PENDING):
             last = changes[-1]
             is_of_group = isinstance(last.subject, GroupOf | MemberOf)
             has_changes[place], is_open[place] = (

@@ -60,11 +60,15 @@ class OwnerJoin:
         self._known: Array = np.zeros(0, np.int64)
         """The number of the owner of each pair; NONE where it is to be found anew."""
 
+    def topic_ids(self, table: pa.Table) -> Array:
+        """Return the number of the topic id that each row (WRITES) says, 0 for none."""
+        return self._topic_ids.of(table["topic_id"].combine_chunks())
+
     def numbers(self, table: pa.Table, writes: Writes, events: Sequence[GroupEvent]) -> Array:
         """Return the number of the owner at each commit (WRITES) of a chunk, 0 of other rows; the owners follow the events."""
         commits = writes.of(OffsetAction.COMMIT, OffsetAction.PENDING)
         commits = commits[commits >= writes.carried]
-        topic_ids = self._topic_ids.of(table["topic_id"].combine_chunks())[commits]
+        topic_ids = self.topic_ids(table)[commits]
         pairs = self._pairs.of(writes.subject[commits] << _TOPIC_ID_BITS | topic_ids)
         self._known = np.append(self._known, np.full(self._pairs.count - len(self._known), NONE))
         numbers = np.zeros(len(writes.action), np.int64)

@@ -19,9 +19,13 @@ from offsets_tool.replay.changes import GroupOf
 
 
 class Turn(NamedTuple):
-    """The place where a group came (`is_end` is False) or went; `lasts` says whether the same write did not bring it back."""
+    """The place where a group came (`is_end` is False) or went, and the number of Kafka's write that it is a part of.
+
+    `lasts` says whether the same write did not bring it back.
+    """
 
     place: int
+    write: int
     is_end: bool
     lasts: bool
 
@@ -32,10 +36,12 @@ class Presence(NamedTuple):
     is_there: bool
     turns: Sequence[Turn]
 
-    def hides(self, place: int) -> bool:
-        """Return whether what takes effect at a place is hidden, as the group is not there and does not come with it."""
+    def hides(self, place: int, write: int) -> bool:
+        """Return whether what takes effect at a place is hidden: the group is not there, and not behind its write either."""
         before = [turn for turn in self.turns if turn.place <= place]
-        return before[-1].is_end and before[-1].lasts if before else not self.is_there
+        after = [turn for turn in self.turns if turn.place > place and turn.write == write]
+        is_absent = before[-1].is_end if before else not self.is_there
+        return is_absent and (not after or after[-1].is_end)
 
 
 def presences(
@@ -48,9 +54,8 @@ def presences(
         for change in changes:
             is_turn = (change.before is None) != (change.after is None)
             if isinstance(change.subject, GroupOf) and is_turn and not change.is_anomaly:
-                group = change.subject.group
-                lasts = (int(numbers[place]), group) in gone
-                turns[group].append(Turn(place, change.after is None, lasts))
+                group, write = change.subject.group, int(numbers[place])
+                turns[group].append(Turn(place, write, change.after is None, (write, group) in gone))
     return {group: Presence(group in was_there, made) for group, made in turns.items()}
 
 
@@ -61,13 +66,14 @@ def late(writes: Writes, pieces: Pieces) -> Array:
 
 
 def with_visibility(
-    writes: Writes, pieces: Pieces, groups: Array, visibility: Array, of_groups: Mapping[int, Presence]
+    writes: Writes, pieces: Pieces, visibility: Array, of_groups: Mapping[int, Presence], of_writes: Array
 ) -> Pieces:
     """Return rows, cut where their groups come and go.
 
-    `groups` are the numbers of the rows' groups, `visibility` is that of the open rows of earlier chunks, and `of_groups` has the
-    groups that hid any or may do so.
+    `visibility` is that of the open rows of earlier chunks, `of_groups` has, by number, the groups that hid any or may do so, and
+    `of_writes` are the numbers of Kafka's writes by place.
     """
+    groups = writes.group[pieces.commit]
     is_open = pieces.begin < writes.carried
     began = np.append(visibility, PLAIN)[np.where(is_open, pieces.begin, writes.carried)]
     pieces = pieces._replace(visibility=began)
@@ -79,18 +85,20 @@ def with_visibility(
     cut = [
         part
         for row, group, begins_late in zip(rows, groups[is_concerned].tolist(), is_late, strict=True)
-        for part in _parts(row, of_groups[group], begins_late=begins_late)
+        for part in _parts(
+            row, of_groups[group], begins_late and of_groups[group].hides(row[1], int(of_writes[row[1]]))
+        )
     ]
     columns = (np.array(column, of.dtype) for column, of in zip(zip(*cut, strict=True), pieces, strict=True))
     return Pieces(*map(np.concatenate, zip(pieces.taken(~is_concerned), columns, strict=True)))
 
 
-def _parts(row: tuple[int, ...], presence: Presence, *, begins_late: bool) -> Iterator[tuple[int, ...]]:
-    """Yield a row of an effective commit in the parts in which it is visible or not."""
+def _parts(row: tuple[int, ...], presence: Presence, is_hidden: bool) -> Iterator[tuple[int, ...]]:
+    """Yield a row of an effective commit in the parts in which it is visible or not; it may begin as one that is hidden."""
     commit, begin, end, cause, previous, noop, is_effective, visibility = row
-    if begins_late and presence.hides(begin):
+    if is_hidden:
         visibility = HIDDEN
-    for place, is_end, lasts in presence.turns:
+    for place, _, is_end, lasts in presence.turns:
         # A commit that brings its group back reveals the offset before it replaces it.
         is_within = begin < place < end + (not is_end)
         if is_within and (lasts if is_end else visibility == HIDDEN):

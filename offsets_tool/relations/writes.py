@@ -65,6 +65,10 @@ _LATER: Final = pa.schema(
         ("noop_tombstone_log_offset", pa.int64()),
         ("visibility", pa.int8()),
         ("owner", pa.int64()),
+        ("began_at", pa.int64()),
+        ("committed_at", pa.int64()),
+        ("lifetime_topic_id", pa.int64()),
+        ("is_doubtful", pa.bool_()),
     ]
 )
 WRITES: Final = pa.schema(

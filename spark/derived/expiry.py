@@ -9,6 +9,7 @@ topic, because removals in all partitions of a topic together show their cause. 
 when options have changed.
 """
 
+import pickle
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache, partial
@@ -20,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from offsets_tool.columns.expiry import ExpiryAsked, checkpoint_homes
+from offsets_tool.columns.expiry import ExpiryAsked, checkpoint_ages, checkpoint_homes, removal_ages
 from offsets_tool.errors import OffsetsToolError, SourceError
 from offsets_tool.evidence.expiring import PolicyOverrides, basis_note
 from offsets_tool.expiry.log_facts import LogFacts
@@ -34,6 +35,8 @@ from offsets_tool.log_clock import latest_of
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import Row
 from offsets_tool.time_texts import duration_text
+from offsets_tool.wire.arrow import arrow_schema, record_batch
+from offsets_tool.wire.schema import Bytes, String
 from spark.derived.derive import (
     Derived,
     Made,
@@ -44,8 +47,14 @@ from spark.derived.derive import (
     last_runs,
     made_of,
 )
-from spark.derived.expiry_ages import ages_removed, live_ages
-from spark.derived.expiry_tasks import ExpiryInput, ExpiryJob, write_live, write_removed
+from spark.derived.expiry_tasks import (
+    ExpiryInput,
+    ExpiryJob,
+    removals_in,
+    with_checkpoints,
+    write_live,
+    write_removed,
+)
 from spark.ingest.plan import ARCHIVE, counts
 from spark.lake.commit import ArrowLake, Chain
 from spark.lake.folder import root_of, unknown_cluster
@@ -53,7 +62,18 @@ from spark.lake.scan import FileFacts, facts_of, scan
 from spark.replay.checkpoints import REMEDY, checkpoint_path, log_facts_of
 from spark.replay.plan import AUTO, Coordinators, LogPartition, last_coordinators, latest
 from spark.replay.plan import LakeRow as Replay
-from spark.runtime.rows import RECORD_BYTES, Progress, StartSpark, is_little, of_units, untold
+from spark.runtime.rows import (
+    RECORD_BYTES,
+    Batches,
+    Progress,
+    Rows,
+    StartSpark,
+    Task,
+    is_little,
+    numbers_of,
+    of_units,
+    untold,
+)
 
 OF_EXPIRY: Final = Chain("offsets-tool expiry", (EXPIRY, DERIVATIONS))
 _OWN: Final = "is_own"
@@ -335,3 +355,47 @@ def first_offsets(root: Path, upto: int) -> dict[LogPartition, int]:
             log_partition = source["cluster"], source["log_partition"]
             begins[log_partition] = min(first, begins.get(log_partition, first))
     return begins
+
+
+ByCluster = dict[str, Ages]
+
+
+class _AgesFound(NamedTuple):
+    """The result of a task: the ages of a part of a cluster (a pickle), or why there are none."""
+
+    cluster: String
+    error: String | None
+    ages: Bytes
+
+
+def ages_removed(job: ExpiryJob, given: ExpiryInput) -> ByCluster:
+    """Return by cluster the ages at which offsets were removed, summed up from the files of `removals`."""
+    removals = given.removals
+
+    def task(batches: Batches) -> Batches:
+        for unit in numbers_of(batches):
+            for (cluster, log_partition), facts in removals_in(removals[unit], job):
+                ages = removal_ages(facts, job.log_ends[cluster, log_partition], job.asked[cluster])
+                yield record_batch(_AgesFound, [_AgesFound(cluster, None, pickle.dumps(ages))])
+
+    return _together(given.units(len(removals)), task)
+
+
+def live_ages(job: ExpiryJob, given: ExpiryInput) -> ByCluster:
+    """Return by cluster the ages of live offsets, summed up from checkpoints; OffsetsToolError where one cannot be read."""
+    checkpoints = given.checkpoints
+
+    def task(batches: Batches) -> Batches:
+        for cluster, error, ages in with_checkpoints(job, checkpoints, batches, checkpoint_ages):
+            yield record_batch(_AgesFound, [_AgesFound(cluster, error, pickle.dumps(ages))])
+
+    return _together(given.units(len(checkpoints)), task)
+
+
+def _together(units: Rows, task: Task) -> ByCluster:
+    found: ByCluster = {}
+    for cluster, error, ages in units.through(task, arrow_schema(_AgesFound)).collect():
+        if error is not None:
+            raise OffsetsToolError(error)
+        found.setdefault(cluster, Ages()).add(pickle.loads(ages))
+    return found

@@ -21,10 +21,7 @@ from tests.replay.hostile_sequences import logs
 from tests.replay.random_logs import READERS, RandomLog, segment
 from tests.test_checkpoint import RULES
 
-KINDS = {
-    name: place
-    for place, name in enumerate(("offsets", "groups", "members", "anomalies", "", "transactions"))
-}
+KINDS = {name: place for place, name in enumerate(HistoryTables._fields)}
 """Where `expected` has the rows of each history."""
 
 

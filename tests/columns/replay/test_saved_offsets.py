@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.history import HistoryReplay, ReplayEnd, Start
-from offsets_tool.columns.replay.saved.byte_planes import Plane, pack_planes, unpack_planes
-from offsets_tool.columns.replay.saved.saved_offsets import restore_live
+from offsets_tool.columns.replay.saved.saved_offsets import Plane, pack_planes, restore_live, unpack_planes
 from offsets_tool.errors import SourceError
 from offsets_tool.events import decode
 from offsets_tool.expiry.removal_log import RemovalLog
