@@ -1,10 +1,12 @@
 """Tables that jobs read whole keep few files however many runs there are; rows stay, also where a run is killed meanwhile."""
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
 from offsets_tool.log.archive.delta import delta_rows
 from spark.check.check import check
@@ -87,6 +89,26 @@ def test_a_run_that_is_killed_while_files_are_merged_counts(
         ingest_here(lake, dumps[at], cluster=at)
     assert made == ["log", "events", "copies", "sources", "copies"][: 4 if before else 5]
     assert ingest_here(lake, dumps[at], cluster=at).run is None
+    run(lake, dumps, CLUSTERS[3:])
+    assert rows(lake) == rows(plain)
+
+
+def test_a_run_counts_whose_answer_was_lost_and_whose_files_were_merged_right_after(
+    plain: Path, tmp_path: Path, dumps: dict[str, Path], few: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own file of `sources` is gone then, and its rows are not."""
+    lake, at = tmp_path / "lake", CLUSTERS[3]
+    run(lake, dumps, CLUSTERS[:3])
+    commit_, answers = DeltaTable.create_write_transaction, ["reading a body from connection"]
+
+    def unanswered(*arguments: Any, **options: Any) -> None:
+        commit_(*arguments, **options)
+        while answers:
+            raise DeltaError(answers.pop())
+
+    monkeypatch.setattr(DeltaTable, "create_write_transaction", unanswered)
+    assert ingest_here(lake, dumps[at], cluster=at).run == 4
+    assert not answers and files_of(lake, "sources") == 1
     run(lake, dumps, CLUSTERS[3:])
     assert rows(lake) == rows(plain)
 
