@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pyarrow as pa
 
 from offsets_tool.columns.lane.availability import engine_asked
-from offsets_tool.errors import OffsetsToolError
 from offsets_tool.job_rows import CopyRow
 from offsets_tool.lake.tables import COPIES, LOG, SOURCES, Table
 from offsets_tool.log.batches.limits import LIMITS, Limits
@@ -271,8 +270,8 @@ class Tasks:
         """Run the task over all units of a job, and return its result for each."""
         units = of_units(self._start, len(job.units), is_here=is_here)
         done = [UnitDone(*row) for row in units.through(task, arrow_schema(UnitDone)).collect()]
-        if error := next((unit.error for unit in done if unit.error), None):
-            raise OffsetsToolError(error)
+        for unit in done:
+            unit.require_done()
         return done
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from offsets_tool.columns.lane.availability import Engine
-from offsets_tool.errors import OffsetsToolError
+from offsets_tool.errors import OffsetsToolError, SourceError
 from offsets_tool.lake.tables import EVENTS, LOG
 from offsets_tool.log.batches.limits import Limits
 from offsets_tool.table_rows import SourceRow
@@ -46,6 +46,22 @@ class UnitDone(NamedTuple):
     error: String | None
     files: String
     sources: Bytes
+    source: String | None = None
+    """The path of the source that the error is about; None where it is about anything else."""
+
+    @classmethod
+    def failed(cls, error: Exception, unit: Unit) -> "UnitDone":
+        """Return the result of a unit that could not be read."""
+        if isinstance(error, SourceError) and error.path in {piece.file.segment.path for piece in unit}:
+            return cls(shown(error.reason), "[]", b"", shown(error.path))
+        return cls(shown(str(error)), "[]", b"")
+
+    def require_done(self) -> None:
+        """Raise the error of a unit that could not be read: SourceError for a source, OffsetsToolError for anything else."""
+        if self.error is not None:
+            raise (
+                OffsetsToolError(self.error) if self.source is None else SourceError(self.source, self.error)
+            )
 
 
 def write_units(job: IngestJob, lake: Path) -> Task:
@@ -80,7 +96,7 @@ def _for_each_unit(job: IngestJob, do: Callable[[Unit], tuple[list[NewFile], lis
                     None, json.dumps(files), record_batch(SourceRow, sources).serialize().to_pybytes()
                 )
             except (OffsetsToolError, OSError) as error:
-                done = UnitDone(shown(str(error)), "[]", b"")
+                done = UnitDone.failed(error, job.units[number])
             yield record_batch(UnitDone, [done])
 
     return task

@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from offsets_tool.errors import SourceError
 from spark.ingest import plan
+from spark.ingest.ingest import Request, ingest
 from tests.depth import DEEP
 from tests.spark.lakes import (
     SEGMENT,
     comparable,
     content,
     ingest_here,
+    no_session,
     plain,
     rows,
     rows_end,
@@ -169,6 +172,21 @@ def test_damage_across_the_end_of_pieces_is_left_to_the_next_run(
     assert [row["range_start"] for row in sources] == [0, *(row["range_end"] for row in sources[:-1])]
     assert sum(row["bytes_unreadable"] for row in sources) == 3000
     assert sources[-1]["range_end"] == len(data) + 3000
+
+
+def test_what_goes_away_before_it_is_read_is_an_error_of_the_source(tmp_path: Path) -> None:
+    """A stream reads again what Kafka's cleaner has replaced meanwhile, and knows it by this error."""
+    lake, path, kept = tmp_path / "lake", write_segment(tmp_path, SEGMENT.read_bytes()), tmp_path / "kept"
+
+    def set_aside(done: int, total: int) -> None:
+        path.replace(kept)
+
+    with pytest.raises(SourceError, match="; ingest again") as error:
+        ingest(Request(paths=[str(tmp_path)], lake=str(lake)), no_session, set_aside)
+    assert error.value.path == str(path) and rows(lake, "sources") == []
+    kept.replace(path)
+    assert ingest_here(lake, tmp_path).run == 1
+    assert comparable(lake) == plain(path)
 
 
 def test_empty_files_have_a_row(tmp_path: Path) -> None:
