@@ -135,9 +135,10 @@ def _of_folders(asked: "StreamRequest") -> "tuple[StreamRequest, StreamSource, S
     if not asked.request.paths:
         raise UsageError("name FOLDER..., or a live topic with --bootstrap-server")
     watched = watched_of(asked.request)
+    until = "the stream waits for it" if asked.every_ms is not None else "nothing of it is brought"
     for path in watched.paths:
         if reason := why_nothing(watched, path):
-            note(f"{path}: {reason}; the stream waits for it")
+            note(f"{path}: {reason}; {until}")
     return asked, folder_source(watched, asked.request.cluster), dict
 
 
