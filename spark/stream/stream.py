@@ -99,28 +99,25 @@ def stream(
     Spark Connect, whose server does not call back into this process. Without `every_ms`, sources that say what is present are
     brought in one micro-batch, by the ledger alone: Spark starts only where a job needs it, and there is no checkpoint.
     """
-    if asked.every_ms is None and source.present is not None:
+    is_once = asked.every_ms is None
+    if is_once and source.present is not None:
         batches = MicroBatches(_jobs(asked, cache(start)), report, is_patient=False)
         batches.bring(_with_lake(asked, source.present), 0)
-    else:
-        _stream(start, asked, source, report, stop)
-
-
-def _stream(
-    start: Callable[[], SparkSession],
-    asked: StreamRequest,
-    source: StreamSource,
-    report: Callable[[BatchDone], None],
-    stop: threading.Event,
-) -> None:
+        return
     if os.environ.get("SPARK_REMOTE"):
         raise _NO_CALLS
     checkpoint = uri_of(asked.checkpoint_of(source.name))
     session = start()
     if not hasattr(session, "_jsc"):
         raise _NO_CALLS
+    batches = MicroBatches(_jobs(asked, lambda: session), report, is_patient=not is_once)
+    _follow(_query(session, checkpoint, asked, source, batches), batches, stop)
 
-    batches = MicroBatches(_jobs(asked, lambda: session), report, is_patient=asked.every_ms is not None)
+
+def _query(
+    session: SparkSession, checkpoint: str, asked: StreamRequest, source: StreamSource, batches: MicroBatches
+) -> "StreamingQuery":
+    """Start the query of a stream, whose micro-batches are done by `batches`."""
 
     def micro_batch(rows: "DataFrame", batch: int) -> None:
         batches(_with_lake(asked, lambda: source.arrivals(rows, batch)), batch)
@@ -129,10 +126,8 @@ def _stream(
         source.start(session).writeStream.foreachBatch(micro_batch).option("checkpointLocation", checkpoint)
     )
     if asked.every_ms is None:
-        writer = writer.trigger(availableNow=True)
-    else:
-        writer = writer.trigger(processingTime=f"{asked.every_ms} milliseconds")
-    _follow(writer.start(), batches, stop)
+        return writer.trigger(availableNow=True).start()
+    return writer.trigger(processingTime=f"{asked.every_ms} milliseconds").start()
 
 
 def _jobs(asked: StreamRequest, start: Callable[[], SparkSession]) -> Jobs:
