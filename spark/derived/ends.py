@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.errors import SourceError, UsageError
-from offsets_tool.evidence.nearest import did_you_mean
 from offsets_tool.job_rows import EndRow
 from offsets_tool.lag.data_log import DataLog, data_logs
 from offsets_tool.lag.end_files import read_ends
@@ -22,6 +21,7 @@ from offsets_tool.log.storage import as_path, real_path
 from offsets_tool.wire.text import shown, shown_row
 from spark.derived.derive import write_rows
 from spark.lake.commit import ArrowLake, Chain
+from spark.lake.folder import unknown_cluster
 from spark.lake.scan import scan
 
 OF_ENDS: Final = Chain("offsets-tool ends", (ENDS,))
@@ -132,11 +132,7 @@ class _Found:
     def _known(self, cluster: str) -> str:
         """Return the cluster; UsageError for one that the lake does not have: no group would use the ends of a misspelt name."""
         if cluster not in self._newest:
-            names = ", ".join(name or "the one without a name" for name in sorted(self._newest))
-            raise UsageError(
-                f"--cluster {cluster}: the lake has no such cluster; it has {names or 'none yet'}."
-                f"{did_you_mean(cluster, self._newest)}"
-            )
+            raise unknown_cluster(cluster, self._newest)
         return cluster
 
 

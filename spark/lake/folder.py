@@ -61,9 +61,14 @@ def root_of(lake: str) -> Path:
 
 def unknown_cluster(name: str, names: Iterable[str]) -> UsageError:
     """Return the error for a cluster that a lake with clusters of these names does not have."""
-    if not any(names):
+    clusters = sorted(names)
+    if not clusters:
+        return UsageError(
+            f"the lake has no cluster {name!r}, as it has none yet: run offsets-spark run first"
+        )
+    if not any(clusters):
         return UsageError(f"the lake has no cluster {name!r}: its only one has no name; drop --cluster")
-    choices = ", ".join(each or "'' (without a name)" for each in sorted(names))
+    choices = ", ".join(cluster or "'' (without a name)" for cluster in clusters)
     return UsageError(f"the lake has no cluster {name!r}: choose among {choices}")
 
 

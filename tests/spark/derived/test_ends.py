@@ -58,7 +58,7 @@ def test_a_sample_is_kept_once(lake: Path, tmp_path: Path) -> None:
 def test_a_cluster_that_the_lake_does_not_have_is_refused(lake: Path, tmp_path: Path) -> None:
     """A misspelt name would keep ends that no group is ever counted against."""
     asked = EndsRequest(files=[sample_file(tmp_path, "one", 1)], cluster="prodd")
-    with pytest.raises(UsageError, match="the lake has no such cluster; it has prod, test"):
+    with pytest.raises(UsageError, match="the lake has no cluster 'prodd': choose among prod, test"):
         add_ends(lake, asked, {"test": 0, "prod": 0})
     assert rows(lake, "ends") == []
 

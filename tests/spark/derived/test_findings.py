@@ -232,6 +232,7 @@ def test_what_is_not_there_is_refused(small: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the lake has no cluster 'x': choose among a, b"):
         findings(str(small), no_session, ["x"])
     for names, said in (
+        ([], "it has none yet: run offsets-spark run first"),
         ([""], "its only one has no name; drop --cluster"),
         (["", "a"], r"choose among '' \(without a name\), a"),
     ):
