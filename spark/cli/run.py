@@ -93,9 +93,9 @@ def run_command(*, coordinator: str | None, topic_ids: tuple[str, ...], **option
     """Run all jobs: ingest SOURCE..., replay what is new, compute lag, expiry, findings. Shows a row for each job.
 
     The jobs are those of the single commands, in their order. Run it again with the same or more sources: only what is new is
-    done. Lag keeps the options with which `lag` was last run. Settings of brokers are those of --cluster; without it --coordinator is
-    for all clusters, and --kafka-version, --retention and --check-interval are those of all that have none of their own. Where none
-    is given, each cluster keeps what it has; `--coordinator auto` and `offsets-spark expiry` take them away again.
+    done. Lag keeps the options with which `lag` was last run. Settings of brokers are those of --cluster. Without it, --coordinator
+    is for all clusters; --kafka-version, --retention and --check-interval are for all that have none of their own. Where none is
+    given, each cluster keeps what it has; `--coordinator auto` and `offsets-spark expiry` take them away again.
     """
     from spark.ingest.ingest import Request  # noqa: PLC0415 - heavy, and not needed for --help
     from spark.replay.topic_ids import OPTION  # noqa: PLC0415

@@ -8,7 +8,7 @@ from typing import Final
 from deltalake import PostCommitHookProperties
 from deltalake.exceptions import DeltaError
 
-from offsets_tool.errors import SetupError
+from offsets_tool.errors import SetupError, SourceError
 from offsets_tool.log.archive.delta import OpenDelta, bring_up_to_date
 from offsets_tool.log.archive.delta_mirror import committing, within_reach
 from offsets_tool.log.storage import is_stored
@@ -25,9 +25,9 @@ NOTHING_AFTER: Final = PostCommitHookProperties(create_checkpoint=False, cleanup
 def tidying() -> Iterator[None]:
     """Inside of a `with` block, do what the next run can do as well: what storage or the disk refuse is left to it.
 
-    What was committed before counts, and nobody is told that it does not.
+    So is a file that does not read; who needs it says so. What was committed before counts, and nobody is told that it does not.
     """
-    with suppress(DeltaError, OSError, SetupError):
+    with suppress(DeltaError, OSError, SetupError, SourceError):
         yield
 
 

@@ -8,6 +8,7 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from offsets_tool.errors import SourceError
 from offsets_tool.log.archive.delta import delta_rows
 from spark.check.check import check
 from spark.lake.compact import compact
@@ -111,6 +112,19 @@ def test_a_run_counts_whose_answer_was_lost_and_whose_files_were_merged_right_af
     assert not answers and files_of(lake, "sources") == 1
     run(lake, dumps, CLUSTERS[3:])
     assert rows(lake) == rows(plain)
+
+
+def test_a_run_counts_though_a_file_that_it_would_merge_does_not_read(
+    tmp_path: Path, dumps: dict[str, Path], few: None
+) -> None:
+    """Who needs that file names it: an ingest has no need of `copies`, and its rows are committed by then."""
+    run(tmp_path, dumps, CLUSTERS[:3])
+    damaged = next((tmp_path / "copies").glob("*.parquet"))
+    damaged.write_bytes(bytes(damaged.stat().st_size))
+    assert ingest_here(tmp_path, dumps[CLUSTERS[3]], cluster=CLUSTERS[3]).run == 4
+    assert files_of(tmp_path, "sources") == 1 and files_of(tmp_path, "copies") == 4
+    with pytest.raises(SourceError, match=damaged.name):
+        replay(str(tmp_path), no_session)
 
 
 def test_row_groups_of_sorted_rows_are_told_apart(
