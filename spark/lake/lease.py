@@ -41,7 +41,7 @@ RENEWED: Final = timedelta(seconds=30)
 _ATTEMPTS: Final = 4
 """How often a lease is asked for where storage fails."""
 _PAUSES: Final = (0.5, 1.0, 2.0, 4.0)
-"""Seconds after each attempt to give a lease back."""
+"""Seconds before each further attempt to give a lease back."""
 _APP: Final = "offsets-tool lease"
 _SCHEMA: Final = Schema.from_arrow(pa.schema([("holder", pa.string())]))
 # Of what was, nothing is needed: only the newest commit counts.
@@ -177,11 +177,11 @@ class _Lease:
 
 def _give_back(lease: _Lease) -> None:
     """End the lease if it is held; it ends by itself too, where storage goes on failing, and nobody's work is less for it."""
-    for pause in _PAUSES:
+    for pause in (0.0, *_PAUSES):
+        time.sleep(pause)
         with suppress(DeltaError, OffsetsToolError, OSError):
             lease.prolong(timedelta())
             return
-        time.sleep(pause)
 
 
 def _refused(root: Path, held: Holding | None) -> LakeInUse:

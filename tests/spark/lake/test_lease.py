@@ -79,6 +79,23 @@ def test_the_lease_of_a_job_that_was_killed_ends(tmp_path: Path, monkeypatch: py
         pass
 
 
+def test_each_pause_is_waited_for_another_attempt_to_give_a_lease_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease, "_PAUSES", (0.0, 0.0))
+    prolong, failures = lease._Lease.prolong, ["no", "not yet"]
+
+    def failing(held: lease._Lease, by: timedelta) -> bool:
+        if failures:
+            raise OSError(failures.pop())
+        return prolong(held, by)
+
+    monkeypatch.setattr(lease._Lease, "prolong", failing)
+    for _ in range(2):
+        with leased(tmp_path):
+            pass
+
+
 def test_many_jobs_leave_a_log_that_is_opened_from_its_newest_checkpoint(tmp_path: Path) -> None:
     for _ in range(2 * VERSIONS_BETWEEN):
         with leased(tmp_path):
