@@ -15,6 +15,7 @@ from pyspark.sql.streaming.datasource import ReadLimit
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.files.folders import PathKind, listing, look_at
+from offsets_tool.log.storage import real_path
 from offsets_tool.wire.json import JsonObject
 from spark.ingest.own_files import foreign_files
 from spark.ingest.plan import IngestFile, find_files
@@ -61,7 +62,8 @@ def _found(watched: Watched, path: str) -> list[IngestFile] | str:
     try:
         return find_files([path], None, watched.log_partition, watched.columns)
     except SourceError as error:
-        if there.kind is not PathKind.FOLDER:
+        # What cannot be read in it, and says whose log this is, would be waited for without a word.
+        if there.kind is not PathKind.FOLDER or error.path != real_path(path):
             raise
         return error.reason
 

@@ -10,6 +10,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from offsets_tool.errors import SourceError
 from spark.stream.growing_folder import FolderReader, GrowingFolder, Watched, why_nothing
+from tests.log.files.unreadable import DENIED, hide
 from tests.spark.lakes import SEGMENT, ingest_here, rows_end, write_segment
 
 DATA = SEGMENT.read_bytes()
@@ -72,3 +73,21 @@ def test_a_folder_that_is_gone_is_no_folder_to_wait_for(tmp_path: Path) -> None:
     gone = asked.latestOffset({}, ALL)
     assert "does not exist" in gone[str(tmp_path / "nowhere")]["problem"]
     assert len(changed(asked, {}, gone)) == 1
+
+
+def test_what_cannot_be_read_in_a_folder_is_not_waited_for(tmp_path: Path) -> None:
+    """An ingest ends by it: nobody knows whose log that is. A stream would wait for ever, and not say so."""
+    folder = tmp_path / "data"
+    write_segment(folder, DATA)
+    (folder / "meta.properties").write_text("version=1\ncluster.id=night\nnode.id=1\n")
+    link = tmp_path / "link"
+    link.symlink_to(folder)
+    asked = reader(link)
+    with pytest.MonkeyPatch.context() as patch:
+        hide(patch, "meta.properties", DENIED)
+        with pytest.raises(SourceError, match=f"meta.properties.*{DENIED}"):
+            why_nothing(Watched([], None, {}, "/nowhere"), str(link))
+        hidden = asked.latestOffset({}, ALL)
+    assert DENIED in hidden[str(link)]["problem"] and len(changed(asked, {}, hidden)) == 1
+    assert why_nothing(Watched([], None, {}, "/nowhere"), str(link)) is None
+    assert why_nothing(Watched([], 9, {}, "/nowhere"), str(link)) is not None
