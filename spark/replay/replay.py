@@ -219,7 +219,7 @@ class _Replay:
     ) -> dict[LogPartition, _Done]:
         """Replay each partition in a task; from its first record where its checkpoint is lost or of another release.
 
-        Partitions that fail are kept in `_failed`. OffsetsToolError where the disk is why a task failed.
+        Partitions that fail are kept in `_failed`. OffsetsToolError where the disk or the storage is why a task failed.
         """
         shared = names.names, rows, self._copies_of(each.key for each in work), self._ends
         is_here = _is_little(rows, work)

@@ -23,7 +23,7 @@ from offsets_tool.columns.replay.history import (
     ReplayEnd,
     Start,
 )
-from offsets_tool.errors import OffsetsToolError, SourceError
+from offsets_tool.errors import OffsetsToolError, SetupError, SourceError
 from offsets_tool.lake.tables import HISTORIES, Table
 from offsets_tool.log.copies.views import LeftOut
 from offsets_tool.rows import Row
@@ -119,7 +119,7 @@ class WorkDone(NamedTuple):
     files: String
     facts: String
     is_stopping: bool = False
-    """Whether the error is not the partition's but the disk's: then nothing is committed."""
+    """Whether the error is not the partition's but that of the disk or the storage: then nothing is committed."""
 
 
 def replay_work(job: ReplayJob) -> Task:
@@ -165,7 +165,7 @@ def _written(unit: int, replay: Callable[[], tuple[list[NewFile], Row]]) -> Work
         # A file of the lake is damaged: what that means is said where the lake's folders are known.
         raise
     except (OffsetsToolError, OSError) as error:
-        return WorkDone(unit, shown(str(error)), None, "[]", "{}", isinstance(error, OSError))
+        return WorkDone(unit, shown(str(error)), None, "[]", "{}", isinstance(error, OSError | SetupError))
     return WorkDone(unit, None, None, json.dumps(files), json.dumps(facts))
 
 

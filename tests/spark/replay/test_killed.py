@@ -7,9 +7,11 @@ import pytest
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from offsets_tool.errors import OffsetsToolError, SetupError
+from spark.replay.replay import replay
 from tests.spark.histories import copy, grown, histories, plain_histories, replay_lake, rows
 from tests.spark.kills import Killed, killed
-from tests.spark.lakes import ingest_here
+from tests.spark.lakes import ingest_here, no_session
 
 pytestmark = pytest.mark.spark
 deep = pytest.mark.deep
@@ -87,3 +89,28 @@ def test_without_its_checkpoint_a_partition_is_told_from_its_first_record(
     assert all(row["is_from_start"] for row in done.partitions)
     assert histories(lake) == plain_histories({"c": half_replayed[1]})
     assert replay_lake(session, lake).run is None
+
+
+def test_storage_that_cannot_be_reached_is_no_problem_of_a_log_partition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is committed, so that the next replay goes on from the checkpoints that are there."""
+    lake, logs = tmp_path / "lake", tmp_path / "logs"
+    for share in (0.5, 1):
+        grown("4.3.1-kip848", logs, share)
+        ingest_here(lake, logs, cluster="c")
+        if share < 1:
+            replay(str(lake), no_session)
+    before = rows(lake, "replays")
+    with monkeypatch.context() as patch:
+        patch.setattr("spark.replay.tasks.keep_checkpoint", unreachable)
+        with pytest.raises(OffsetsToolError, match="cannot be reached"):
+            replay(str(lake), no_session)
+    assert rows(lake, "replays") == before
+    done = replay(str(lake), no_session)
+    assert done.problems == () and not any(row["is_from_start"] for row in done.partitions)
+    assert histories(lake) == plain_histories({"c": copy(logs, 1)})
+
+
+def unreachable(root: Path, checkpoint: bytes) -> str:
+    raise SetupError(f"{root}: cannot be reached")
