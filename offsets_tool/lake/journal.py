@@ -17,6 +17,11 @@ COMPACTED: Final = "offsets-tool compact"
 """What it says of a commit after which all files are sorted."""
 
 
+def app_of(command: str) -> str:
+    """Return the application id under which Delta keeps in a table the last run of a command that it has."""
+    return f"offsets-tool {command}"
+
+
 def packed(rows: pa.RecordBatch) -> str:
     """Return rows as text for a journal."""
     return b64encode(rows.serialize()).decode()

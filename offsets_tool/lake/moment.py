@@ -6,7 +6,7 @@ The caller opens tables, and this module reads the few values that say so; the r
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
-from offsets_tool.lake.journal import run_of
+from offsets_tool.lake.journal import app_of, run_of
 from offsets_tool.lake.tables import (
     ALL_TABLES,
     DERIVATIONS,
@@ -15,6 +15,7 @@ from offsets_tool.lake.tables import (
     REPLAYS,
     SOURCES,
     TABLES,
+    Maker,
     Table,
 )
 from offsets_tool.lake.whole import no_lake
@@ -36,6 +37,10 @@ class StoredTable(Protocol):
 
     def values(self, columns: Sequence[str]) -> list[ReadRow]:
         """Return the rows of some columns, each value at least once."""
+        ...
+
+    def last_run(self, app: str) -> int | None:
+        """Return the last run that the table has of an application, though its rows may be forgotten; None without any."""
         ...
 
 
@@ -98,17 +103,24 @@ def _finished(finished: Iterable[int]) -> Runs:
 
 def _last_runs(replays: StoredTable | None, derivations: StoredTable | None) -> dict[Table, int | None]:
     """Return the last finished run of each table whose rows later runs replace."""
-    last = dict.fromkeys(REPLAY_TABLES, None if replays is None else _last(replays.values(["run"])))
-    last_runs = [] if derivations is None else derivations.values(["derived", "run"])
-    return last | {
-        table: _last(row for row in last_runs if row["derived"] == table.name)
-        for table in DERIVED_TABLES
-        if table.is_replaced
-    }
+    last: dict[Table, int | None] = {}
+    if replays is not None:
+        last |= dict.fromkeys(REPLAY_TABLES, _last(replays, Maker.REPLAY, replays.values(["run"])))
+    if derivations is not None:
+        rows = derivations.values(["derived", "run"])
+        for table in (table for table in DERIVED_TABLES if table.is_replaced):
+            of_table = (row for row in rows if row["derived"] == table.name)
+            last[table] = _last(derivations, table.made_by, of_table)
+    return last
 
 
-def _last(runs: Iterable[ReadRow]) -> int | None:
-    return max((row["run"] for row in runs), default=None)
+def _last(account: StoredTable, maker: Maker, rows: Iterable[ReadRow]) -> int | None:
+    """Return the last finished run of a command, given the rows that account for its runs; None without any.
+
+    The rows of the last one may be forgotten: what it wrote is as finished, and what was forgotten is not to come back.
+    """
+    newest: int | None = max((row["run"] for row in rows), default=None)
+    return None if newest is None else max(newest, account.last_run(app_of(maker)) or 0)
 
 
 def _as_after(lake: str, table: Table, stored: Stored, run: int | None) -> FinishedRows[Stored] | None:

@@ -71,6 +71,9 @@ class _Stored(NamedTuple):
         found = self.session.execute(f"SELECT DISTINCT {named} FROM {self.rows()}")
         return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
 
+    def last_run(self, app: str) -> int | None:
+        return self.opened.transaction_version(app)
+
 
 class DuckLake:
     """A lake as it is when it is opened, in a folder or in object storage; a query makes the tables and views that it names."""

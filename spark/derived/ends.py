@@ -16,6 +16,7 @@ from offsets_tool.job_rows import EndRow
 from offsets_tool.lag.data_log import DataLog, data_logs
 from offsets_tool.lag.end_files import read_ends
 from offsets_tool.lag.samples import EndSample
+from offsets_tool.lake.journal import app_of
 from offsets_tool.lake.tables import ENDS, SOURCES
 from offsets_tool.log.storage import as_path, real_path
 from offsets_tool.wire.text import shown, shown_row
@@ -24,7 +25,7 @@ from spark.lake.commit import ArrowLake, Chain
 from spark.lake.folder import unknown_cluster
 from spark.lake.scan import scan
 
-OF_ENDS: Final = Chain("offsets-tool ends", (ENDS,))
+OF_ENDS: Final = Chain(app_of("ends"), (ENDS,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,8 @@ from offsets_tool.expiry.policy import Basis, ClusterFacts, by_removals
 from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.expiry.topic_removals import LogEnd, log_end_of
 from offsets_tool.findings.sentences import listed
-from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, GROUP_HISTORY, REMOVALS, REPLAYS, SOURCES
+from offsets_tool.lake.journal import app_of
+from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, GROUP_HISTORY, REMOVALS, REPLAYS, SOURCES, Maker
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log_clock import latest_of
 from offsets_tool.replay.rules import Rules
@@ -75,7 +76,7 @@ from spark.runtime.rows import (
     untold,
 )
 
-OF_EXPIRY: Final = Chain("offsets-tool expiry", (EXPIRY, DERIVATIONS))
+OF_EXPIRY: Final = Chain(app_of(Maker.EXPIRY), (EXPIRY, DERIVATIONS))
 _OWN: Final = "is_own"
 """In the basis of a cluster's rows: whether the settings were given for this cluster alone."""
 _NONE_GIVEN: Final = PolicyOverrides()

@@ -22,7 +22,8 @@ from offsets_tool.findings.finders import find_all, find_in_log
 from offsets_tool.findings.group_rows import GroupRows, LogStretch
 from offsets_tool.findings.partition_facts import PartitionFacts
 from offsets_tool.findings.rows import Finding
-from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, FINDINGS, REBALANCES, REPLAYS, SOURCES, Table
+from offsets_tool.lake.journal import app_of
+from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, FINDINGS, REBALANCES, REPLAYS, SOURCES, Maker, Table
 from offsets_tool.log_clock import latest_of
 from offsets_tool.rebalances.row_builder import rebalance_rows
 from offsets_tool.rebalances.rows import RebalanceRow
@@ -55,7 +56,7 @@ from spark.lake.parquet import NewFile
 from spark.replay.plan import LakeRow, LogPartition, latest
 from spark.runtime.rows import Batches, Progress, StartSpark, Task, untold
 
-OF_FINDINGS: Final = Chain("offsets-tool findings", (FINDINGS, REBALANCES, DERIVATIONS))
+OF_FINDINGS: Final = Chain(app_of(Maker.FINDINGS), (FINDINGS, REBALANCES, DERIVATIONS))
 CLUSTERS_AT_ONCE: Final = 64
 """How many clusters are committed together: one that is killed in between begins with the first that is not committed yet."""
 _AT_ONCE: Final = 4_096

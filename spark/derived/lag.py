@@ -14,7 +14,8 @@ import pyarrow.dataset as ds
 
 from offsets_tool.columns.lag.asked import LagAsked
 from offsets_tool.columns.lag.batches import lag_batches
-from offsets_tool.lake.tables import DERIVATIONS, ENDS, LAG, REPLAYS
+from offsets_tool.lake.journal import app_of
+from offsets_tool.lake.tables import DERIVATIONS, ENDS, LAG, REPLAYS, Maker
 from offsets_tool.log_clock import latest_of
 from offsets_tool.rows import Row
 from offsets_tool.wire.arrow import arrow_schema
@@ -40,7 +41,7 @@ from spark.lake.scan import greatest_of
 from spark.replay.plan import latest
 from spark.runtime.rows import Batches, Progress, StartSpark, Task, untold
 
-OF_LAG: Final = Chain("offsets-tool lag", (LAG, DERIVATIONS))
+OF_LAG: Final = Chain(app_of(Maker.LAG), (LAG, DERIVATIONS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,9 +22,9 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from offsets_tool.errors import OffsetsToolError
-from offsets_tool.lake.journal import JOURNAL, REWRITTEN, finished, interrupted_note, journal_of
+from offsets_tool.lake.journal import JOURNAL, REWRITTEN, app_of, finished, interrupted_note, journal_of
 from offsets_tool.lake.layout import layout_error, other_columns
-from offsets_tool.lake.tables import REPLAY_TABLES, SOURCES, TABLES, Table
+from offsets_tool.lake.tables import REPLAY_TABLES, SOURCES, TABLES, Maker, Table
 from offsets_tool.log.archive.delta import (
     bring_up_to_date,
     history_of,
@@ -84,8 +84,8 @@ class Chain(NamedTuple):
     tables: tuple[Table, ...]
 
 
-INGEST: Final = Chain("offsets-tool ingest", TABLES)
-REPLAY: Final = Chain("offsets-tool replay", REPLAY_TABLES)
+INGEST: Final = Chain(app_of(Maker.INGEST), TABLES)
+REPLAY: Final = Chain(app_of(Maker.REPLAY), REPLAY_TABLES)
 
 
 class ArrowLake:

@@ -35,10 +35,11 @@ _FEW_FILES: Final = 64
 
 
 class _Stored(NamedTuple):
-    """A table at its current version: gives the distinct values of some columns, and its rows, also of another version."""
+    """A table at its current version: gives the values of some columns, its rows, also of another version, and its last run."""
 
     values: Callable[[Sequence[str]], list[ReadRow]]
     frame: Callable[[int | None], DataFrame]
+    last_run: Callable[[str], int | None]
 
 
 def open_tables(session: SparkSession, lake: str, wanted: Collection[Table]) -> dict[Table, Frame | None]:
@@ -83,7 +84,7 @@ def _in_folder(session: SparkSession, path: Path, table: Table, there: OpenDelta
             return session.read.schema(schema).parquet(*map(uri_of, files))
         return _load(session, uri_of(path), now if version is None else version)
 
-    return _Stored(values, frame)
+    return _Stored(values, frame, there.transaction_version)
 
 
 def _by_arrow(session: SparkSession, files: Sequence[Path], table: Table) -> DataFrame:

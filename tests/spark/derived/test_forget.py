@@ -1,14 +1,17 @@
 """What was forgotten might never have been there; a kill leaves what the same command completes, and no other."""
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
 
+from offsets_tool.cli import main
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.lake.tables import ALL_TABLES
@@ -199,3 +202,30 @@ def test_a_partition_is_mended_by_forgetting_what_does_not_belong(tmp_path: Path
     forget(str(tmp_path / "lake"), "c", str(tmp_path / "two"))
     done = replay_here(tmp_path / "lake")
     assert not done.problems and [row["problem"] for row in done.partitions] == [None]
+
+
+def test_questions_see_what_is_left_though_the_last_runs_were_of_what_is_forgotten(tmp_path: Path) -> None:
+    """Neither do its rows come back, as of an earlier run, nor does an answer need files that only that run's table had."""
+    lake, log = tmp_path / "lake", LOG
+    for number, (cluster, records) in enumerate((("a", log[:6]), ("b", log), ("a", log))):
+        ingest_here(lake, copy(tmp_path / str(number), records), cluster=cluster)
+        jobs(lake)
+    before = answers(lake)
+    forget(str(lake), "a")
+    assert answers(lake) == {table: [row for row in rows if row[0] == "b"] for table, rows in before.items()}
+    ingest_here(lake, copy(tmp_path / "last", log), cluster="c")
+    jobs(lake)
+    forget(str(lake), "c")
+    compact(str(lake), no_session, 0)
+    assert answers(lake) == {table: [row for row in rows if row[0] == "b"] for table, rows in before.items()}
+
+
+def answers(lake: Path) -> dict[str, list[list[Any]]]:
+    """Return by table how many rows of each cluster a question sees."""
+    counts = "SELECT cluster, count(*) AS number FROM {} GROUP BY cluster ORDER BY cluster"
+    found = {}
+    for table in ("offset_history", "expiry", "lag", "findings", "events"):
+        done = CliRunner().invoke(main, ["sql", "--lake", str(lake), counts.format(table)])
+        assert done.exit_code == 0, done.output
+        found[table] = [list(json.loads(line).values()) for line in done.stdout.splitlines()]
+    return found
