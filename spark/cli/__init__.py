@@ -6,6 +6,7 @@ Spark is imported when a command runs, so that --help needs neither Spark nor Ja
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,9 @@ from offsets_tool.cli.source_options import (
 )
 from offsets_tool.cli.sql import answer_each
 from offsets_tool.cli.table import Column, PrintedTable
+from offsets_tool.errors import OffsetsToolError
 from offsets_tool.rows import Row
+from offsets_tool.wire.text import visible
 from spark.cli.job import SparkCommand, starting, wait_option
 
 if TYPE_CHECKING:
@@ -163,7 +166,8 @@ def ingest_command(
     options["columns"] = parse_columns(options["columns"])
     options["writer"] = Writer(options["writer"])
     options["limits"] = parse_limits(options.pop("max_batch_bytes"))
-    done = _ingest(Request(paths=sources, **options))
+    with told_as_row("ingest", options["lake"], chosen, table):
+        done = _ingest(Request(paths=sources, **options))
     for text in done.notes:
         note(text)
     if done.run is None:
@@ -242,6 +246,21 @@ def compact_command(
     done = compact(lake, starting(), days_kept, is_full=is_full)
     with output(None) as out:
         write_rows(out, (one._asdict() for one in done), chosen, table)
+
+
+@contextmanager
+def told_as_row(job: str, lake: str, format_: str, table: PrintedTable) -> Iterator[None]:
+    """Within this, a job that fails writes a row of JSON to stdout before its error, if that is the format."""
+    from spark.lake.failures import in_one_sentence  # noqa: PLC0415 - Spark
+
+    try:
+        with in_one_sentence(lake):
+            yield
+    except OffsetsToolError as error:
+        if format_ == "jsonl":
+            with output(None) as out:
+                write_rows(out, [{"job": job, "error": str(error)}], format_, table, texts=visible)
+        raise
 
 
 def _ingest(request: "Request") -> "Ingested":

@@ -104,7 +104,7 @@ def test_a_lake_in_use_may_be_tried_again(in_use: Path, command: str) -> None:
         done = in_another_thread([*asked, *wait])
         assert done.exit_code == os.EX_TEMPFAIL == 75, done.output
         assert [json.loads(line)["job"] for line in done.stdout.splitlines()] == (
-            [command] if command in ("run", *ORDER[1:]) else []
+            [command] if command in ("run", *ORDER) else []
         )
         refusal = f"Error: another job is writing to {in_use}: wait until it is done{end}"
         assert done.stderr.endswith(refusal)
@@ -127,11 +127,11 @@ def test_a_pipe_sees_which_job_failed(tmp_path: Path, monkeypatch: pytest.Monkey
     assert failed == {"job": job, "error": failed["error"]}
     assert failed["error"].startswith("it could not be done (the disk hums); ")
     assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, f"Error: {failed['error']}")
-    if job == "ingest":
-        return
-    alone = CliRunner().invoke(main, [job, *lake])
-    assert (alone.exit_code, json.loads(alone.stdout)) == (1, failed)
-    assert CliRunner().invoke(main, [job, *lake, "--format", "table"]).stdout == ""
+    monkeypatch.setattr("spark.ingest.ingest.ingest", fail)
+    alone = [job, *([str(SEGMENT)] if job == "ingest" else []), *lake]
+    done = CliRunner().invoke(main, alone)
+    assert (done.exit_code, json.loads(done.stdout)) == (1, failed)
+    assert CliRunner().invoke(main, [*alone, "--format", "table"]).stdout == ""
 
 
 @pytest.mark.parametrize("command", [name for name in WRITING if name not in ("retain", "forget", "upgrade")])
