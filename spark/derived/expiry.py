@@ -160,8 +160,8 @@ def expiry(
         named = _settings_notes(settings, coordinators)
         if cluster is None and request not in (None, _NONE_GIVEN) and runs.keys() <= settings.own.keys():
             named.append(
-                "each cluster here has settings of its own, which stay; the given ones hold for none and are not kept: name a cluster "
-                "with --cluster to change what it has"
+                "each cluster here has settings of its own, which stay; the given ones hold for none and are not kept: name a "
+                "cluster with --cluster to change what it has"
             )
         return done._replace(notes=[*finishing, *named, *making.notes, *done.notes])
 
