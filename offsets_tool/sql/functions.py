@@ -12,9 +12,9 @@ from sqlglot import exp
 SAME: Final[frozenset[type[exp.Expr]]] = frozenset(
     {
         *(exp.Abs, exp.Greatest, exp.Least, exp.Coalesce, exp.Nullif, exp.If, exp.Case, exp.Nvl2),
-        *(exp.Upper, exp.Lower, exp.Left, exp.Right, exp.Contains, exp.StartsWith, exp.EndsWith),
+        *(exp.Contains, exp.StartsWith, exp.EndsWith),
         *(exp.Repeat, exp.Reverse, exp.CurrentTimestamp, exp.CurrentDate),
-        *(exp.Array, exp.ArrayContains, exp.ArrayToString, exp.Explode),
+        *(exp.Array, exp.Explode),
         *(exp.Count, exp.Sum, exp.Avg, exp.Min, exp.Max, exp.LogicalOr, exp.LogicalAnd, exp.Median),
         *(exp.Rank, exp.DenseRank, exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead),
         *(exp.First, exp.FirstValue, exp.LastValue, exp.PercentRank, exp.CumeDist),
@@ -25,8 +25,8 @@ SAME: Final[frozenset[type[exp.Expr]]] = frozenset(
             exp.Variance,
             exp.VariancePop,
         ),
-        *(exp.Grouping, exp.GroupingId, exp.Qualify, exp.Values, exp.DecodeCase, exp.GroupConcat),
-        *(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot, exp.MD5, exp.SHA),
+        *(exp.Grouping, exp.GroupingId, exp.Qualify, exp.Values, exp.DecodeCase),
+        *(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.MD5, exp.SHA),
     }
 )
 """Functions whose translation by sqlglot means the same."""
@@ -38,6 +38,13 @@ MACROS: Final[Mapping[type[exp.Expr], tuple[str, ...]]] = {
     exp.Ceil: ("ceil", "this"),
     exp.Floor: ("floor", "this"),
     exp.Length: ("length", "this"),
+    exp.Upper: ("upper", "this"),
+    exp.Lower: ("lower", "this"),
+    exp.Left: ("left", "this", "expression"),
+    exp.Right: ("right", "this", "expression"),
+    exp.RegexpSplit: ("split", "this", "expression"),
+    exp.ArrayContains: ("array_contains", "this", "expression"),
+    exp.Flatten: ("flatten", "this"),
     exp.Substring: ("substring", "this", "start", "length"),
     exp.SubstringIndex: ("substring_index", "this", "delimiter", "count"),
     exp.Hex: ("hex", "this"),
@@ -100,9 +107,7 @@ DUCKDB: Final[Mapping[type[exp.Expr], tuple[str, ...]]] = {
     exp.FromBase64: ("from_base64", "this"),
     exp.Cbrt: ("cbrt", "this"),
     exp.RegexpExtractAll: ("regexp_extract_all", "this", "expression", "group"),
-    exp.Flatten: ("flatten", "this"),
     exp.StrPosition: ("strpos", "this", "substr"),
-    exp.RegexpSplit: ("regexp_split_to_array", "this", "expression"),
     exp.ArgMin: ("arg_min_null", "this", "expression"),
     exp.ArgMax: ("arg_max_null", "this", "expression"),
 }

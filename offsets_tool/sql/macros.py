@@ -12,6 +12,8 @@ NOT_TRANSLATED: Final = "not translated: "
 """The beginning of an error of a macro that does not know Spark's answer."""
 INDEX: Final = "the index is outside of the array"
 ZERO: Final = "division by zero"
+_WHOLE: Final = r"[\x00-\x20]*[+-]?[0-9]+[\x00-\x20]*"
+"""A text that is a whole number: Java takes all control characters for spaces."""
 _NO_NUMBER: Final = "a text that is no whole number cannot be cast to one"
 
 
@@ -19,7 +21,9 @@ def _declined(what: str) -> str:
     return f"error('{NOT_TRANSLATED}{what}')"
 
 
+_CAPITALS: Final = r"[ŉǰΐΰևẖ-ẚẞὐ-ὖᾀ-ᾯᾲ-ᾷᾼῂ-ῇῌῒ-ῗῢ-ῧῲ-ῷῼﬀ-ﬗ]"
 _USUAL_TIME: Final = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+_DAY: Final = " *[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
 _IS_NESTED: Final = "typeof(x) LIKE 'STRUCT%' OR typeof(x) LIKE 'MAP%' OR typeof(x) LIKE '%[]'"
 _MACROS: Final = (
     (
@@ -51,16 +55,18 @@ _MACROS: Final = (
           CAST(CAST(round(TRY_CAST(CAST(x AS VARCHAR) AS DECIMAL(38, 20)), n) AS DOUBLE) AS VARCHAR), CAST(round(x, n) AS VARCHAR))
         ELSE CAST(round(x, n) AS VARCHAR) END, x)""",
     ),
-    ("ceil(x)", "CAST(ceil(x) AS BIGINT)"),
-    ("floor(x)", "CAST(floor(x) AS BIGINT)"),
+    # Of whole numbers DuckDB's are floating-point numbers, which have fewer digits.
+    ("ceil(x)", "CASE WHEN typeof(x) LIKE '%INT%' THEN CAST(x AS BIGINT) ELSE CAST(ceil(x) AS BIGINT) END"),
+    ("floor(x)", "CASE WHEN typeof(x) LIKE '%INT%' THEN CAST(x AS BIGINT) ELSE CAST(floor(x) AS BIGINT) END"),
     # Java writes large and small numbers with an exponent of its own form.
     (
         "string(x)",
         f"""CASE WHEN x IS NULL THEN NULL
         WHEN {_IS_NESTED} THEN {_declined("arrays and structures as text")}
         WHEN typeof(x) = 'BLOB' THEN {_declined("bytes as text")}
+        WHEN typeof(x) = 'INTERVAL' THEN {_declined("a span of time as text")}
         WHEN typeof(x) IN ('DOUBLE', 'FLOAT') AND contains(CAST(x AS VARCHAR), 'e')
-          OR typeof(x) IN ('DOUBLE', 'FLOAT') AND regexp_matches(CAST(x AS VARCHAR), '^-?([0-9]{(8,)}|0[.]000|inf|nan)')
+          OR typeof(x) IN ('DOUBLE', 'FLOAT') AND regexp_matches(CAST(x AS VARCHAR), '^-?([0-9]{{8,}}|0[.]000|inf|nan)')
           THEN {_declined("such large or small numbers as text")}
         WHEN typeof(x) = 'TIMESTAMP WITH TIME ZONE' THEN regexp_replace(CAST(x AS VARCHAR), '[+]00$', '')
         ELSE CAST(x AS VARCHAR) END""",
@@ -69,31 +75,56 @@ _MACROS: Final = (
         "bigint(x)",
         f"""CASE WHEN typeof(x) IN ('DOUBLE', 'FLOAT') THEN CAST(trunc(CAST(x AS DOUBLE)) AS BIGINT)
         WHEN typeof(x) LIKE 'DECIMAL%' THEN CAST(split_part(CAST(x AS VARCHAR), '.', 1) AS BIGINT)
-        WHEN typeof(x) = 'VARCHAR' AND NOT regexp_full_match(trim(CAST(x AS VARCHAR)), '[+-]?[0-9]+') THEN error('{_NO_NUMBER}')
+        WHEN typeof(x) = 'VARCHAR' AND NOT regexp_full_match(CAST(x AS VARCHAR), '{_WHOLE}') THEN error('{_NO_NUMBER}')
+        WHEN typeof(x) = 'VARCHAR' THEN CAST(regexp_extract(CAST(x AS VARCHAR), '[+-]?[0-9]+') AS BIGINT)
+        WHEN typeof(x) LIKE 'TIMESTAMP%' THEN spark_unix_seconds(CAST(x AS VARCHAR))
         ELSE CAST(x AS BIGINT) END""",
     ),
     ("int(x)", "CAST(spark_bigint(x) AS INTEGER)"),
     ("smallint(x)", "CAST(spark_bigint(x) AS SMALLINT)"),
     ("tinyint(x)", "CAST(spark_bigint(x) AS TINYINT)"),
-    ("double(x)", "CAST(x AS DOUBLE)"),
+    (
+        "double(x)",
+        f"""CASE WHEN typeof(x) = 'VARCHAR' AND contains(CAST(x AS VARCHAR), '_') THEN {_declined("such a text as a number")}
+        WHEN typeof(x) LIKE 'TIMESTAMP%' THEN {_declined("a time as such a number")} ELSE CAST(x AS DOUBLE) END""",
+    ),
     (
         "boolean(x)",
         f"CASE WHEN typeof(x) = 'VARCHAR' THEN {_declined('texts as booleans')} ELSE CAST(x AS BOOLEAN) END",
     ),
-    ("timestamp(x)", "CAST(x AS TIMESTAMPTZ)"),
-    ("date(x)", "CAST(CAST(x AS TIMESTAMPTZ) AS DATE)"),
+    (
+        "minus(a, b)",
+        f"CASE WHEN typeof(a) = 'DATE' AND typeof(b) = 'DATE' THEN {_declined('a span of days')} ELSE a - b END",
+    ),
+    (
+        "timestamp(x)",
+        f"""CASE WHEN regexp_matches(typeof(x), '^(.*INT|INTEGER|DOUBLE)$') THEN {_declined("a number as a time")}
+        WHEN typeof(x) = 'VARCHAR' AND NOT regexp_full_match(CAST(x AS VARCHAR), '{_DAY}([ T][0-9]+:.*)? *')
+          THEN {_declined("such a text as a time")} ELSE CAST(x AS TIMESTAMPTZ) END""",
+    ),
+    # What stands behind the day of a text does not matter, as the zone of a time.
+    (
+        "date(x)",
+        f"""CASE WHEN typeof(x) <> 'VARCHAR' THEN CAST(CAST(x AS TIMESTAMPTZ) AS DATE)
+        WHEN x IS NULL OR regexp_full_match(CAST(x AS VARCHAR), '{_DAY}([ T].*)?')
+          THEN CAST(regexp_extract(CAST(x AS VARCHAR), '[0-9]+-[0-9]+-[0-9]+') AS DATE)
+        ELSE {_declined("such a text as a day")} END""",
+    ),
     (
         "length(x)",
-        "CASE WHEN typeof(x) = 'BLOB' THEN octet_length(CAST(x AS BLOB)) ELSE length(CAST(x AS VARCHAR)) END",
+        "CASE WHEN typeof(x) = 'BLOB' THEN octet_length(CAST(x AS BLOB)) ELSE length(spark_string(x)) END",
     ),
     (
         "substring(x, p, n := 2147483647)",
         f"""CASE WHEN p < -length(x) THEN {_declined("a substring that begins before its text")}
-        ELSE substring(x, CASE p WHEN 0 THEN 1 ELSE p END, greatest(n, 0)) END""",
+        ELSE substring(x, CASE p WHEN 0 THEN 1 ELSE p END, CASE WHEN n < 0 THEN 0 ELSE n END) END""",
     ),
     (
         "substring_index(x, d, n)",
-        """CASE WHEN x IS NULL OR d IS NULL OR n IS NULL THEN NULL WHEN n = 0 OR d = '' THEN ''
+        f"""CASE WHEN x IS NULL OR d IS NULL OR n IS NULL THEN NULL WHEN n = 0 OR d = '' THEN ''
+        WHEN len(list_filter(range(1, length(d)),
+            lambda i: starts_with(d, substring(d, i + 1)) AND contains(x, concat(left(d, i), d)))) > 0
+          THEN {_declined("a text in which delimiters overlap")}
         WHEN n > 0 THEN array_to_string(string_split(x, d)[1:n], d)
         ELSE array_to_string(string_split(x, d)[greatest(len(string_split(x, d)) + n + 1, 1):], d) END""",
     ),
@@ -129,17 +160,43 @@ _MACROS: Final = (
         ELSE ln(CAST(x AS DOUBLE)) / ln(CAST(b AS DOUBLE)) END""",
     ),
     ("sign(x)", "CAST(sign(x) AS DOUBLE)"),
-    ("pmod(a, b)", "(a % b + b) % b"),
-    ("bit_count(x)", "CAST(bit_count(x) AS INTEGER)"),
+    ("pmod(a, b)", "CASE WHEN a % b < 0 THEN (a % b + b) % b ELSE a % b END"),
+    ("bit_count(x)", "CAST(bit_count(CAST(x AS BIGINT)) AS INTEGER)"),
     ("isnan(x)", "CASE WHEN x IS NULL THEN false ELSE isnan(CAST(x AS DOUBLE)) END"),
     ("nanvl(a, b)", "CASE WHEN isnan(CAST(a AS DOUBLE)) THEN CAST(b AS DOUBLE) ELSE CAST(a AS DOUBLE) END"),
     ("nullifzero(x)", "nullif(x, 0)"),
     ("zeroifnull(x)", "coalesce(x, 0)"),
-    ("base64(x)", "to_base64(CAST(x AS BLOB))"),
+    (
+        "base64(x)",
+        "to_base64(CASE WHEN typeof(x) = 'BLOB' THEN CAST(x AS BLOB) ELSE encode(CAST(x AS VARCHAR)) END)",
+    ),
+    ("lpad(x, n, letters)", "lpad(x, CASE WHEN n < 0 THEN 0 ELSE n END, letters)"),
+    ("rpad(x, n, letters)", "rpad(x, CASE WHEN n < 0 THEN 0 ELSE n END, letters)"),
+    ("left(x, n)", "left(x, CASE WHEN n < 0 THEN 0 ELSE n END)"),
+    ("right(x, n)", "right(x, CASE WHEN n < 0 THEN 0 ELSE n END)"),
+    # Java writes some letters in capitals as two, and others by where they stand.
+    (
+        "upper(x)",
+        f"""CASE WHEN regexp_matches(x, '{_CAPITALS}') THEN {_declined("capitals of such letters")}
+        ELSE upper(replace(x, 'ß', 'SS')) END""",
+    ),
+    (
+        "lower(x)",
+        f"CASE WHEN regexp_matches(x, '[İΣ]') THEN {_declined('small letters of such capitals')} ELSE lower(x) END",
+    ),
+    (
+        "split(x, p)",
+        f"""CASE WHEN p <> '' AND regexp_full_match('', p) THEN {_declined("a split where nothing stands between")}
+        ELSE regexp_split_to_array(x, p) END""",
+    ),
     ("date_trunc(part, x)", "date_trunc(part, CAST(x AS TIMESTAMPTZ))"),
     ("timestamp_millis(x)", "CAST(make_timestamp(CAST(x AS BIGINT) * 1000) AS TIMESTAMPTZ)"),
     ("timestamp_micros(x)", "CAST(make_timestamp(CAST(x AS BIGINT)) AS TIMESTAMPTZ)"),
-    ("timestamp_seconds(x)", "CAST(make_timestamp(CAST(x AS BIGINT) * 1000000) AS TIMESTAMPTZ)"),
+    (
+        "timestamp_seconds(x)",
+        """CAST(make_timestamp(CASE WHEN typeof(x) IN ('DOUBLE', 'FLOAT') THEN CAST(trunc(CAST(x AS DOUBLE) * 1000000) AS BIGINT)
+        ELSE CAST(x AS BIGINT) * 1000000 END) AS TIMESTAMPTZ)""",
+    ),
     ("unix_millis(x)", "CAST(floor(epoch_us(CAST(x AS TIMESTAMPTZ)) / 1000) AS BIGINT)"),
     ("unix_micros(x)", "epoch_us(CAST(x AS TIMESTAMPTZ))"),
     ("unix_seconds(x)", "CAST(floor(epoch_us(CAST(x AS TIMESTAMPTZ)) / 1000000) AS BIGINT)"),
@@ -147,7 +204,7 @@ _MACROS: Final = (
         "unix_timestamp(x)",
         f"""CASE WHEN typeof(x) = 'VARCHAR' AND NOT regexp_full_match(CAST(x AS VARCHAR), '{_USUAL_TIME}')
           THEN {_declined("such a text as a time")}
-        ELSE spark_unix_seconds(x) END""",
+        ELSE epoch_us(CAST(x AS TIMESTAMPTZ)) // 1000000 END""",
     ),
     ("date_add(x, n)", "CAST(CAST(x AS DATE) + CAST(n AS INTEGER) AS DATE)"),
     ("add_months(x, n)", "CAST(CAST(x AS DATE) + to_months(CAST(n AS INTEGER)) AS DATE)"),
@@ -157,7 +214,20 @@ _MACROS: Final = (
     ("dayname(x)", "left(dayname(CAST(x AS DATE)), 3)"),
     ("monthname(x)", "left(monthname(CAST(x AS DATE)), 3)"),
     ("dayofweek(x)", "dayofweek(CAST(x AS TIMESTAMPTZ)) + 1"),
-    ("timestampdiff(part, a, b)", "date_sub(part, CAST(a AS TIMESTAMPTZ), CAST(b AS TIMESTAMPTZ))"),
+    # A month is whole where Java counts days of the month and time, not where adding months ends at the last of one.
+    (
+        "place_in_year(x)",
+        """(year(x) * 12 + month(x)) * 2678400000000 + (day(x) - 1) * 86400000000
+        + date_diff('microsecond', date_trunc('day', x), x)""",
+    ),
+    ("months_between(a, b)", "(spark_place_in_year(b) - spark_place_in_year(a)) // 2678400000000"),
+    (
+        "timestampdiff(part, a, b)",
+        """CASE part WHEN 'MONTH' THEN spark_months_between(CAST(a AS TIMESTAMPTZ), CAST(b AS TIMESTAMPTZ))
+        WHEN 'QUARTER' THEN spark_months_between(CAST(a AS TIMESTAMPTZ), CAST(b AS TIMESTAMPTZ)) // 3
+        WHEN 'YEAR' THEN spark_months_between(CAST(a AS TIMESTAMPTZ), CAST(b AS TIMESTAMPTZ)) // 12
+        ELSE date_sub(part, CAST(a AS TIMESTAMPTZ), CAST(b AS TIMESTAMPTZ)) END""",
+    ),
     ("datediff(a, b)", "date_diff('day', CAST(b AS DATE), CAST(a AS DATE))"),
     ("isnull(x)", "x IS NULL"),
     ("isnotnull(x)", "x IS NOT NULL"),
@@ -174,7 +244,15 @@ _MACROS: Final = (
         "array_position(l, e)",
         "CASE WHEN l IS NOT NULL AND e IS NOT NULL THEN CAST(coalesce(list_position(l, e), 0) AS BIGINT) END",
     ),
-    ("array_intersect(a, b)", "list_filter(spark_array_distinct(a), lambda e: list_position(b, e) > 0)"),
+    (
+        "array_intersect(a, b)",
+        "CASE WHEN b IS NOT NULL THEN list_filter(spark_array_distinct(a), lambda e: list_position(b, e) > 0) END",
+    ),
+    (
+        "array_contains(l, e)",
+        "CASE WHEN list_contains(l, e) OR list_count(l) = len(l) THEN list_contains(l, e) END",
+    ),
+    ("flatten(l)", "CASE WHEN list_count(l) = len(l) THEN flatten(l) END"),
     (
         "array_except(a, b)",
         """CASE WHEN b IS NOT NULL
@@ -218,13 +296,20 @@ _MACROS: Final = (
     ),
     (
         "try_bigint(x)",
-        """CASE WHEN typeof(x) = 'VARCHAR' AND NOT regexp_full_match(trim(CAST(x AS VARCHAR)), '[+-]?[0-9]+') THEN NULL
+        f"""CASE WHEN typeof(x) = 'VARCHAR' THEN CASE WHEN regexp_full_match(CAST(x AS VARCHAR), '{_WHOLE}')
+          THEN TRY_CAST(regexp_extract(CAST(x AS VARCHAR), '[+-]?[0-9]+') AS BIGINT) END
+        WHEN typeof(x) LIKE 'TIMESTAMP%' THEN spark_unix_seconds(CAST(x AS VARCHAR))
         WHEN typeof(x) IN ('DOUBLE', 'FLOAT') THEN TRY_CAST(trunc(TRY_CAST(x AS DOUBLE)) AS BIGINT)
         WHEN typeof(x) LIKE 'DECIMAL%' THEN TRY_CAST(split_part(CAST(x AS VARCHAR), '.', 1) AS BIGINT)
         ELSE TRY_CAST(x AS BIGINT) END""",
     ),
     ("try_int(x)", "TRY_CAST(spark_try_bigint(x) AS INTEGER)"),
-    ("json_text(x, path)", "json_extract_string(CAST(x AS JSON), path)"),
+    (
+        "json_text(x, path)",
+        """CASE WHEN json_type(TRY_CAST(x AS JSON), path) = 'DOUBLE'
+        THEN spark_string(CAST(json_extract_string(TRY_CAST(x AS JSON), path) AS DOUBLE))
+        ELSE json_extract_string(TRY_CAST(x AS JSON), path) END""",
+    ),
 )
 CREATE: Final = ";".join(f"CREATE MACRO {PREFIX}{signature} AS {body}" for signature, body in _MACROS)
 """The statements that make all macros."""

@@ -51,9 +51,10 @@ _DATE_UNITS: Final[Mapping[str, str]] = {
     "QUARTER": "QUARTER",
     "WEEK": "WEEK",
 }
+_OF_DAYS: Final = {"DAY", "WEEK", "MONTH", "QUARTER", "YEAR"}
 _PARTS: Final = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "DOY")
 _USUAL_FORMAT: Final = "%Y-%m-%d %H:%M:%S"
-_FORMAT: Final = re.compile(r"(%[YmdHMS]|[^%A-Za-z])*")
+_FORMAT: Final = re.compile(r"(%[YmdHMS]|[^%A-Za-z'\[\]#{}])*")
 """Formats of times that both engines write alike."""
 _PATH: Final = re.compile(r"'\$(\.\w+|\[\d+\])+'")
 """Paths in JSON that both engines follow alike."""
@@ -144,10 +145,22 @@ def _regexp_like(node: exp.Expr) -> exp.Expr:
 
 def _regexp_extract(node: exp.Expr) -> exp.Expr:
     group = node.args.get("group") or exp.Literal.number(1)
+    # DuckDB finds an empty text in a group that is not there, where Spark has an error.
+    if not isinstance(group, exp.Literal) or not _has_group(node.expression, int(group.name)):
+        raise refused(node)
     return call("regexp_extract", node.this, node.expression, group)
 
 
+def _has_group(pattern: exp.Expr, group: int) -> bool:
+    form = pattern.name.replace("(?<", "(?P<")
+    try:
+        return group == 0 or (pattern.is_string and re.compile(form).groups >= group)
+    except re.error:
+        return False
+
+
 def _regexp_replace(node: exp.Expr) -> exp.Expr:
+    arguments(node, ["this", "expression", "replacement"])
     by = node.args["replacement"]
     if not isinstance(by, exp.Literal) or "$" in by.this or "\\" in by.this:
         raise refused(node)
@@ -163,8 +176,7 @@ def _pad(node: exp.Expr) -> exp.Expr:
     by = node.args.get("fill_pattern") or exp.Literal.string(" ")
     if not isinstance(by, exp.Literal) or not by.this:
         raise refused(node)
-    size = call("greatest", node.expression, exp.Literal.number(0))
-    return call("lpad" if node.args.get("is_left") else "rpad", node.this, size, by)
+    return macro("lpad" if node.args.get("is_left") else "rpad", node.this, node.expression, by)
 
 
 def _spaces(node: exp.Expr) -> exp.Expr:
@@ -206,7 +218,11 @@ def _unix_timestamp(node: exp.Expr) -> exp.Expr:
 
 
 def _from_unixtime(node: exp.Expr) -> exp.Expr:
-    return call("strftime", macro("timestamp_seconds", node.this), exp.Literal.string(_format_of(node)))
+    return call(
+        "strftime",
+        macro("timestamp_seconds", macro("bigint", node.this)),
+        exp.Literal.string(_format_of(node)),
+    )
 
 
 def _format_of(node: exp.Expr) -> str:
@@ -320,6 +336,57 @@ def _all_in_order(node: exp.Expr) -> exp.Expr:
     )
 
 
+def _listed(node: exp.Expr) -> exp.Expr:
+    if not node.args.get("separator"):
+        node.set("separator", exp.Literal.string(""))
+    return node
+
+
+def _list_as_text(node: exp.Expr) -> exp.Expr:
+    if not node.expression.is_string:
+        raise refused(node)
+    return node
+
+
+def _without_neighbours(node: exp.Expr) -> exp.Expr:
+    # For DuckDB, ~ holds all that follows.
+    return exp.paren(node)
+
+
+def _moved(node: exp.Expr) -> exp.Expr:
+    """Return a time with a span added or taken away as Spark's type: a day remains one unless the span has hours or less."""
+    spans = [_units_of(side) for side in (node.this, node.expression)]
+    if all(spans) or not any(spans):
+        return _difference(node)
+    units, moved = spans[0] or spans[1], node.this if spans[1] else node.expression
+    if units <= _OF_DAYS:
+        return call("cast_to_type", node, moved.copy())
+    return macro("timestamp", node)
+
+
+def _difference(node: exp.Expr) -> exp.Expr:
+    """Return a difference that is declined between two days, as it is a span of time in Spark and a number in DuckDB."""
+    sides = (node.this, node.expression)
+    if isinstance(node, exp.Add) or any(
+        isinstance(side.unnest(), exp.Literal | exp.Binary) for side in sides
+    ):
+        return node
+    return macro("minus", *sides)
+
+
+def _units_of(span: exp.Expr) -> set[str]:
+    """Return the units of an interval, or of a sum of several; an empty set for what is no span of time."""
+    if isinstance(span, exp.Interval):
+        unit = span.args.get("unit")
+        return {unit.name.upper().removesuffix("S") if unit else ""}
+    if isinstance(span, exp.Paren):
+        return _units_of(span.this)
+    if isinstance(span, exp.Add | exp.Sub):
+        parts = [_units_of(side) for side in (span.this, span.expression)]
+        return parts[0] | parts[1] if all(parts) else set()
+    return set()
+
+
 def _inner(node: exp.Expr) -> exp.Expr:
     inner: exp.Expr = node.this
     return inner
@@ -368,10 +435,13 @@ _REWRITES_BY_NAME: Final[Mapping[str, Rewrite]] = {
 
 REWRITES: Final[Mapping[type[exp.Expr], Rewrite]] = {
     exp.Anonymous: _renamed_call,
+    exp.Add: _moved,
     exp.AnyValue: _any_value,
     exp.ArrayAgg: collected,
     exp.ArraySort: sorted_list,
+    exp.ArrayToString: _list_as_text,
     exp.ArrayUniqueAgg: collected,
+    exp.BitwiseNot: _without_neighbours,
     exp.Bracket: element,
     exp.Cast: _cast,
     exp.Concat: _joined,
@@ -403,6 +473,7 @@ REWRITES: Final[Mapping[type[exp.Expr], Rewrite]] = {
     exp.Exists: exists,
     exp.FromJson: _from_json,
     exp.Group: _group,
+    exp.GroupConcat: _listed,
     exp.ILike: _like,
     exp.JSONExtractScalar: _json_text,
     exp.Like: _like,
@@ -413,6 +484,7 @@ REWRITES: Final[Mapping[type[exp.Expr], Rewrite]] = {
     exp.RegexpLike: _regexp_like,
     exp.RegexpReplace: _regexp_replace,
     exp.Struct: struct,
+    exp.Sub: _moved,
     exp.TimeStrToTime: _inner,
     exp.TimeToStr: _strftime,
     exp.TimestampDiff: _timestampdiff,

@@ -1,11 +1,13 @@
 """Spark's SQL, parsed: one query, or one name to describe. What does not parse is one sentence with its line and column.
 
-Parses as Spark 4 does, where CAST fails for what it cannot read. Executes nothing, and decides nothing about meaning.
+Parses as Spark 4 does, where CAST fails for what it cannot read. Executes nothing, and decides nothing about meaning but where
+the tree would not show what the query says.
 """
 
 import logging
 import re
-from typing import Final
+from collections.abc import Callable
+from typing import ClassVar, Final
 
 import sqlglot
 from sqlglot import exp
@@ -14,13 +16,50 @@ from sqlglot.errors import ParseError, TokenError
 
 from offsets_tool.errors import UsageError
 from offsets_tool.lake.answers import no_sql
+from offsets_tool.sql.calls import refused
+
+_Arguments = list[exp.Expr]
+_BUILDERS: Final = {**Spark.Parser.FUNCTIONS, "PERCENTILE": exp.Quantile.from_arg_list}
+
+
+def _only(is_known: Callable[[_Arguments], bool], name: str) -> Callable[..., exp.Expr]:
+    """Return what makes the node of a function; it refuses arguments that the node would not show as they are."""
+
+    def made(arguments: _Arguments, **dialect: Spark) -> exp.Expr:
+        if not is_known(arguments):
+            raise refused(exp.Anonymous(this=name.lower(), expressions=arguments))
+        node: exp.Expr = _BUILDERS[name](arguments, **dialect)
+        return node
+
+    return made
+
+
+def _has_whole_unit(arguments: _Arguments) -> bool:
+    return arguments[0].name.upper() not in exp.TimeUnit.UNABBREVIATED_UNIT_NAME
+
+
+def _has_no_year_of_weeks(arguments: _Arguments) -> bool:
+    return "Y" not in arguments[-1].name
 
 
 class _Strict(Spark):
-    """Spark's SQL with ANSI casts."""
+    """Spark's SQL with ANSI casts, and with quotes that are doubled in a text."""
+
+    class Tokenizer(Spark.Tokenizer):
+        STRING_ESCAPES: ClassVar = ["\\", "'", '"']
 
     class Parser(Spark.Parser):  # type: ignore[misc,valid-type]
         STRICT_CAST = True
+        FUNCTIONS: ClassVar = {
+            **_BUILDERS,
+            "DATE_TRUNC": _only(_has_whole_unit, "DATE_TRUNC"),
+            "DATE_FORMAT": _only(_has_no_year_of_weeks, "DATE_FORMAT"),
+            "FROM_UNIXTIME": _only(_has_no_year_of_weeks, "FROM_UNIXTIME"),
+            "PERCENTILE": _only(lambda arguments: len(arguments) == 2, "PERCENTILE"),
+        }
+        FUNCTION_PARSERS: ClassVar = {
+            name: parser for name, parser in Spark.Parser.FUNCTION_PARSERS.items() if name != "PERCENTILE"
+        }
 
 
 class _NoWarnings(logging.Filter):

@@ -76,13 +76,14 @@ _VALUES: Final = (
         exp.NullSafeEQ,
         exp.NullSafeNEQ,
     ),
-    *(exp.Is, exp.In, exp.Between, exp.Escape, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.IntDiv, exp.Mod),
+    *(exp.Is, exp.In, exp.Between, exp.Escape, exp.Neg, exp.Mul, exp.IntDiv, exp.Mod),
     *(exp.Transform, exp.ArrayFilter, exp.JSONPath, exp.JSONPathRoot, exp.JSONPathKey, exp.JSONPathSubscript),
     *(exp.Any, exp.All, exp.PercentileCont, exp.PercentileDisc, exp.PivotAlias, exp.Posexplode),
 )
 _KNOWN: Final = frozenset({*_QUERIES, *_VALUES, *SAME, *MACROS, *DUCKDB, *REWRITES})
 _COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.In, exp.Between, exp.Quantile)
 _DATES: Final = (exp.TsOrDsToDate, exp.TsOrDsAdd, exp.LastDay, exp.AddMonths, exp.DateTrunc, exp.CurrentDate)
+_OF_BITS: Final = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.DPipe)
 _SHOWN: Final = (exp.Select, exp.Alias, exp.Neg, exp.Cast)
 
 
@@ -106,6 +107,8 @@ def duckdb_sql(tree: exp.Query, types_of: TypesOf = lambda name: {}) -> str:
 
     `types_of` gives DuckDB's types of the columns of a table or view that the query names.
     """
+    for select in list(tree.find_all(exp.Select)):
+        _order_by_aliases(select)
     nodes = list(tree.dfs())
     for node in nodes:
         _check(node)
@@ -118,6 +121,18 @@ def duckdb_sql(tree: exp.Query, types_of: TypesOf = lambda name: {}) -> str:
         if made is not node and place is not None and key is not None:
             place.set(key, made, index)
     return tree.sql("duckdb", identify=True)
+
+
+def _order_by_aliases(select: exp.Select) -> None:
+    """Put what an alias stands for into the expressions of ORDER BY, where DuckDB would take a column of that name first."""
+    named = {each.alias.lower(): each.this for each in select.selects if isinstance(each, exp.Alias)}
+    order = select.args.get("order")
+    for ordered in order.expressions if order else ():
+        columns = [] if isinstance(ordered.this, exp.Column) else list(ordered.this.find_all(exp.Column))
+        for column in columns:
+            meant = None if column.table else named.get(column.name.lower())
+            if meant is not None and column.find_ancestor(exp.AggFunc, exp.Query) is select:
+                column.replace(exp.paren(meant.copy()))
 
 
 def _check(node: exp.Expr) -> None:
@@ -156,6 +171,37 @@ def _select(node: exp.Expr) -> None:
         isinstance(each, exp.Star) for each in node.expressions
     ):
         raise refused("SELECT * of a join with USING (name the columns)")
+    _several_rows(node)
+
+
+def _several_rows(node: exp.Expr) -> None:
+    """Refuse what makes several rows of one twice: DuckDB has as many rows as the longer list, and Spark one for each pair."""
+    explodes = [each for each in node.expressions if isinstance(each.unalias(), exp.Explode)]
+    if len(explodes) > 1 or (
+        isinstance(distinct := node.args.get("distinct"), exp.Distinct) and distinct.args.get("on")
+    ):
+        raise refused(node)
+
+
+def _grouping_sets(node: exp.Expr) -> None:
+    """Refuse GROUPING SETS behind columns: whether a comma stands between is lost, and changes what it means."""
+    if node.args.get("grouping_sets") and node.expressions:
+        raise refused("GROUP BY of columns and GROUPING SETS (leave out the columns)")
+
+
+def _precedence(node: exp.Expr) -> None:
+    """Refuse operators that Spark binds more closely than others, where sqlglot goes from left to right."""
+    sides = (node.this, node.expression)
+    if any(isinstance(side, _OF_BITS) and type(side) is not type(node) for side in sides):
+        raise refused(f"{node.sql('spark')} (put one of the operators in parentheses)")
+    if isinstance(node, exp.DPipe) and isinstance(node.expression, exp.Add | exp.Sub):
+        raise refused(f"{node.sql('spark')} (put the sum in parentheses)")
+
+
+def _indexed(node: exp.Expr) -> None:
+    """Refuse a function of an element and its index, which begins at 0 in Spark and at 1 in DuckDB."""
+    if len(node.expressions) > 1 and isinstance(node.parent, exp.Transform | exp.ArrayFilter):
+        raise refused(node)
 
 
 def _join(node: exp.Expr) -> None:
@@ -220,6 +266,9 @@ def _several(node: exp.Expr) -> None:
 _CHECKS: Final[Mapping[type[exp.Expr], Callable[[exp.Expr], None]]] = {
     exp.Count: _plain_count,
     exp.IgnoreNulls: _in_window,
+    exp.Group: _grouping_sets,
+    exp.Lambda: _indexed,
+    **dict.fromkeys(_OF_BITS, _precedence),
     exp.All: _several,
     exp.Any: _several,
     exp.Posexplode: _explode,

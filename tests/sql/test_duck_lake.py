@@ -292,12 +292,54 @@ def test_the_lake_is_left_as_it_was(lake: Path, opened: DuckLake) -> None:
         ),
         ("SELECT 7.5 div log_offset FROM log", "7.5 DIV log_offset is not answered without Spark"),
         ("SELECT substring() FROM log", "Substring lacks a part"),
+        ("SELECT 4 | 2 & 1", "4 | 2 & 1 (put one of the operators in parentheses) is not answered"),
+        ("SELECT 'a' || 1 + 2", "'a' || 1 + 2 (put the sum in parentheses) is not answered"),
+        ("SELECT transform(array(1), (x, i) -> x + i)", "(x, i) -> x + i is not answered"),
+        ("SELECT filter(array(1), (x, i) -> i > 0)", "(x, i) -> i > 0 is not answered"),
+        ("SELECT explode(array(1, 2)), explode(array(3))", "is not answered without Spark"),
+        ("SELECT DISTINCT ON (topic) topic FROM events", "is not answered without Spark"),
+        (
+            "SELECT topic FROM events GROUP BY topic GROUPING SETS ((topic))",
+            "GROUP BY of columns and GROUPING SETS (leave out the columns",
+        ),
+        ("SELECT regexp_replace('aaa', 'a', 'b', 2)", "is not answered without Spark"),
+        ("SELECT regexp_extract('a1', '[0-9]+')", "is not answered without Spark"),
+        ("SELECT percentile(log_offset, 0.5, run) FROM events", "PERCENTILE(log_offset, 0.5, run) is not"),
+        ("SELECT mean(CAST(1.5 AS DECIMAL(3, 1)))", "MEAN(CAST(1.5 AS DECIMAL(3, 1))) is not"),
+        ("SELECT 1.0 / 3L", "CAST(3 AS BIGINT) is not answered"),
+        ("SELECT date_trunc('M', now())", "DATE_TRUNC('M'"),
+        ("SELECT date_format(now(), 'YYYY')", "DATE_FORMAT(NOW(), 'YYYY') is not"),
+        ("SELECT date_format(now(), 'yyyy [HH]')", "is not answered without Spark"),
     ],
 )
 def test_what_is_refused_is_named_in_words(opened: DuckLake, query: str, words: str) -> None:
     with pytest.raises(UsageError) as error:
         opened.ask(query)
     assert words in str(error.value) and "<class" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "substring_index('aaaa', 'aa', 2)",
+        "split('abc', 'b*')",
+        "upper('ŉ')",
+        "lower('ΑΣ')",
+        "string(12345678.5D)",
+        "string(now() - now())",
+        "length(1e10)",
+        "CAST('1_000' AS DOUBLE)",
+        "CAST('infinity' AS TIMESTAMP)",
+        "CAST('2026/11/21' AS DATE)",
+        "CAST(5 AS TIMESTAMP)",
+        "x - date'2026-11-19'",
+        "max(x) - min(x)",
+    ],
+)
+def test_values_that_spark_makes_otherwise_are_declined(opened: DuckLake, value: str) -> None:
+    """What only its value shows, or its type."""
+    with pytest.raises(UsageError, match="offsets-spark sql takes the same query"):
+        list(opened.ask(f"SELECT {value} FROM (SELECT date'2026-11-21' AS x) GROUP BY x").rows)
 
 
 DIVIDED = """SELECT CAST(CAST(x AS DECIMAL(38, {left})) AS DECIMAL(38, {left})) / CAST(y AS DECIMAL({digits}, {right})) AS q

@@ -34,6 +34,18 @@ nullif(1, 1), ifnull(NULL, 1), nvl(NULL, 2), nullifzero(0), zeroifnull(NULL), nv
 try_cast('x' AS INT), try_cast('7' AS INT), try_add(1, 2), try_subtract(3, 2), try_multiply(2, 3)
 'a' < 'b', 'abc' LIKE 'a_c', 'abc' ILIKE 'A%', 'abc' NOT LIKE 'b%', 1 IS DISTINCT FROM 2, 1 == 1, 1 != 2, true AND NOT false, 'x' LIKE ANY ('x%', 'y%'), 'x' LIKE ALL ('x%', '%x')
 CASE 2 WHEN 1 THEN 'one' WHEN 2 THEN 'two' END, CASE WHEN 1 > 2 THEN 'a' END, decode(2, 1, 'one', 2, 'two', 'none')
+left('abc', -1), right('abc', -1), lpad('a', -1, 'x'), lpad('a', NULL, 'x'), substring('abc', 1, NULL), 'it''s', 'a\tb', '\\d', '\u0041', upper('Größe'), lower('ÀB')
+5 & 3 = 1, (5 & 3) | 4, 5 | 3 | 8, ~5 + 1, ~5 & 1, bit_count(-1), pmod(7, -3), pmod(-7, -3), 3 * 5 div 2, 8 % 5 * 2, ! 1 = 2
+ceil(9007199254740993), floor(9007199254740993), string(9999999.5D), base64('é'), substring_index('a--b--c', '--', -1), split('a|b', '\\|'), split('', ',')
+regexp_extract('a1', '([a-z])([0-9])', 2), regexp_extract('a1', '[a-z]', 0), regexp_extract_all('a1b22', '([a-z])([0-9]+)'), regexp_replace('a.b', '[.]', '')
+1.0 / -3, 1.0 / (3), 1.0 / -(3), 1.0 / (1 + 2), 2 / (1.5), round(-2.5), round(0.05, 1), CAST(-0.5 AS INT)
+timestamp_seconds(1.25D), timestamp_seconds(-1.5D), from_unixtime(1795263775.9D), unix_timestamp(timestamp'1969-12-31 23:59:59.5'), CAST(timestamp'2026-11-21 10:11:12.5' AS BIGINT)
+date'2026-11-21' + INTERVAL 1 DAY, date'2026-11-21' - INTERVAL 1 MONTH, INTERVAL 2 WEEKS + date'2026-11-21', date'2026-11-21' + INTERVAL 1 HOUR, date'2026-11-21' + INTERVAL 1 DAY 2 HOURS, timestamp'2026-11-21 10:00:00' - INTERVAL 1 MONTH
+timestampdiff(MONTH, timestamp'2026-01-31 10:00:00', timestamp'2026-02-28 12:00:00'), timestampdiff(MONTH, timestamp'2026-03-15 10:00:00', timestamp'2026-05-15 09:00:00'), timestampdiff(MONTH, timestamp'1970-02-28 23:00:00', timestamp'1969-12-31 23:00:00'), timestampdiff(YEAR, timestamp'2024-02-29 00:00:00', timestamp'2025-02-28 00:00:00'), timestampdiff(QUARTER, timestamp'2026-01-31 00:00:00', timestamp'2026-04-30 00:00:00')
+CAST('2026-11-21 23:00:00-05:00' AS DATE), to_date('2026-11-21T23:00:00-05:00'), CAST('2026-11-21 abc' AS DATE), CAST('2026-11-21 10:11:12+02' AS TIMESTAMP), CAST('2026-1-2' AS TIMESTAMP)
+try_cast('\t7' AS INT), CAST('\t7\n' AS INT), try_cast('7.5' AS INT), try_cast(timestamp'1970-01-01 00:00:05' AS INT), CAST('1e3' AS DOUBLE)
+array_contains(array(1, NULL), 2), array_contains(array(1, NULL), 1), flatten(array(array(1), NULL)), array_intersect(array(1), if(1 = 1, NULL, array(1))), array_join(array('a', NULL), ',', '-')
+get_json_object('{"a": 1', '$.a'), get_json_object('', '$.a'), get_json_object('{"a": 1.50}', '$.a'), get_json_object('{"a": {"b": 1,  "c": [1, 2]}}', '$.a')
 -- Clauses, aggregates and windows over events:
 SELECT percentile_approx(log_offset, 0.5) AS c0, approx_percentile(log_offset, 0.9) AS c1, percentile(log_offset, 0.9) AS c2, percentile_cont(0.5) WITHIN GROUP (ORDER BY log_offset) AS c3, percentile_disc(0.5) WITHIN GROUP (ORDER BY log_offset) AS c4, median(log_offset) AS c5 FROM events
 SELECT percentile_approx(log_offset, array(0.5, 0.9)) AS c0, percentile_approx(log_offset, 0.5, 100) AS c1 FROM events
@@ -78,3 +90,11 @@ SELECT topic, count(*) * 1.0 / sum(count(*)) OVER () AS share FROM events GROUP 
 SELECT sum(CASE WHEN topic IS NULL THEN 1 ELSE 0 END) * 100.0 / count(*) AS p FROM events
 SELECT avg(x) AS a, sum(x) AS s, min(x) AS m, round(avg(x), 2) AS r FROM (SELECT log_offset * 0.1 AS x FROM events)
 SELECT x * 2 AS y FROM (SELECT log_offset / 2.0 AS x FROM events ORDER BY 1 LIMIT 2) ORDER BY 1
+SELECT -log_offset AS log_offset FROM events ORDER BY log_offset + 0 LIMIT 3
+SELECT topic, count(*) AS log_offset FROM events GROUP BY topic ORDER BY -log_offset, topic
+SELECT a, row_number() OVER (ORDER BY a) AS n FROM VALUES (3), (1) AS t(a) ORDER BY n % 2, n
+SELECT listagg(a) AS x, string_agg(a) AS y, listagg(a, '-') AS z FROM VALUES ('x'), (NULL), ('y') AS t(a)
+SELECT max(x) - min(x) AS d, unix_millis(max(y)) - unix_millis(min(y)) AS e FROM VALUES (5, timestamp'2026-11-21 10:00:00'), (6, timestamp'2026-11-21 10:00:01') AS t(x, y)
+SELECT count(*) AS n FROM VALUES ('it''s') AS t(a) WHERE a = 'it''s' AND a = "it's"
+SELECT from_unixtime(a / 1000) AS x, timestamp_seconds(a / 1000) AS y FROM VALUES (1795255872900) AS t(a)
+SELECT array_contains(l, a) AS r FROM VALUES (array(1, 2), 2), (array(1, NULL), 2), (NULL, 1), (array(), 1) AS t(l, a)
