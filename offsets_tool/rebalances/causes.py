@@ -90,7 +90,7 @@ class Causes:
             return self._server_log.generations(group, range(number - 1 - skipped, number), within)
         numbers = range(number - skipped, number + 1)
         changed = frozenset(chain(*comings)) if step.is_proven else None
-        return self._server_log.epochs(group, numbers, within, comings.joined, changed)
+        return self._server_log.epochs(group, numbers, within, comings.joined, changed, left=comings.left)
 
     def of(self, step: GroupStep, comings: Comings, holdings: StepHoldings, *, skipped: int) -> RebalanceWhy:
         """Return why a step began a generation or epoch; the log has no records of the `skipped` ones right before it."""

@@ -103,11 +103,14 @@ class ServerLog:
         within: TimeSpan,
         joined: Collection[str] = (),
         changed: Collection[str] | None = None,
+        *,
+        left: Collection[str] = (),
     ) -> list[Reason]:
         """Return why a group of KIP-848 has these epochs: by the lines before each, or by time where no line names an epoch.
 
-        `joined` are the members that came with these epochs. With `changed`, all that came, went or asked for other topics, a line
-        about another member is none of theirs: some releases have no line for an epoch, and so do epochs of leaving share members.
+        `joined` are the members that came with these epochs, `left` those that went. With `changed`, all that came, went or asked
+        for other topics, a line about another member is none of theirs: some releases have no line for an epoch, and so do epochs
+        of leaving share members.
         """
         known = self._epochs.setdefault(group, dict(self._causes_of_epochs(group)))
         stated = {each.number for each in self.of_group(group, LineKind.EPOCH) if within.has(each.at)}
@@ -117,7 +120,7 @@ class ServerLog:
             for at, each in enumerate(self._of_group.get(group, ()))
             if (known.get(at) in numbers if is_complete or at in known else each.at is not None)
             and within.has(each.at)
-            and (changed is None or each.member_id is None or _may_be_of(each, joined, changed))
+            and (changed is None or each.member_id is None or _may_be_of(each, joined, left, changed))
         ]
         reasons = list(_of_joining((reason for each in some if (reason := reason_of(each))), joined))
         others = [each for each in reasons if each.entry.kind is not LineKind.TOPICS_CHANGED]
@@ -228,16 +231,19 @@ class ServerLog:
         return min(near, key=lambda each: abs((each.at or 0) - at), default=None)
 
 
-def _may_be_of(entry: ServerLine, joined: Collection[str], changed: Collection[str]) -> bool:
-    """Return whether a line about a member may be of an epoch with which these members came or changed.
+def _may_be_of(
+    entry: ServerLine, joined: Collection[str], left: Collection[str], changed: Collection[str]
+) -> bool:
+    """Return whether a line about a member may be of an epoch with which these members came, went, or changed at all.
 
-    Where the line on an epoch is missing, those of the neighbours' members stand beside: of one that came earlier and goes now.
+    Where the line on an epoch is missing, those of the neighbours' members stand beside: of one that came with it and goes later.
     A static member that goes for a while begins no epoch (consumerGroupStaticMemberGroupLeave).
     """
     if entry.member_id not in changed or entry.kind is LineKind.AWAY:
         return False
-    came = entry.member_id in joined
-    return came if entry.kind is LineKind.JOINED else not (came and entry.kind in DEPARTURES)
+    if entry.kind is LineKind.JOINED:
+        return entry.member_id in joined
+    return entry.kind not in DEPARTURES or entry.member_id not in joined or entry.member_id in left
 
 
 def _of_joining(reasons: Iterable[Reason], joined: Collection[str]) -> Iterator[Reason]:

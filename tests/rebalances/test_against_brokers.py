@@ -17,7 +17,7 @@ from tests.rebalances.broker_lines import BrokerReasons, reasons_in
 from tests.rebalances.rebalances_found import rebalances_found
 
 _OWN: Final = sorted(INCIDENTS.iterdir())
-FOLDERS: Final = [*(every_corpus() if DEEP else (CORPORA / "4.3.1-classic",)), *_OWN]
+FOLDERS: Final = [*(every_corpus() if DEEP else (CORPORA / "4.3.1-classic", CORPORA / "4.3.1-kip848")), *_OWN]
 """Evidence whose broker's lines are here."""
 TWICE: Final = frozenset({("weekend-read-again", "billing"), ("weekend-skipped", "billing")})
 """Groups that were made again, so that two rebalances have one number."""
