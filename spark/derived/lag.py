@@ -91,7 +91,9 @@ def _asked(request: LagRequest) -> Row:
 def _newest_records(root: Path, clusters: Iterable[str]) -> dict[str, int]:
     """Return by cluster the time of its newest record in epoch milliseconds; 0 where none has a time."""
     ends: dict[str, list[int | None]] = {cluster: [] for cluster in clusters}
-    replays = ArrowLake(root).rows(REPLAYS, where=ds.field("cluster").isin(sorted(ends)))
+    replays = ArrowLake(root).rows(
+        REPLAYS, where=ds.field("cluster").isin(pa.array(sorted(ends), pa.string()))
+    )
     for (cluster, _), facts in facts_of_logs(root, latest(replays)).items():
         ends[cluster].append(facts.newest)
     return {cluster: latest_of(of_logs) or 0 for cluster, of_logs in ends.items()}

@@ -133,8 +133,10 @@ class ArrowLake:
     def table(
         self, table: Table, columns: Sequence[str] | None = None, where: ds.Expression | None = None
     ) -> pa.Table:
-        """Return the rows of a small table as `rows` does, and make no objects of them."""
-        found = rows_of(self._root / table.name, self._open(table), list(columns) if columns else None)
+        """Return the rows of a small table as `rows` does, and make no objects of them; UsageError for one with other columns."""
+        there = self._open(table)
+        _require_columns(str(self._root / table.name), there.schema(), Schema.from_arrow(table.schema), table)
+        found = rows_of(self._root / table.name, there, list(columns) if columns else None)
         return found if where is None else found.filter(where)
 
     def next_run(self) -> int:
