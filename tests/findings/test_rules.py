@@ -416,6 +416,11 @@ CASES = (
         (("slow_rebalance", NOTICE, AMBIGUOUS),),
         _SOON,
     ),
+    Case(
+        "a generation whose clock is ahead of its group's",
+        _waiting(after=5 * SECOND - 10 * MINUTE),
+        given=_SOON,
+    ),
     Case("nothing to read before a rebalance, and nothing after it", _waiting(after=4 * MINUTE), given=_SOON),
     Case(
         "nothing that moves after it",

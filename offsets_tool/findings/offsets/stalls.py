@@ -383,7 +383,9 @@ def _silences(rows: GroupRows) -> Iterator[StandStill]:
             elif pace is not None and pace.is_unusual(difference(began.from_timestamp, pace.last)):
                 still = StandStill(pace, last, began)
         if still is not None and delta and delta > 0:
-            if difference(at, still.began.from_timestamp) <= USUAL * still.pace.usual:
+            # A generation whose time is ahead of that of the next commit tells nothing: one of the clocks is wrong.
+            was_silent = still.pace.is_unusual(difference(at, still.pace.last))
+            if was_silent and difference(at, still.began.from_timestamp) <= USUAL * still.pace.usual:
                 yield still
             pace = still = None
         if at >= 0 and still is None:
