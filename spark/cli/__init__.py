@@ -32,6 +32,8 @@ from offsets_tool.wire.text import visible
 from spark.cli.job import SparkCommand, starting, wait_option
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from offsets_tool.lake.answers import QueryResult
     from spark.ingest.ingest import Ingested, Request
 
@@ -166,8 +168,9 @@ def ingest_command(
     options["columns"] = parse_columns(options["columns"])
     options["writer"] = Writer(options["writer"])
     options["limits"] = parse_limits(options.pop("max_batch_bytes"))
+    start = starting()
     with told_as_row("ingest", options["lake"], chosen, table):
-        done = _ingest(Request(paths=sources, **options))
+        done = _ingest(Request(paths=sources, **options), start)
     for text in done.notes:
         note(text)
     if done.run is None:
@@ -263,11 +266,11 @@ def told_as_row(job: str, lake: str, format_: str, table: PrintedTable) -> Itera
         raise
 
 
-def _ingest(request: "Request") -> "Ingested":
+def _ingest(request: "Request", start: "Callable[[], SparkSession]") -> "Ingested":
     from spark.ingest.ingest import ingest  # noqa: PLC0415 - Spark
 
     with Bar("ingest") as bar:
-        return ingest(request, starting(), bar.of("ingest"))
+        return ingest(request, start, bar.of("ingest"))
 
 
 def _summary(done: "Ingested", seconds: float) -> Row:
