@@ -200,6 +200,8 @@ def test_what_executors_lack_is_said(cluster: Standalone, broker: Path, tmp_path
     done = cluster.run(
         sys.executable, "-c", BY_TASKS + ENTRY, *arguments, PYSPARK_PYTHON="/nowhere/bin/python"
     )
-    assert (done.returncode, done.stdout) == (1, "")
+    failed = json.loads(done.stdout)
+    assert (done.returncode, failed) == (1, {"job": "ingest", "error": failed["error"]})
+    assert done.stderr == f"Error: {failed['error']}\n"
     assert done.stderr.startswith("Error: Spark's executors have no program /nowhere/bin/python; nothing of")
     assert done.stderr.count("\n") == 1
