@@ -68,6 +68,14 @@ class LastChange(NamedTuple):
     log_offset: int
     timestamp: int
 
+    def goes_on(self, change: "LastChange", *, is_deletion: bool) -> bool:
+        """Return whether what was removed goes on with another change: of one batch or, before magic 2, of a run of tombstones."""
+        if change.batch_offset == self.batch_offset:
+            return True
+        is_alone = self.batch_offset == self.log_offset
+        is_next = change.batch_offset == change.log_offset == self.log_offset + 1
+        return is_alone and is_next and is_deletion and abs(change.timestamp - self.timestamp) <= RUN_MS
+
 
 class TrackerState(NamedTuple):
     """All that a RemovalTracker needs to go on later, as a checkpoint keeps it."""
@@ -174,11 +182,8 @@ class RemovalTracker:
 
     def belongs(self, batch_offset: int, log_offset: int, timestamp: int, kind: ChangeKind) -> bool:
         """Return whether the open removals go on with a change of this kind, by a record of this batch, place and time."""
-        batch, last, at = self._place
-        if batch_offset == batch:
-            return True
-        alone = batch == last and batch_offset == log_offset == last + 1
-        return alone and kind is ChangeKind.DELETED and abs(timestamp - at) <= RUN_MS
+        change = LastChange(batch_offset, log_offset, timestamp)
+        return self._place.goes_on(change, is_deletion=kind is ChangeKind.DELETED)
 
     def _observe(self, change: Change) -> DroppedCommit | None:
         match change.subject:
@@ -237,7 +242,7 @@ class RemovalTracker:
         # Of a transaction whose marker is in no copy any more, nothing says how it ended.
         if change.kind in (ChangeKind.COMMITTED, ChangeKind.ABSENT, ChangeKind.UNREAD):
             return None
-        at = _time(change.timestamp)
+        at = time_or_none(change.timestamp)
         return DroppedCommit(self._log_partition, change.log_offset, at, change.kind, pending, before.commit)
 
     def _observe_group(self, change: Change, group: str) -> None:
@@ -260,7 +265,7 @@ class RemovalTracker:
     def _opened(self, timestamp: int, group: str) -> Open:
         if group not in self._open:
             self._open[group] = Open(
-                _time(timestamp),
+                time_or_none(timestamp),
                 self.state.groups.get(group),
                 dict(self.state.members.get(group, {})),
                 self._changed.get(group),
@@ -296,5 +301,6 @@ class RemovalTracker:
         )
 
 
-def _time(timestamp: int) -> int | None:
+def time_or_none(timestamp: int) -> int | None:
+    """Return a record's time, None where it has none."""
     return None if timestamp < 0 else timestamp

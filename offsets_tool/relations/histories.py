@@ -283,8 +283,7 @@ class Histories:
             "begin_cause": _BEGAN.take(pa.array(causes.astype(np.int64))),
         }
         log_offsets = commits["commit_log_offset"].to_numpy()
-        owners = self._owners.columns(commits["owner"].to_numpy(), log_offsets, self._after_gap)
-        columns |= {name: owners[name] for name in owners.column_names}
+        columns |= self._owners.columns(commits["owner"].to_numpy(), log_offsets, self._after_gap)
         return pa.table([columns[name] for name in _OFFSETS.names], _OFFSETS.names).cast(_OFFSETS)
 
 

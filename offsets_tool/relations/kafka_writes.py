@@ -27,7 +27,7 @@ def last_cut(rows: pa.RecordBatch) -> int:
     A commit is written with what is in its batch and nothing else; other records of one time may have been written at once, and
     tombstones that are batches of their own are one removal within a second of each other (RemovalTracker).
     """
-    bases, times = _batches(rows), rows.column("timestamp").to_numpy()
+    bases, times = batches(rows), rows.column("timestamp").to_numpy()
     is_commit = are_there(rows.column("committed_offset")) & ~are_there(rows.column("problem"))
     is_later = times[1:] > np.maximum.accumulate(times)[:-1] + RUN_MS
     is_apart = (bases[1:] > np.maximum.accumulate(bases)[:-1]) & (is_commit[:-1] | is_later)
@@ -53,10 +53,10 @@ def write_numbers(
                 last.after is None or last.kind in VISIBILITY or is_of_group,
             )
     changed = np.flatnonzero(has_changes)
-    batches, times = _batches(rows), rows.column("timestamp").to_numpy()
+    bases, times = batches(rows), rows.column("timestamp").to_numpy()
     before, after = changed[:-1] - writes.carried, changed[1:] - writes.carried
     is_same_time = (times[before] == times[after]) & (times[after] != NO_TIMESTAMP)
-    is_one = (batches[before] == batches[after]) | (is_open[changed[:-1]] & is_same_time)
+    is_one = (bases[before] == bases[after]) | (is_open[changed[:-1]] & is_same_time)
     numbers = np.full(len(writes.action), NONE)
     numbers[changed] = np.append(0, np.cumsum(~is_one))[: len(changed)]
     return numbers
@@ -88,7 +88,7 @@ def _changes(rows: pa.RecordBatch, writes: Writes, pieces: Pieces) -> tuple[Arra
     return has_changes, is_open
 
 
-def _batches(rows: pa.RecordBatch) -> Array:
+def batches(rows: pa.RecordBatch) -> Array:
     """Return the base offset of each record's batch, its own where there is no batch."""
     return pc.coalesce(rows.column("base_offset"), rows.column("log_offset")).to_numpy()  # type: ignore[no-any-return]
 

@@ -11,36 +11,13 @@ import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.compiled.numbering import Numbers
+from offsets_tool.columns.replay.ended_rows import owner_columns
 from offsets_tool.columns.replay.subjects import Subjects, TopicIdNumbers
 from offsets_tool.history.owners import NameOf, Owner, Owners
-from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.relations.groups import GroupEvent
 from offsets_tool.relations.offsets import NONE, Writes
 from offsets_tool.relations.writes import OffsetAction
 from offsets_tool.replay.changes import GroupOf, MemberOf, TopicPartition
-from offsets_tool.wire.arrow import arrow_schema
-from offsets_tool.wire.text import shown
-
-SCHEMA: Final = pa.schema(
-    [
-        field
-        for field in arrow_schema(OffsetHistoryRow)
-        if field.name
-        in (
-            "group_kind",
-            "generation",
-            "group_epoch",
-            "member_epoch",
-            "is_owner_known",
-            "member_id",
-            "instance_id",
-            "client_id",
-            "client_host",
-        )
-    ]
-)
-"""The columns of offset_history that tell of the partition's owner."""
-
 
 _TOPIC_ID_BITS: Final = 32
 _TOPIC_ID: Final = (1 << _TOPIC_ID_BITS) - 1
@@ -125,29 +102,11 @@ class OwnerJoin:
     def _number(self, owner: Owner) -> int:
         return self._numbers.setdefault(owner, len(self._numbers))
 
-    def columns(self, numbers: Array, commit_log_offset: Array, after_gap: int | None) -> pa.Table:
-        """Return the columns (SCHEMA) of the owners with these numbers; `after_gap` is the first offset behind a missing record."""
-        owners = list(self._numbers)
-        known = np.array([owner.is_known for owner in owners], bool)[numbers]
-        if after_gap is not None:
-            nobody = np.array([owner.member_id is None for owner in owners], bool)[numbers]
-            known &= ~(nobody & (commit_log_offset >= after_gap))
-        values = {
-            "group_kind": [owner.kind for owner in owners],
-            "generation": [owner.generation for owner in owners],
-            "group_epoch": [owner.group_epoch for owner in owners],
-            "member_epoch": [owner.member_epoch for owner in owners],
-            "member_id": [_shown(owner.member_id) for owner in owners],
-            "instance_id": [_shown(owner.client.instance_id) for owner in owners],
-            "client_id": [_shown(owner.client.client_id) for owner in owners],
-            "client_host": [_shown(owner.client.client_host) for owner in owners],
-        }
-        at = pa.array(numbers)
-        columns = {
-            name: pa.array(column, SCHEMA.field(name).type).take(at) for name, column in values.items()
-        }
-        columns["is_owner_known"] = pa.array(known)
-        return pa.table([columns[name] for name in SCHEMA.names], SCHEMA.names)
+    def columns(
+        self, numbers: Array, commit_log_offsets: Array, after_gap: int | None
+    ) -> dict[str, pa.Array]:
+        """Return the columns of the owners with these numbers; `after_gap` is the first offset behind a missing record."""
+        return owner_columns(list(self._numbers), numbers, commit_log_offsets, after_gap)
 
 
 def _next_changes(
@@ -170,7 +129,3 @@ def _next_changes(
     behind = np.minimum(after, len(keys) - 1)
     is_next = (after < len(keys)) & (keys[behind] // span == groups)
     return np.where(is_next, index[behind], nothing)
-
-
-def _shown(text: str | None) -> str | None:
-    return None if text is None else shown(text)

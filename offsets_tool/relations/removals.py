@@ -5,22 +5,20 @@ put together one by one, of what the relations tell. A removal that nothing has 
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple
 from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import flags, numbers, uuid_of
 from offsets_tool.columns.replay.row_events import batches_of
 from offsets_tool.columns.replay.subjects import Subjects
 from offsets_tool.expiry.lifetimes import LeftOffset, partly_removed_topics
-from offsets_tool.expiry.removal_tracker import RUN_MS
+from offsets_tool.expiry.removal_tracker import LastChange, Open, time_or_none
 from offsets_tool.expiry.removals import (
     DroppedCommit,
     KeptOffset,
@@ -31,9 +29,9 @@ from offsets_tool.expiry.removals import (
     without_values,
 )
 from offsets_tool.expiry.rows import RemovalRow, dropped_row, removal_row
-from offsets_tool.expiry.rules import is_subscribed
 from offsets_tool.history.rows import OffsetEndCause
 from offsets_tool.relations.groups import GroupEvent
+from offsets_tool.relations.kafka_writes import batches
 from offsets_tool.relations.lifetimes import NO_TIME, LifetimeColumns
 from offsets_tool.relations.offsets import CAUSE, NEVER, NONE, Pieces, Writes
 from offsets_tool.relations.writes import OffsetAction, have_producers
@@ -41,9 +39,7 @@ from offsets_tool.replay.changes import (
     Change,
     ChangeKind,
     CommittedOffset,
-    Group,
     GroupOf,
-    Member,
     MemberOf,
     PendingOf,
 )
@@ -81,25 +77,6 @@ class RemovalInputs(NamedTuple):
     events: Sequence[GroupEvent]
     has_changes: Array
     subjects: Subjects
-
-
-@dataclass
-class _Opened:
-    """A removal of one group's offsets that began at a place, with the group as it was then."""
-
-    place: int
-    group: Group | None
-    members: Mapping[str, Member]
-    changed_at: int | None
-    removed: list[RemovedOffset] = field(default_factory=list)
-    group_deleted_at: int | None = None
-    _reads: dict[str, bool | None] = field(default_factory=dict)
-
-    def reads(self, topic: str) -> bool | None:
-        """Return whether a member reads the topic; None where the coordinator cannot tell."""
-        if topic not in self._reads:
-            self._reads[topic] = is_subscribed(self.group, self.members, topic) if self.group else None
-        return self._reads[topic]
 
 
 class RemovalRelation:
@@ -143,7 +120,7 @@ class _Walk:
         self._marked_at: dict[str, int] = {}
         """Where a group was last marked as changed, of events that were followed."""
         self._places = (
-            _batches(chunk),
+            batches(chunk.rows),
             *(chunk.rows.column(name).to_numpy() for name in ("log_offset", "timestamp")),
         )
         pieces, writes = chunk.pieces, chunk.writes
@@ -163,13 +140,13 @@ class _Walk:
 
     def _by_end(self, mask: Array) -> dict[int, list[int]]:
         """Return rows of history by the place of their end: the effective one first, pending ones by producer."""
-        found: dict[int, list[int]] = defaultdict(list)
+        by_end: dict[int, list[int]] = defaultdict(list)
         pieces = self._chunk.pieces
         rows = np.flatnonzero(mask)
         producers = self._producers[pieces.commit[rows]]
         for index in np.lexsort((producers, ~pieces.is_effective[rows], pieces.end[rows])).tolist():
-            found[int(pieces.end[rows[index]])].append(int(rows[index]))
-        return found
+            by_end[int(pieces.end[rows[index]])].append(int(rows[index]))
+        return by_end
 
     @cached_property
     def _pending(self) -> dict[int, list[tuple[int, int]]]:
@@ -204,13 +181,13 @@ class _Walk:
         end = NONE
         for place in self._tombstones.tolist():
             if place > end and self._removes(place):
-                opened: dict[str, _Opened] = {}
+                opened: dict[str, Open] = {}
                 end, is_complete = self._run(int(np.searchsorted(self.changed, place)), opened)
                 yield self._close(opened, end), is_complete
         self._follow_before(NEVER)
         self._keep_marks()
 
-    def _run(self, index: int, opened: dict[str, _Opened]) -> tuple[int, bool]:
+    def _run(self, index: int, opened: dict[str, Open]) -> tuple[int, bool]:
         """Open the removals of a run of records, whose first is the one at this index of those that change anything.
 
         Return the place of the last one, and whether another one follows.
@@ -232,19 +209,14 @@ class _Walk:
             if index == len(self.changed) or not self._belongs(last, int(self.changed[index])):
                 return place, index < len(self.changed)
 
-    def _place(self, place: int) -> tuple[int, int, int]:
+    def _place(self, place: int) -> LastChange:
         """Return the batch, the offset and the time of the record at a place."""
-        batches, log_offsets, times = self._places
         row = place - self._carried
-        return int(batches[row]), int(log_offsets[row]), int(times[row])
+        return LastChange(*(int(column[row]) for column in self._places))
 
-    def _belongs(self, last: tuple[int, int, int], place: int) -> bool:
-        """Return whether a record goes on with what was removed, given the place of the last one (RemovalTracker.belongs)."""
-        batch, log_offset, timestamp = self._place(place)
-        if batch == last[0]:
-            return True
-        is_alone = last[0] == last[1] and batch == log_offset == last[1] + 1
-        return is_alone and self._begins_with_deletion(place) and abs(timestamp - last[2]) <= RUN_MS
+    def _belongs(self, last: LastChange, place: int) -> bool:
+        """Return whether a record goes on with what was removed, given the place of the last one."""
+        return last.goes_on(self._place(place), is_deletion=self._begins_with_deletion(place))
 
     def _begins_with_deletion(self, place: int) -> bool:
         event = self._events.get(place)
@@ -286,7 +258,7 @@ class _Walk:
         holds &= (pieces.begin < place) & (pieces.end > place) & writes.is_read[pieces.commit]
         return bool(holds.any())
 
-    def _remove(self, place: int, opened: dict[str, _Opened]) -> None:
+    def _remove(self, place: int, opened: dict[str, Open]) -> None:
         """Add what a tombstone removed to its group's removal."""
         if not self._removes(place):
             return
@@ -294,10 +266,14 @@ class _Walk:
         group, topic, partition = self._chunk.subjects.offsets[int(writes.subject[place])]
         if group not in opened:
             members = dict(self._state.members.get(group, {}))
-            opened[group] = _Opened(
-                place, self._state.groups.get(group), members, self._changed_at(group, place)
+            opened[group] = Open(
+                time_or_none(self._place(place).timestamp),
+                self._state.groups.get(group),
+                members,
+                self._changed_at(group, place),
+                self._written_by[place],
             )
-        removal, log_offset = opened[group], self._place(place)[1]
+        removal, log_offset = opened[group], self._place(place).log_offset
         reads = removal.reads(topic)
         is_removal = int(writes.action[place] == OffsetAction.REMOVAL)
         # To the new coordinator it goes with its pending commits.
@@ -307,7 +283,10 @@ class _Walk:
             if row == NONE:
                 removal.removed.append(RemovedOffset(*where, has_pending, None, None, None))
             elif self._chunk.pieces.is_effective[row]:
-                times = _time(int(lifetimes.began_at[row])), _time(int(lifetimes.committed_at[row]))
+                times = (
+                    time_or_none(int(lifetimes.began_at[row])),
+                    time_or_none(int(lifetimes.committed_at[row])),
+                )
                 removal.removed.append(RemovedOffset(*where, has_pending, *times, None))
             else:
                 producer = int(self._producers[self._chunk.pieces.commit[row]])
@@ -325,7 +304,7 @@ class _Walk:
         while self._upcoming is not None and self._upcoming.place < place:
             self._follow_at(self._upcoming.place, {})
 
-    def _follow_at(self, place: int, opened: dict[str, _Opened]) -> None:
+    def _follow_at(self, place: int, opened: dict[str, Open]) -> None:
         """Follow what the record at a place did to groups."""
         event = self._upcoming
         if event is None or event.place != place:
@@ -335,7 +314,7 @@ class _Walk:
             if not change.is_anomaly and isinstance(change.subject, GroupOf | MemberOf):
                 self._follow(place, change, opened.get(change.subject.group))
 
-    def _follow(self, place: int, change: Change, opened: _Opened | None) -> None:
+    def _follow(self, place: int, change: Change, opened: Open | None) -> None:
         """Follow a change of a group or a member, whose removal is open or not."""
         group, is_noop = change.subject.group, change.before is None and change.after is None  # type: ignore[union-attr]
         is_end = isinstance(change.subject, GroupOf) and change.after is None
@@ -420,7 +399,7 @@ class _Walk:
         live: Array = of_group[(pieces.begin[of_group] <= place) & (pieces.end[of_group] > place)]
         return live
 
-    def _close(self, opened: dict[str, _Opened], end: int) -> list[Removal]:
+    def _close(self, opened: dict[str, Open], end: int) -> list[Removal]:
         """Return the removals that end with the record at a place."""
         removals = [self._removal(group, removal, end) for group, removal in opened.items()]
         for group in opened:
@@ -428,7 +407,7 @@ class _Walk:
                 self._forget(group, end)
         return removals
 
-    def _removal(self, group: str, opened: _Opened, end: int) -> Removal:
+    def _removal(self, group: str, opened: Open, end: int) -> Removal:
         live = self._live(group, end)
         commits = self._chunk.pieces.commit[live[~self._chunk.lifetimes.is_doubtful[live]]]
         left, subjects = self._left(commits), self._chunk.writes.subject[commits].tolist()
@@ -443,10 +422,10 @@ class _Walk:
         )
         return Removal(
             self._log_partition,
-            _time(self._place(opened.place)[2]),
+            opened.at,
             group,
             opened.group and without_values(opened.group),
-            self._written_by[opened.place],
+            opened.is_by_new_coordinator,
             tuple(opened.removed),
             opened.group_deleted_at,
             len(left),
@@ -538,7 +517,7 @@ class _Walk:
                 DroppedCommit(
                     self._log_partition,
                     log_offset,
-                    _time(timestamp),
+                    time_or_none(timestamp),
                     kind,
                     PendingOf(producer, *offset),
                     self._commit(row),
@@ -555,18 +534,8 @@ _MARKING: Final = (
 )
 
 
-def _batches(chunk: RemovalInputs) -> Array:
-    """Return the base offset of each record's batch, its own where there is no batch."""
-    rows = chunk.rows
-    return pc.coalesce(rows.column("base_offset"), rows.column("log_offset")).to_numpy()  # type: ignore[no-any-return]
-
-
 def _noop_of_group(event: GroupEvent) -> Iterator[Change]:
     """Yield, as a Change, the tombstone of a group that was not there."""
     for change in noop_tombstone(event.event, event.changes):
         if isinstance(change.subject, GroupOf):
             yield change
-
-
-def _time(timestamp: int) -> int | None:
-    return None if timestamp == NO_TIME or timestamp < 0 else timestamp

@@ -3,7 +3,7 @@
 Knows no past.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +16,7 @@ from offsets_tool.columns.replay.compiled.tables import NONE, ClosedCell, EndedC
 from offsets_tool.columns.replay.history_store import HistoryStore, deltas_of
 from offsets_tool.columns.replay.store import ReplayStore
 from offsets_tool.expiry.removals import DroppedCommit
+from offsets_tool.history.owners import Owner
 from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.replay.changes import ChangeKind, PendingOf
@@ -100,15 +101,22 @@ def _subject_columns(numbers: Array, store: HistoryStore) -> dict[str, pa.Array]
 
 
 def _owner_columns(lines: Array, store: HistoryStore) -> dict[str, pa.Array]:
-    """Return the facts of each row's owner, looked up once for each owner."""
     places, which = distinct(store.owners.of(lines[:, FactCell.OWNER]))
     owners = [store.owners.owners[place] for place in places]
+    return owner_columns(owners, which, lines[:, FactCell.COMMIT_LOG_OFFSET], store.history.after_gap)
+
+
+def owner_columns(
+    owners: Sequence[Owner], which: Array, commit_log_offsets: Array, after_gap: int | None
+) -> dict[str, pa.Array]:
+    """Return the columns of offset_history that tell of each row's owner, looked up once for each owner.
+
+    `which` is the index of a row's owner; `after_gap` the first offset behind a missing record, as History.as_known heeds it.
+    """
     known = np.array([owner.is_known for owner in owners], bool)[which]
-    after_gap = store.history.after_gap
     if after_gap is not None:
-        # As History.as_known has it, of all rows.
         nobody = np.array([owner.member_id is None for owner in owners], bool)[which]
-        known &= ~(nobody & (lines[:, FactCell.COMMIT_LOG_OFFSET] >= after_gap))
+        known &= ~(nobody & (commit_log_offsets >= after_gap))
     values = {
         "group_kind": [owner.kind for owner in owners],
         "generation": [owner.generation for owner in owners],
