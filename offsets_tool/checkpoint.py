@@ -75,12 +75,12 @@ def save(
 
     `offsets` are committed offsets besides those of the coordinator, as Checkpoint has them.
     """
-    head = {
-        "format": _FORMAT,
-        "version": VERSION,
-        "position": position,
-        "log_facts": observers and observers.log_facts.pack(),
-    }
+    body = packed(coordinator, observers)
+    return seal(position, observers and observers.log_facts, body, offsets)
+
+
+def packed(coordinator: Coordinator, observers: Observers | None) -> str:
+    """Return the coordinator and its observers, but for the facts of the log, as JSON that later changes leave as it is."""
     body = {
         "log_partition": coordinator.log_partition,
         "rules": coordinator.rules,
@@ -92,7 +92,18 @@ def save(
         "removals": observers and _packed_removal_log(observers.removals.saved_state(), coordinator.state),
         "ended_transactions": observers and observers.transactions.saved_state(),
     }
-    lines = "".join(json.dumps(part, separators=(",", ":")) + "\n" for part in (head, body))
+    return json.dumps(body, separators=(",", ":"))
+
+
+def seal(position: int, log_facts: LogFacts | None, body: str, offsets: bytes = b"") -> bytes:
+    """Return the bytes of a checkpoint at a position, whose `body` is what `packed` returned."""
+    head = {
+        "format": _FORMAT,
+        "version": VERSION,
+        "position": position,
+        "log_facts": log_facts and log_facts.pack(),
+    }
+    lines = f"{json.dumps(head, separators=(',', ':'))}\n{body}\n"
     return gzip.compress(lines.encode("ascii") + offsets, _LEVEL, mtime=0)
 
 
@@ -196,14 +207,13 @@ def _is_ahead(saved: HistoryState) -> bool:
 
 
 def _history_state(body: Packed, now: State) -> HistoryState:
-    owners = State(groups=dict(now.groups), members={of: dict(there) for of, there in now.members.items()})
     return HistoryState(
         open={unpack_subject(subject): unpack_row(row) for subject, row in body["open"]},
         batch=[unpack_change(row) for row in body["batch"]],
         made={unpack_subject(subject): unpack_row(row) for subject, row in body["made"]},
         next_offset=body["next_offset"],
         after_gap=body["after_gap"],
-        owners=owners if body["owners"] is None else unpack_state(body["owners"]),
+        owners=now.of_groups() if body["owners"] is None else unpack_state(body["owners"]),
     )
 
 

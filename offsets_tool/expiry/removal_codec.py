@@ -141,11 +141,8 @@ def unpack_removals(body: Packed, now: State) -> TrackerState:
         }
         for group, offsets in now.offsets.items()
     }
-    state = State(
-        groups=dict(now.groups),
-        members={group: dict(members) for group, members in now.members.items()},
-        pending={producer: dict(commits) for producer, commits in now.pending.items()},
-    )
+    state = now.of_groups()
+    state.pending = {producer: dict(commits) for producer, commits in now.pending.items()}
     opened = dict(map(_open, body["open"]))
     return TrackerState(state, Lifetimes(lifetimes), body["changed"], opened, LastChange(*body["place"]))
 

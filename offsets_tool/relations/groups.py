@@ -70,9 +70,10 @@ class GroupEvent(NamedTuple):
 class GroupReplay:
     """The groups of one log partition: `replay` takes chunks and returns what their records did to groups."""
 
-    def __init__(self, coordinator: Coordinator) -> None:
-        """Start with the groups of a coordinator, whose state has no offsets."""
+    def __init__(self, coordinator: Coordinator, observe: Callable[[Event], None]) -> None:
+        """Start with the groups of a coordinator, whose state has no offsets; `observe` is given each record of groups."""
         self.coordinator = coordinator
+        self._observe = observe
         self._held = Held()
         coordinator.state.offsets = self._held
         self._events = RowEvents()
@@ -91,7 +92,7 @@ class GroupReplay:
         while queue:
             place, why = heappop(queue)
             if proved is not None and place >= proved:
-                self.coordinator.rules = Rules.NEW
+                self._prove(rows, writes, proved)
             event = events.at(place - writes.carried)
             self._held.holds = partial(chunk.holds, place)
             changes = self._changes(event, why)
@@ -104,10 +105,15 @@ class GroupReplay:
                     and (after := chunk.next_commit(group, place)) is not None
                 ):
                     heappush(queue, (after, _Why.COMMIT))
-        if proved is not None:
-            self.coordinator.rules = Rules.NEW
+        self._prove(rows, writes, proved)
         # Transactions are a set too: here they only tell that a record is in one.
         self.coordinator.state.transactions.clear()
+
+    def _prove(self, rows: pa.RecordBatch, writes: Writes, proved: int | None) -> None:
+        """Go on by the rules of the new coordinator from the place that proves them, if there is one."""
+        if proved is not None and self.coordinator.proved_at is None:
+            self.coordinator.rules = Rules.NEW
+            self.coordinator.proved_at = rows.column("log_offset")[proved - writes.carried].as_py()
 
     def _first_commits(self, chunk: "_Chunk") -> Iterator[tuple[int, "_Why"]]:
         """Yield the first commit of each group that is not there."""
@@ -117,12 +123,14 @@ class GroupReplay:
     def _changes(self, event: Event, why: "_Why") -> tuple[Change, ...]:
         coordinator, group = self.coordinator, event.group or ""
         if why is _Why.RECORD:
+            self._observe(event)
             return coordinator.replay(event)
         step = Step(coordinator.state, coordinator.rules, coordinator.log_partition, event)
         if why is _Why.COMMIT:
             add_simple_group(step, group)
         else:
             remove_unused_simple_group(step, group)
+            coordinator.observe_difference(step)
         return tuple(step.changes)
 
 

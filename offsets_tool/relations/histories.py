@@ -4,19 +4,25 @@ A chunk is cut where surely no write of Kafka's goes on, because what a record d
 lies behind the cut waits for the next chunk. Open rows are carried on. `replay` and `history` are what tests hold this against.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offsets_tool.checkpoint import Observers, packed, restore, seal, understanding
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.columns_of_rows import are_there, behind_gaps, flags, numbers
+from offsets_tool.columns.replay.columns_of_rows import are_there, behind_gaps, flags, numbers, plain
+from offsets_tool.columns.replay.history import HistoryRows, ReplayEnd, ShownNames, Start
+from offsets_tool.columns.replay.row_events import COLUMNS
+from offsets_tool.columns.replay.row_facts import observe_rows, plain_kinds
 from offsets_tool.columns.replay.subjects import Subjects
+from offsets_tool.events import Event
+from offsets_tool.expiry.log_facts import LogFacts
+from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
 from offsets_tool.history.history import History, ended_by
-from offsets_tool.history.owners import NameOf
 from offsets_tool.history.rows import (
     AnomalyRow,
     GroupHistoryRow,
@@ -25,7 +31,8 @@ from offsets_tool.history.rows import (
     OffsetBeginCause,
     OffsetHistoryRow,
 )
-from offsets_tool.history.transactions import TransactionRow
+from offsets_tool.history.transactions import TransactionLog, TransactionRow
+from offsets_tool.relations.carried import Carried, nothing_carried, pack, unpack
 from offsets_tool.relations.groups import GroupEvent, GroupReplay, Holdings
 from offsets_tool.relations.kafka_writes import (
     GroupEnd,
@@ -52,9 +59,10 @@ from offsets_tool.relations.owners import OwnerJoin
 from offsets_tool.relations.removals import RemovalInputs, RemovalRelation
 from offsets_tool.relations.transactions import (
     NO_MARKER,
+    entries_of,
     joined,
-    no_entries,
     no_markers,
+    open_transactions,
     read_entries,
     read_markers,
     transaction_rows,
@@ -67,22 +75,10 @@ from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.offsets import RETURNED, UNSURE
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.arrow import arrow_schema, shown_batch
-from offsets_tool.wire.json import uuid_text
 from offsets_tool.wire.text import from_shown
 
 _OFFSETS: Final = arrow_schema(OffsetHistoryRow)
 _BEGAN: Final = pa.array([cause.value for cause in OffsetBeginCause])
-
-
-class HistoryTables(NamedTuple):
-    """Rows of each history, as columns."""
-
-    offsets: pa.Table
-    groups: pa.RecordBatch
-    members: pa.RecordBatch
-    anomalies: pa.RecordBatch
-    removals: pa.RecordBatch
-    transactions: pa.RecordBatch
 
 
 class HistoryChunk(NamedTuple):
@@ -99,52 +95,89 @@ class HistoryChunk(NamedTuple):
 
 
 class Histories:
-    """The histories of one log partition: `advance` takes its rows in order and returns the rows of history that they ended.
+    """The histories of one log partition: `replay` takes its rows in order and returns the rows of history that they ended.
 
-    Rows of history that hold, and what waits for rows that may have been written with it, come with `finish`.
+    Rows of history that hold, and what waits for rows that may have been written with it, come with `leave`.
     """
 
-    def __init__(
-        self, log_partition: int | None, rules: Rules | None = None, name_of: NameOf = uuid_text
-    ) -> None:
-        """Start without groups and offsets; `rules` None chooses by the log, as Coordinator does."""
-        self._log_partition = log_partition
+    def __init__(self, start: Start) -> None:
+        """Start where `start` says. SourceError for a checkpoint that does not read."""
+        self._log_partition = start.log_partition
+        self._names = ShownNames(start.names)
         self._subjects = Subjects()
         self._reader = WriteReader()
-        self._coordinator = Coordinator(log_partition, rules or Rules.CLASSIC)
-        self._is_auto = rules is None
-        self._groups = GroupReplay(self._coordinator)
-        self._history = History(name_of)
-        self._owners = OwnerJoin(name_of, self._subjects)
-        self._open = WRITES.empty_table()
-        self._transactions = no_entries()
-        self._removals = RemovalRelation(log_partition)
-        self._waiting: pa.RecordBatch | None = None
-        self._next_offset = 0
-        self._after_gap: int | None = None
+        self._coordinator = Coordinator(start.log_partition, start.rules)
+        self._history = History(self._names.name)
+        self._facts = LogFacts()
+        self._observed_to = 0
+        """Where the first record stands whose facts are not known yet."""
+        carried = nothing_carried() if start.checkpoint is None else self._restored(start, start.checkpoint)
+        state = self._coordinator.state
+        self._owners = OwnerJoin(self._names.name, self._subjects, state.of_groups())
+        self._removals = RemovalRelation(start.log_partition, state.of_groups(), carried.removals)
+        self._groups = GroupReplay(self._coordinator, self._observe_event)
+        self._waiting = carried.waiting
+        self._open = self._owners.renumbered(carried.open, carried.owners, carried.topic_ids)
+        self._transactions = entries_of(carried.transactions, self._subjects.groups)
 
-    def advance(self, rows: pa.RecordBatch) -> HistoryTables:
+    def _restored(self, start: Start, checkpoint: bytes) -> Carried:
+        """Go on where an earlier replay was left; return what it carried."""
+        saved = restore(checkpoint, start.source, self._names.name)
+        assert saved.observers is not None
+        self._coordinator, self._observed_to = saved.coordinator, saved.position
+        self._history, self._facts = saved.observers.history, saved.observers.log_facts
+        if start.rules is not None:
+            # Learnt since: so far, both rules came to the same.
+            self._coordinator.rules, self._coordinator.auto = start.rules, False
+        with understanding(start.source):
+            return unpack(saved.offsets)
+
+    def _packed(self) -> tuple[str, bytes]:
+        """Return what a checkpoint has besides its position and the facts of the log, before rows that wait are looked at."""
+        carried = Carried(
+            *self._owners.carried(self._open),
+            self._waiting,
+            open_transactions(self._transactions, self._subjects.groups),
+            self._removals.saved,
+        )
+        others = RemovalLog(self._log_partition), self._facts, TransactionLog()
+        return packed(self._coordinator, Observers(self._history, *others)), pack(carried)
+
+    def replay(self, rows: pa.RecordBatch) -> HistoryRows:
         """Return the rows of history that these rows (row_events.COLUMNS) ended, and anomalies, as far as that is certain."""
-        if self._waiting is not None and self._waiting.num_rows:
-            rows = pa.Table.from_batches([self._waiting, rows]).combine_chunks().to_batches()[0]
+        rows = joined_rows(self._waiting, rows.select(COLUMNS))
         end = last_cut(rows)
         self._waiting = rows.slice(end)
         return self._advance(rows.slice(0, end))
 
-    def finish(self) -> tuple[HistoryTables, HistoryTables]:
-        """Return what the last rows ended, and the rows of history that hold; call it once, after all rows."""
-        rows, self._waiting = self._waiting, None
-        last = _NOTHING if rows is None else self._advance(rows)
+    def leave(self, end: int = 0) -> ReplayEnd:
+        """Return the end of the replay; call it once, after all rows. Records up to `end` count as read, even if none came."""
+        saved = self._packed()
+        settled = self._waiting.column("log_offset")[0].as_py() if self._waiting else self._history.settled
+        last = _NOTHING if self._waiting is None else self._advance(self._waiting)
+        position = max(end, self._history.settled)
+        self._facts.observe_end(position)
         offsets = self._offset_rows(self._open.filter(self._open["is_read"]), {})
         of = transactions(self._transactions, no_markers())
         open_ = transaction_rows(of, no_markers(), self._subjects.groups, self._log_partition)
-        return last, _tables(offsets, list(self._history.open_rows()), self._removals.open_rows(), open_)
+        held = _rows(offsets, list(self._history.open_rows()), self._removals.open_rows(), open_)
+        return ReplayEnd(
+            rows=HistoryRows(*map(pa.concat_batches, zip(last, held, strict=True))),
+            settled=settled,
+            position=position,
+            proven_from=self._facts.proven_from,
+            checkpoint=seal(position, self._facts, *saved),
+            rules=self._coordinator.rules,
+            proved_at=self._coordinator.proved_at,
+            differed_at=self._coordinator.differed_at,
+            unnamed=tuple(sorted(self._names.missing)),
+        )
 
-    def _advance(self, rows: pa.RecordBatch) -> HistoryTables:
+    def _advance(self, rows: pa.RecordBatch) -> HistoryRows:
         """Return what rows ended; all records that Kafka wrote at once must be among them."""
         if not rows.num_rows:
             return _NOTHING
-        self._observe_gaps(rows.column("log_offset").to_numpy())
+        self._observe_rows(rows)
         is_new, proved = self._rules_of(rows)
         chunk = self._read(rows, is_new)
         groups = chunk.writes.group[chunk.pieces.commit]
@@ -173,28 +206,45 @@ class Histories:
         of_groups = self._presences(chunk, groups, presences(events, of_writes, ends, was_there), was_there)
         pieces = with_visibility(chunk.writes, pieces, visibility, of_groups, of_writes)
         chunk = chunk._replace(table=_with_lifetimes(chunk, lifetimes))
-        return _tables(self._end_offsets(chunk, pieces, events), history_rows, removals, transaction_rows_)
+        return _rows(self._end_offsets(chunk, pieces, events), history_rows, removals, transaction_rows_)
 
-    def _observe_gaps(self, log_offsets: Array) -> None:
-        """Learn where the first record behind a missing one is."""
-        if self._after_gap is None:
-            behind = behind_gaps(np.append(self._next_offset - 1, log_offsets))
-            self._after_gap = int(behind[0]) if len(behind) else None
-        self._next_offset = int(log_offsets[-1]) + 1
+    def _observe_rows(self, rows: pa.RecordBatch) -> None:
+        """Observe where rows stand, and the facts of those that an earlier replay did not observe."""
+        log_offsets = rows.column("log_offset").to_numpy()
+        behind = behind_gaps(log_offsets)
+        self._history.observe_run(
+            int(log_offsets[0]), int(log_offsets[-1]) + 1, int(behind[0]) if len(behind) else None
+        )
+        new = int(np.searchsorted(log_offsets, self._observed_to))
+        if new == len(log_offsets):
+            return
+        behind = behind_gaps(log_offsets[new:])
+        last = int(behind[-1]) if len(behind) else None
+        self._facts.observe_offsets(int(log_offsets[new]), int(log_offsets[-1]), last)
+        observe_rows(self._facts, rows.slice(new), plain_kinds(rows.slice(new)))
+
+    def _observe_event(self, event: Event) -> None:
+        """Observe the facts of a record that was decoded, unless an earlier replay did."""
+        if event.record.log_offset >= self._observed_to:
+            self._facts.observe_type(event)
 
     def _rules_of(self, rows: pa.RecordBatch) -> tuple[Array, int | None]:
         """Return which rows the new rules hold for, and the row that proves them."""
         is_new = np.full(rows.num_rows, self._coordinator.rules is Rules.NEW)
-        if not self._is_auto or self._coordinator.proved_at is not None:
+        if not self._coordinator.auto or self._coordinator.proved_at is not None:
             return is_new, None
         proved = self._reader.first_proof(rows)
         if proved is not None:
-            self._coordinator.proved_at = rows.column("log_offset")[proved].as_py()
             is_new[proved:] = True
         return is_new, proved
 
     def _read(self, rows: pa.RecordBatch, is_new: Array) -> HistoryChunk:
-        table, problems = self._reader.read(rows, is_new)
+        table, decoded = self._reader.read(rows, is_new)
+        problems = {}
+        for row, event in decoded:
+            self._observe_event(event)
+            if event.kept_raw is not None:
+                problems[row] = event.problem or ""
         table = pa.concat_tables([self._open, table]).combine_chunks()
         writes = numbered(table, self._subjects, len(self._open))
         return HistoryChunk(rows, table, writes, pieces_of(writes), problems)
@@ -203,7 +253,19 @@ class Histories:
         writes, pieces = chunk.writes, chunk.pieces
         holdings = Holdings(groups, pieces.begin, pieces.end, len(writes.action) + 1)
         place = None if proved is None else proved + writes.carried
-        return list(self._groups.replay(chunk.rows, writes, self._subjects.groups, holdings, place))
+        is_open = self._coordinator.proved_at is None
+        events = list(self._groups.replay(chunk.rows, writes, self._subjects.groups, holdings, place))
+        if is_open:
+            self._observe_differences(chunk, place)
+        return events
+
+    def _observe_differences(self, chunk: HistoryChunk, proved: int | None) -> None:
+        """Observe where what offsets came to depends on the rules, before the place that proves them."""
+        places = np.flatnonzero(_depend_on_rules(chunk))
+        if len(places) and (proved is None or places[0] < proved):
+            log_offset = chunk.rows.column("log_offset")[int(places[0]) - chunk.writes.carried].as_py()
+            known = self._coordinator.differed_at
+            self._coordinator.differed_at = log_offset if known is None else min(known, log_offset)
 
     def _end_transactions(
         self, chunk: HistoryChunk, events: Sequence[GroupEvent]
@@ -283,26 +345,28 @@ class Histories:
             "begin_cause": _BEGAN.take(pa.array(causes.astype(np.int64))),
         }
         log_offsets = commits["commit_log_offset"].to_numpy()
-        columns |= self._owners.columns(commits["owner"].to_numpy(), log_offsets, self._after_gap)
+        columns |= self._owners.columns(commits["owner"].to_numpy(), log_offsets, self._history.after_gap)
         return pa.table([columns[name] for name in _OFFSETS.names], _OFFSETS.names).cast(_OFFSETS)
 
 
-def _tables(
+def _rows(
     offsets: pa.Table,
     rows: Sequence[HistoryRow],
     removals: Sequence[RemovalRow],
     of_transactions: pa.RecordBatch,
-) -> HistoryTables:
+) -> HistoryRows:
     groups, members, anomalies = (
         shown_batch(kind, [row for row in rows if type(row) is kind])
         for kind in (GroupHistoryRow, MemberHistoryRow, AnomalyRow)
     )
-    return HistoryTables(
-        offsets, groups, members, anomalies, shown_batch(RemovalRow, removals), of_transactions
+    [of_offsets] = offsets.combine_chunks().to_batches() or [_NO_OFFSETS]
+    return HistoryRows(
+        of_offsets, groups, members, anomalies, shown_batch(RemovalRow, removals), of_transactions
     )
 
 
-_NOTHING: Final = _tables(_OFFSETS.empty_table(), [], [], shown_batch(TransactionRow, []))
+_NO_OFFSETS: Final = pa.RecordBatch.from_pylist([], _OFFSETS)
+_NOTHING: Final = _rows(_OFFSETS.empty_table(), [], [], shown_batch(TransactionRow, []))
 
 
 def _in_transactions(chunk: HistoryChunk, events: Sequence[GroupEvent]) -> Array:
@@ -323,6 +387,21 @@ def _are_unsure(chunk: HistoryChunk) -> Array:
     is_unsure[: writes.carried] = False
     is_unsure[writes.carried :] &= have_producers(rows) != flags(rows.column("is_transactional"))
     return is_unsure
+
+
+def _depend_on_rules(chunk: HistoryChunk) -> Array:
+    """Return which writes the two coordinators take for something else, as Step.differs says it of offsets."""
+    rows, _, writes, pieces, _ = chunk
+    differs = _are_unsure(chunk)
+    tombstones = writes.of(OffsetAction.REMOVAL, OffsetAction.TOMBSTONE, OffsetAction.PENDING_TOMBSTONE)
+    if not len(tombstones):
+        return differs
+    waiting = pieces.taken(~pieces.is_effective & writes.is_read[pieces.commit])
+    subjects = writes.subject[waiting.commit]
+    counts = Holdings(subjects, waiting.begin, waiting.end, len(writes.action) + 1).counts
+    has_waiting = counts(writes.subject[tombstones], tombstones - 1) > 0
+    differs[tombstones] = has_waiting | have_producers(rows)[tombstones - writes.carried]
+    return differs
 
 
 def _are_back(chunk: HistoryChunk) -> Array:
@@ -366,3 +445,21 @@ def _anomalies(chunk: HistoryChunk, log_partition: int | None) -> Iterator[Anoma
         log_offset, timestamp = (table[name][place].as_py() for name in ("from_log_offset", "from_timestamp"))
         about = from_shown(group), f"{from_shown(topic)}-{partition}"
         yield AnomalyRow(*about, log_partition, log_offset, timestamp, note)
+
+
+def joined_rows(waiting: pa.RecordBatch | None, rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows behind those that wait, which another reader may have encoded otherwise."""
+    if not waiting:
+        return rows
+    if waiting.schema != rows.schema:
+        waiting, rows = (
+            pa.record_batch(list(map(plain, batch.columns)), batch.schema.names) for batch in (waiting, rows)
+        )
+    return pa.concat_batches([waiting, rows])
+
+
+def replay_batches(start: Start, batches: Iterable[pa.RecordBatch]) -> Iterator[HistoryRows]:
+    """Replay all rows (row_events.COLUMNS) of one partition, by offset; yield the rows that ended, and last those that hold."""
+    histories = Histories(start)
+    yield from map(histories.replay, batches)
+    yield histories.leave().rows

@@ -4,7 +4,8 @@ Owners are looked up once for each committed offset and topic id between two cha
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeVar
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -16,19 +17,23 @@ from offsets_tool.columns.replay.subjects import Subjects, TopicIdNumbers
 from offsets_tool.history.owners import NameOf, Owner, Owners
 from offsets_tool.relations.groups import GroupEvent
 from offsets_tool.relations.offsets import NONE, Writes
-from offsets_tool.relations.writes import OffsetAction
+from offsets_tool.relations.writes import WRITES, OffsetAction
 from offsets_tool.replay.changes import GroupOf, MemberOf, TopicPartition
+from offsets_tool.replay.state import State
 
+_T = TypeVar("_T")
 _TOPIC_ID_BITS: Final = 32
 _TOPIC_ID: Final = (1 << _TOPIC_ID_BITS) - 1
+_NUMBERED: Final = ("owner", "lifetime_topic_id")
+"""Columns of open commits (WRITES) that have numbers of owners, and of topic ids."""
 
 
 class OwnerJoin:
     """Finds the owners of commits, chunk by chunk, and gives each distinct one a number."""
 
-    def __init__(self, name_of: NameOf, subjects: Subjects) -> None:
-        """Start without groups."""
-        self._owners = Owners(name_of)
+    def __init__(self, name_of: NameOf, subjects: Subjects, groups: State) -> None:
+        """Start with these groups and members, which change from here on."""
+        self._owners = Owners(name_of, groups)
         self._subjects = subjects
         self._topic_ids = TopicIdNumbers()
         self._numbers: dict[Owner, int] = {}
@@ -36,6 +41,26 @@ class OwnerJoin:
         """Committed offsets with topic ids: each has one owner as long as its group does not change."""
         self._known: Array = np.zeros(0, np.int64)
         """The number of the owner of each pair; NONE where it is to be found anew."""
+
+    def renumbered(
+        self, open_: pa.Table, owners: Sequence[Owner], topic_ids: Sequence[UUID | None]
+    ) -> pa.Table:
+        """Return open commits (WRITES) of a checkpoint with the numbers that these owners and topic ids have here."""
+        numbers = (
+            [self._number(owner) for owner in owners],
+            [self._topic_ids.number(topic_id) for topic_id in topic_ids],
+        )
+        for name, known in zip(_NUMBERED, numbers, strict=True):
+            column = pa.array(known, pa.int64()).take(open_[name].combine_chunks())
+            open_ = open_.set_column(WRITES.get_field_index(name), name, column)
+        return open_
+
+    def carried(self, open_: pa.Table) -> tuple[pa.Table, list[Owner], list[UUID | None]]:
+        """Return open commits (WRITES) with the owners and topic ids that they have, and the numbers of these."""
+        owner, topic_id = _NUMBERED
+        open_, owners = _numbered_anew(open_, owner, list(self._numbers))
+        open_, topic_ids = _numbered_anew(open_, topic_id, self._topic_ids.ids)
+        return open_, owners, topic_ids
 
     def topic_ids(self, table: pa.Table) -> Array:
         """Return the number of the topic id that each row (WRITES) says, 0 for none."""
@@ -107,6 +132,13 @@ class OwnerJoin:
     ) -> dict[str, pa.Array]:
         """Return the columns of the owners with these numbers; `after_gap` is the first offset behind a missing record."""
         return owner_columns(list(self._numbers), numbers, commit_log_offsets, after_gap)
+
+
+def _numbered_anew(open_: pa.Table, name: str, known: Sequence[_T]) -> tuple[pa.Table, list[_T]]:
+    """Return open commits (WRITES) whose numbers in a column are places of those values that they have, and these values."""
+    numbers, places = np.unique(open_[name].to_numpy(), return_inverse=True)
+    open_ = open_.set_column(WRITES.get_field_index(name), name, pa.array(places))
+    return open_, [known[number] for number in numbers.tolist()]
 
 
 def _next_changes(

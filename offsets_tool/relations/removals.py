@@ -79,31 +79,37 @@ class RemovalInputs(NamedTuple):
     subjects: Subjects
 
 
+class SavedRemovals(NamedTuple):
+    """When each group last changed (epoch milliseconds), and the removals that nothing has ended yet."""
+
+    changed: dict[str, int]
+    open: list[Removal]
+
+
 class RemovalRelation:
     """The removals of one log partition: `advance` takes chunks and returns the rows of those that are complete."""
 
-    def __init__(self, log_partition: int | None) -> None:
-        """Start without removals."""
+    def __init__(self, log_partition: int | None, groups: State, saved: SavedRemovals) -> None:
+        """Start with groups and members, and with what goes on; both change from here on."""
         self._log_partition = log_partition
-        self._state = State()
-        self._changed: dict[str, int] = {}
-        """When each group last changed, epoch milliseconds."""
-        self._waiting: list[Removal] = []
+        self._state = groups
+        self.saved = saved
+        """What goes on."""
 
     def advance(self, chunk: RemovalInputs) -> list[RemovalRow]:
         """Return the rows of the removals that are complete, and of commits that markers dropped."""
-        walk = _Walk(chunk, self._log_partition, self._state, self._changed)
+        walk = _Walk(chunk, self._log_partition, self._state, self.saved.changed)
         complete: list[Removal] = []
         if len(walk.changed):
-            complete, self._waiting = self._waiting, []
+            complete, self.saved = self.saved.open, self.saved._replace(open=[])
         for removals, is_complete in walk.removals():
-            (complete if is_complete else self._waiting).extend(removals)
+            (complete if is_complete else self.saved.open).extend(removals)
         rows = [removal_row(removal, is_open=False) for removal in complete]
         return [*rows, *walk.dropped()]
 
     def open_rows(self) -> list[RemovalRow]:
         """Return the rows of removals that later records may still extend."""
-        return [removal_row(removal, is_open=True) for removal in self._waiting]
+        return [removal_row(removal, is_open=True) for removal in self.saved.open]
 
 
 class _Walk:

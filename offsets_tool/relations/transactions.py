@@ -4,6 +4,7 @@ Open ones are carried from chunk to chunk as one entry for each of their groups,
 Source: as replay.offsets opens and ends them, and history.transactions makes rows of them.
 """
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -28,6 +29,19 @@ _OUTCOMES: Final = [
     TransactionOutcome.ABORTED.value,
 ]
 OPEN, COMMITTED, ABORTED = range(3)
+
+
+class OpenTransaction(NamedTuple):
+    """An entry of an open transaction with its group's name, None for no group, instead of its number."""
+
+    producer_id: int
+    producer_epoch: int
+    first_log_offset: int
+    first_timestamp: int
+    last_log_offset: int
+    last_timestamp: int
+    commits: int
+    group: str | None
 
 
 class Entries(NamedTuple):
@@ -110,6 +124,19 @@ def read_markers(rows: pa.RecordBatch, writes: Writes, places: Array, entries_be
 def joined(open_: Entries, entries: Entries) -> Entries:
     """Return entries of open transactions, and others behind them."""
     return Entries(*map(np.concatenate, zip(open_, entries, strict=True)))
+
+
+def open_transactions(entries: Entries, groups: Names) -> list[OpenTransaction]:
+    """Return entries with their groups' names, for a checkpoint."""
+    *facts, numbers_of_groups = map(np.ndarray.tolist, entries)
+    names = [None if number == NO_GROUP else groups.texts[number] for number in numbers_of_groups]
+    return [OpenTransaction(*row) for row in zip(*facts, names, strict=True)]
+
+
+def entries_of(open_: Sequence[OpenTransaction], groups: Names) -> Entries:
+    """Return the entries of which `open_transactions` made these; names get numbers."""
+    rows = [(*facts, NO_GROUP if group is None else groups.add(group)) for *facts, group in open_]
+    return Entries(*np.array(rows, np.int64).reshape(-1, len(Entries._fields)).T)
 
 
 def no_entries() -> Entries:

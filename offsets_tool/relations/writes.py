@@ -110,8 +110,8 @@ class WriteReader:
         """Start without keys."""
         self._events = RowEvents()
 
-    def read(self, rows: pa.RecordBatch, is_new: Array) -> tuple[pa.Table, dict[int, str]]:
-        """Return what each row (row_events.COLUMNS) of a chunk does (WRITES), and what is wrong with commits that do not read.
+    def read(self, rows: pa.RecordBatch, is_new: Array) -> tuple[pa.Table, list[tuple[int, Event]]]:
+        """Return what each row (row_events.COLUMNS) of a chunk does (WRITES), and those that columns do not tell of, decoded.
 
         `is_new` says which rows the new coordinator's rules hold for.
         """
@@ -129,8 +129,7 @@ class WriteReader:
             said = pa.concat_tables([said, _said_by([event for _, event in decoded])]).take(pa.array(index))
         is_commit = ~is_read | are_there(said["committed_offset"].combine_chunks())
         action = np.where(is_about_offsets, _actions(rows, is_commit, is_new), _others(rows))
-        problems = {place: event.problem or "" for place, event in decoded if event.kept_raw is not None}
-        return _placed(rows, said, action, is_read), problems
+        return _placed(rows, said, action, is_read), decoded
 
     def first_proof(self, rows: pa.RecordBatch) -> int | None:
         """Return the first row that only the new coordinator writes (rules.proves_new); None without one."""

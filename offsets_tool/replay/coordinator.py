@@ -92,9 +92,13 @@ class Coordinator:
         elif not event.record.is_control:
             self.state.unread.log = event.record.log_offset
             step.anomaly(LogOf(self.log_partition), f"{UNREAD}{event.problem}")
-        if step.differs and self.differed_at is None and self.proved_at is None:
-            self.differed_at = event.record.log_offset
+        self.observe_difference(step)
         return tuple(step.changes)
+
+    def observe_difference(self, step: Step) -> None:
+        """Observe whether the rules of the other coordinator would have done something else, while none is proved."""
+        if step.differs and self.differed_at is None and self.proved_at is None:
+            self.differed_at = step.record.log_offset
 
     def _replay_record(self, step: Step, key: Key, event: Event) -> None:
         """Replay a record whose key reads; where its value does not, what the key is about is unknown from here on."""

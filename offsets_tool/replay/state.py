@@ -146,6 +146,11 @@ class State:
         else:
             self.members.pop(group, None)
 
+    def of_groups(self) -> "State":
+        """Return a state of its own with the same groups and members, and nothing else."""
+        members = {group: dict(there) for group, there in self.members.items()}
+        return State(groups=dict(self.groups), members=members)
+
     def answers(self, group: str) -> bool:
         """Return whether the coordinator answers requests about a group; if not, none of the group's offsets is effective.
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -10,42 +9,71 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.generator.mixes import MIXES
-from offsets_tool.relations.histories import Histories, HistoryTables
-from offsets_tool.replay.rules import Rules
+from offsets_tool.columns.replay.history import Start
+from offsets_tool.events import decode
+from offsets_tool.relations.histories import Histories, replay_batches
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.rules import Rules, RulesUsed
 from offsets_tool.rows import LogRecord
 from tests import plain_rows
-from tests.columns.replay.test_history import expected, generated, parts, records_of, rows_of
+from tests.columns.replay.test_history import (
+    expected,
+    generated,
+    in_turns,
+    log_facts_in_turns,
+    log_facts_of,
+    parts,
+    records_of,
+    rows_of,
+    sorted_rows,
+)
 from tests.columns.replay.test_state import PARTITIONS
 from tests.depth import DEEP, sample
 from tests.replay.hostile_sequences import logs
 from tests.replay.random_logs import READERS, RandomLog, segment
 from tests.test_checkpoint import RULES
 
-KINDS = {name: place for place, name in enumerate(HistoryTables._fields)}
-"""Where `expected` has the rows of each history."""
 
-
-def made(batches: Iterable[pa.RecordBatch], rules: Rules | None, partition: int) -> list[HistoryTables]:
-    histories = Histories(partition, rules)
-    return [*map(histories.advance, batches), *histories.finish()]
-
-
-def sorted_rows(tables: Sequence[HistoryTables], kind: str) -> list[dict[str, Any]]:
-    return sorted((row for table in tables for row in getattr(table, kind).to_pylist()), key=repr)
+def rules_used(records: Sequence[LogRecord], rules: Rules | None) -> RulesUsed:
+    """One at a time."""
+    coordinator = Coordinator(0, rules)
+    for event in map(decode, records):
+        coordinator.replay(event)
+    return coordinator.rules_used
 
 
 def check(
     records: Sequence[LogRecord], batches: Iterable[pa.RecordBatch], rules: Rules | None, partition: int
 ) -> None:
-    wanted, tables = expected(records, rules, partition), made(batches, rules, partition)
-    for kind in HistoryTables._fields:
-        assert sorted_rows(tables, kind) == wanted[KINDS[kind]], kind
+    rows = list(replay_batches(Start(partition, {}, rules), batches))
+    assert sorted_rows(rows) == expected(records, rules, partition)
 
 
 @given(logs(), st.sampled_from(RULES), st.lists(st.integers(1, 60), max_size=4))
 def test_any_log_however_it_is_cut(log: list[LogRecord], rules: Rules | None, cuts: list[int]) -> None:
     if log:
-        check(log, parts(rows_of(log), cuts), rules, 0)
+        batches = parts(rows_of(log), cuts)
+        check(log, batches, rules, 0)
+        assert sorted_rows(in_turns(batches, rules, 0, Histories)) == expected(log, rules, 0)
+        assert log_facts_in_turns(batches, rules, Histories) == log_facts_of(log)
+
+
+@given(logs(), st.sampled_from(RULES), st.lists(st.integers(1, 60), max_size=4))
+def test_where_the_rules_are_proved_and_where_they_differ(
+    log: list[LogRecord], rules: Rules | None, cuts: list[int]
+) -> None:
+    histories = Histories(Start(0, {}, rules))
+    for batch in parts(rows_of(log), cuts) if log else ():
+        histories.replay(batch)
+    left = histories.leave()
+    assert RulesUsed(left.rules, left.proved_at, left.differed_at) == rules_used(log, rules)
+
+
+@given(logs(), st.sampled_from(RULES), st.sampled_from((1, 2, 7)))
+def test_any_log_left_behind_each_few_records(log: list[LogRecord], rules: Rules | None, size: int) -> None:
+    if log:
+        batches = parts(rows_of(log), range(0, len(log), size))
+        assert sorted_rows(in_turns(batches, rules, 0, Histories)) == expected(log, rules, 0)
 
 
 @pytest.mark.parametrize("size", sample([2, 1, 7, 1000], 3))
@@ -78,4 +106,6 @@ def test_random_logs_in_order_and_in_disorder(release: str, seed: int, tmp_path:
     records = list(plain_rows.records([path]))
     rows = rows_of(records)
     for rules in RULES:
-        check(records, parts(rows, range(0, rows.num_rows, 97)), rules, 3)
+        batches = parts(rows, range(0, rows.num_rows, 97))
+        check(records, batches, rules, 3)
+        assert sorted_rows(in_turns(batches, rules, 3, Histories)) == expected(records, rules, 3)

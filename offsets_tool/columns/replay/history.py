@@ -105,7 +105,7 @@ class HistoryReplay:
 
     def __init__(self, start: Start) -> None:
         """Start where `start` says."""
-        self._names = _Names(start.names)
+        self._names = ShownNames(start.names)
         self._position = 0
         coordinator, history = Coordinator(start.log_partition, start.rules), History(self._names.name)
         removals, transactions = RemovalLog(start.log_partition), TransactionLog()
@@ -163,7 +163,7 @@ class EventHistoryReplay:
 
     def __init__(self, start: Start) -> None:
         """Start where `start` says, which may have no checkpoint."""
-        self._names = _Names(start.names)
+        self._names = ShownNames(start.names)
         self._position = 0
         self._coordinator = Coordinator(start.log_partition, start.rules)
         history, removals = History(self._names.name), RemovalLog(start.log_partition)
@@ -193,7 +193,7 @@ class EventHistoryReplay:
 
 
 def _replay_end(
-    coordinator: Coordinator, observers: Observers, position: int, names: "_Names", offsets: bytes = b""
+    coordinator: Coordinator, observers: Observers, position: int, names: "ShownNames", offsets: bytes = b""
 ) -> ReplayEnd:
     """Return the end of a replay, without rows of the committed offsets that are packed in `offsets`."""
     history, removals, facts, transactions = observers
@@ -221,16 +221,18 @@ def _replay_end(
     )
 
 
-class _Names:
+class ShownNames:
     """Names of topics by topic id, and the ids that were asked for and have no name."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
+        """Start with names as rows show them."""
         self._names = {topic_id: from_shown(name) for topic_id, name in names.items()}
         self._by_id: dict[int, str] = {}
         """By the id as a number, which is looked up faster."""
         self.missing: set[str] = set()
 
     def name(self, topic_id: UUID) -> str:
+        """Return the name of a topic id, the id as text without one."""
         name = self._by_id.get(topic_id.int)
         if name is None:
             text = uuid_text(topic_id)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.differences import differences
-from offsets_tool.columns.replay.columns_of_rows import numbers
+from offsets_tool.columns.replay.columns_of_rows import are_there, numbers
 from offsets_tool.columns.replay.compiled.tables import Kind
 from offsets_tool.expiry.log_facts import LogFacts, TypeVersion, VersionRange
 from offsets_tool.log_clock import SKEW_MS, LogClock
@@ -48,6 +48,13 @@ def observe_times(clock: LogClock, offsets: Array, times: Array) -> None:
                 *(part[begin + 1 : end].tolist() for part in (offsets, times)), strict=True
             ):
                 clock.observe(log_offset, at)
+
+
+def plain_kinds(rows: pa.RecordBatch) -> Array:
+    """Return the Kind of the rows whose columns tell all: COMMIT or TOMBSTONE, in a transaction or not; of others ALONE."""
+    is_plain = are_there(rows.column("topic")) & ~are_there(rows.column("problem"))
+    is_commit = are_there(rows.column("committed_offset"))
+    return np.where(is_plain, np.where(is_commit, Kind.COMMIT, Kind.TOMBSTONE), Kind.ALONE)
 
 
 def observe_rows(facts: LogFacts, rows: pa.RecordBatch, kinds: Array) -> None:

@@ -16,7 +16,7 @@ from offsets_tool.columns.replay.compiled.numbering import Numbers
 from offsets_tool.columns.replay.compiled.tables import NO_TOPIC_ID
 from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.rows import NO_PRODUCER_ID
-from offsets_tool.wire.text import from_shown
+from offsets_tool.wire.text import from_shown, shown
 
 _PARTITION: Final = 0xFFFF_FFFF
 _TOPIC_SHIFT: Final = 22
@@ -56,6 +56,10 @@ class Names:
     def number(self, text: str) -> int | None:
         """Return the number of a name as Kafka wrote it, if it was seen."""
         return self._numbers.get(text)
+
+    def add(self, text: str) -> int:
+        """Return the number of a name as Kafka wrote it, which gets one if it is new."""
+        return self._number(shown(text))
 
     def _know(self, names: pa.Array) -> None:
         """Number a dictionary's names: most often it is the one before, with some more."""

@@ -34,6 +34,7 @@ from offsets_tool.history.history import History
 from offsets_tool.history.rows import HistoryRow
 from offsets_tool.history.transactions import TransactionRow, ended_transactions, open_transactions
 from offsets_tool.records import RECORD_TYPES
+from offsets_tool.relations.histories import Histories
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
@@ -48,6 +49,7 @@ from tests.replay.hostile_sequences import Writing, logs, written
 from tests.replay.random_logs import READERS, RandomLog, segment
 from tests.test_checkpoint import RULES
 
+Replays = type[HistoryReplay | Histories]
 RAW = ("magic", "key", "value")
 ENDS = {
     name: "marker_log_offset" if name == "transactions" else "to_log_offset"
@@ -102,11 +104,13 @@ def expected(records: Sequence[LogRecord], rules: Rules | None, partition: int) 
     return [sorted(some, key=repr) for some in plain]
 
 
-def in_turns(batches: Sequence[pa.RecordBatch], rules: Rules | None, partition: int) -> list[HistoryRows]:
+def in_turns(
+    batches: Sequence[pa.RecordBatch], rules: Rules | None, partition: int, histories: Replays = HistoryReplay
+) -> list[HistoryRows]:
     """Replay each batch by a replay of its own, which goes on from the checkpoint of the one before; return all rows."""
     found, left = list[HistoryRows](), None
     for rows in batches:
-        replay = HistoryReplay(Start(partition, {}, rules, left.checkpoint if left else None))
+        replay = histories(Start(partition, {}, rules, left.checkpoint if left else None))
         found.append(replay.replay(rows))
         left = replay.leave()
         assert settles(found[-1], left)
@@ -123,11 +127,13 @@ def log_facts_of(records: Iterable[LogRecord]) -> LogFacts:
     return log_facts
 
 
-def log_facts_in_turns(batches: Sequence[pa.RecordBatch], rules: Rules | None) -> LogFacts | None:
+def log_facts_in_turns(
+    batches: Sequence[pa.RecordBatch], rules: Rules | None, histories: Replays = HistoryReplay
+) -> LogFacts | None:
     """Return the log facts that the last checkpoint of several replays has."""
     checkpoint = None
     for rows in batches:
-        replay = HistoryReplay(Start(0, {}, rules, checkpoint))
+        replay = histories(Start(0, {}, rules, checkpoint))
         replay.replay(rows)
         checkpoint = replay.leave().checkpoint
     return read_log_facts(io.BytesIO(checkpoint or b""), "checkpoint")

@@ -1,0 +1,123 @@
+"""What is carried from chunk to chunk, as the bytes of a checkpoint and back: open commits, transactions, removals, rows that wait.
+
+Groups and members are the checkpoint's own (`checkpoint`). Two tables of Arrow have the open commits (WRITES) and the rows that
+wait; behind them stands a line of JSON. What is read is checked before it counts. Damage raises what `checkpoint.understanding`
+explains.
+"""
+
+import io
+import json
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+import pyarrow as pa
+
+from offsets_tool.columns.replay.columns_of_rows import numbers
+from offsets_tool.columns.replay.row_events import COLUMNS
+from offsets_tool.expiry.removal_codec import pack_removal_facts, unpack_removal_facts
+from offsets_tool.expiry.removals import Removal
+from offsets_tool.history.owners import Owner
+from offsets_tool.relations.removals import SavedRemovals
+from offsets_tool.relations.transactions import OpenTransaction
+from offsets_tool.relations.writes import WRITES
+from offsets_tool.replay.changes import GroupKind
+from offsets_tool.replay.member_records import Client
+from offsets_tool.wire.text import shown
+
+_OWNER: Final = (pa.string(), *(pa.int32(),) * 3, *(pa.string(),) * 4, pa.bool_())
+_TRANSACTION: Final = (*(pa.int64(),) * 7, pa.string())
+
+
+class Carried(NamedTuple):
+    """What later rows may change or need."""
+
+    open: pa.Table
+    """Commits that hold (WRITES)."""
+    owners: Sequence[Owner]
+    """By the numbers that open commits have."""
+    topic_ids: Sequence[UUID | None]
+    """By the numbers that lifetimes of open commits have."""
+    waiting: pa.RecordBatch | None
+    """Rows of the log (row_events.COLUMNS) that may have been written with later ones."""
+    transactions: Sequence[OpenTransaction]
+    removals: SavedRemovals
+
+
+def nothing_carried() -> Carried:
+    """Return what is carried before the first row."""
+    return Carried(WRITES.empty_table(), [], [None], None, [], SavedRemovals({}, []))
+
+
+def pack(carried: Carried) -> bytes:
+    """Return what is carried as bytes."""
+    rest = {
+        "owners": [(*owner[:5], *owner.client, owner.is_known) for owner in carried.owners],
+        "topic_ids": [None if topic_id is None else topic_id.hex for topic_id in carried.topic_ids],
+        "transactions": carried.transactions,
+        "changed": carried.removals.changed,
+        "removals": pack_removal_facts(carried.removals.open),
+    }
+    text = json.dumps(rest, separators=(",", ":"))
+    waiting = pa.Table.from_batches([carried.waiting]) if carried.waiting else pa.table({})
+    return _packed(carried.open) + _packed(waiting) + text.encode("ascii")
+
+
+def _packed(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return sink.getvalue()
+
+
+def unpack(data: bytes) -> Carried:
+    """Return what `pack` made these bytes of; LookupError, OSError, TypeError or ValueError for others."""
+    source = io.BytesIO(data)
+    open_, waiting = _unpacked(source), _unpacked(source)
+    if open_.schema != WRITES or waiting.column_names not in ([], list(COLUMNS)):
+        raise ValueError("tables of other columns")
+    rest = json.loads(source.read())
+    owners = [_owner(*facts) for facts in _checked(rest["owners"], _OWNER)]
+    topic_ids = [None if text is None else UUID(text) for text in rest["topic_ids"]]
+    counts = {"owner": len(owners), "lifetime_topic_id": len(topic_ids), "action": 2, "visibility": 3}
+    for name, count in counts.items():
+        places = numbers(open_[name].combine_chunks(), 0)
+        if (places < 0).any() or (places >= count).any():
+            raise ValueError(f"a number of {name} that there is not")
+    changed = {group: int(changed_at) for group, changed_at in rest["changed"].items()}
+    removals = [each for each in unpack_removal_facts(rest["removals"]) if isinstance(each, Removal)]
+    return Carried(
+        open_,
+        owners,
+        topic_ids,
+        waiting.combine_chunks().to_batches()[0] if len(waiting) else None,
+        [OpenTransaction(*facts) for facts in _checked(rest["transactions"], _TRANSACTION)],
+        SavedRemovals(changed, removals),
+    )
+
+
+def _unpacked(source: io.BytesIO) -> pa.Table:
+    """Return the table that stands next, whole and in its bounds."""
+    try:
+        with pa.ipc.open_stream(source) as stream:
+            table = stream.read_all()
+        table.validate(full=True)
+    except (OSError, pa.ArrowException) as error:
+        raise ValueError(str(error)) from error
+    return table
+
+
+def _checked(rows: Sequence[Sequence[Any]], types: Sequence[pa.DataType]) -> Sequence[Sequence[Any]]:
+    """Return rows of JSON whose values have these types; TypeError or ValueError for others."""
+    for row in rows:
+        for value, of in zip(row, types, strict=True):
+            pa.scalar(shown(value) if isinstance(value, str) else value, of)
+    return rows
+
+
+def _owner(kind: str | None, *facts: Any) -> Owner:
+    *epochs, member_id, instance_id, client_id, client_host, is_known = facts
+    generation, group_epoch, member_epoch = epochs
+    client = Client(instance_id, client_id, client_host)
+    known_kind = None if kind is None else GroupKind(kind)
+    return Owner(known_kind, generation, group_epoch, member_epoch, member_id, client, is_known)
