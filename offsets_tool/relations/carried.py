@@ -1,6 +1,6 @@
 """What is carried from chunk to chunk, as the bytes of a checkpoint and back: open commits, transactions, removals, rows that wait.
 
-Groups and members are the checkpoint's own (`checkpoint`). Two tables of Arrow have the open commits (WRITES) and the rows that
+Groups and members are the checkpoint's own (`checkpoint`). Two tables of Arrow have the open commits (OPEN) and the rows that
 wait; behind them stands a line of JSON. What is read is checked before it counts. Damage raises what `checkpoint.understanding`
 explains.
 """
@@ -18,9 +18,9 @@ from offsets_tool.columns.replay.row_events import COLUMNS
 from offsets_tool.expiry.removal_codec import pack_removal_facts, unpack_removal_facts
 from offsets_tool.expiry.removals import Removal
 from offsets_tool.history.owners import Owner
+from offsets_tool.relations.offsets import OPEN
 from offsets_tool.relations.removals import SavedRemovals
 from offsets_tool.relations.transactions import OpenTransaction
-from offsets_tool.relations.writes import WRITES
 from offsets_tool.replay.changes import GroupKind
 from offsets_tool.replay.member_records import Client
 from offsets_tool.wire.text import shown
@@ -33,7 +33,7 @@ class Carried(NamedTuple):
     """What later rows may change or need."""
 
     open: pa.Table
-    """Commits that hold (WRITES)."""
+    """Commits that hold (OPEN)."""
     owners: Sequence[Owner]
     """By the numbers that open commits have."""
     topic_ids: Sequence[UUID | None]
@@ -46,7 +46,7 @@ class Carried(NamedTuple):
 
 def nothing_carried() -> Carried:
     """Return what is carried before the first row."""
-    return Carried(WRITES.empty_table(), [], [None], None, [], SavedRemovals({}, []))
+    return Carried(OPEN.empty_table(), [], [None], None, [], SavedRemovals({}, []))
 
 
 def pack(carried: Carried) -> bytes:
@@ -74,7 +74,7 @@ def unpack(data: bytes) -> Carried:
     """Return what `pack` made these bytes of; LookupError, OSError, TypeError or ValueError for others."""
     source = io.BytesIO(data)
     open_, waiting = _unpacked(source), _unpacked(source)
-    if open_.schema != WRITES or waiting.column_names not in ([], list(COLUMNS)):
+    if open_.schema != OPEN or waiting.column_names not in ([], list(COLUMNS)):
         raise ValueError("tables of other columns")
     rest = json.loads(source.read())
     owners = [_owner(*facts) for facts in _checked(rest["owners"], _OWNER)]

@@ -17,8 +17,7 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.row_events import ExpectedEvents, RowEvents
 from offsets_tool.columns.replay.subjects import Names
 from offsets_tool.events import Event
-from offsets_tool.relations.offsets import Writes
-from offsets_tool.relations.writes import OffsetAction
+from offsets_tool.relations.writes import OffsetAction, Writes
 from offsets_tool.replay.changes import Change, CommittedOffset, GroupOf, TopicPartition
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.offsets import add_simple_group, remove_unused_simple_group

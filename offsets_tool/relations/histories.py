@@ -9,11 +9,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from offsets_tool.checkpoint import Observers, packed, restore, seal, understanding
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.columns_of_rows import are_there, behind_gaps, flags, numbers, plain
+from offsets_tool.columns.replay.columns_of_rows import behind_gaps, flags, plain
 from offsets_tool.columns.replay.history import HistoryRows, ReplayEnd, ShownNames, Start
 from offsets_tool.columns.replay.row_events import COLUMNS
 from offsets_tool.columns.replay.row_facts import observe_rows, plain_kinds
@@ -41,18 +40,18 @@ from offsets_tool.relations.kafka_writes import (
     with_group_ends,
     write_numbers,
 )
-from offsets_tool.relations.lifetimes import LIFETIME, LifetimeColumns, lifetimes_of
+from offsets_tool.relations.lifetimes import LifetimeColumns, lifetimes_of
 from offsets_tool.relations.offsets import (
-    ENDS,
+    CAUSES,
     HIDDEN,
     NEVER,
     NONE,
     PLAIN,
+    OpenCommits,
+    Past,
     Pieces,
-    Writes,
     begun,
-    ended,
-    numbered,
+    divided,
     pieces_of,
 )
 from offsets_tool.relations.owners import OwnerJoin
@@ -69,27 +68,31 @@ from offsets_tool.relations.transactions import (
     transactions,
 )
 from offsets_tool.relations.visibility import Presence, late, presences, with_visibility
-from offsets_tool.relations.writes import SUBJECT, WRITES, OffsetAction, WriteReader, have_producers
+from offsets_tool.relations.writes import SAID, OffsetAction, WriteReader, Writes, have_producers, writes_of
 from offsets_tool.replay.changes import UNREAD, GroupOf, MemberOf, TransactionOf
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.offsets import RETURNED, UNSURE
 from offsets_tool.replay.rules import Rules
+from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.arrow import arrow_schema, shown_batch
-from offsets_tool.wire.text import from_shown
 
 _OFFSETS: Final = arrow_schema(OffsetHistoryRow)
 _BEGAN: Final = pa.array([cause.value for cause in OffsetBeginCause])
+_ENDED: Final = pa.array([cause.value for cause in CAUSES])
+_ENDS: Final = ("to_log_offset", "to_timestamp", "end_cause")
 
 
 class HistoryChunk(NamedTuple):
-    """Rows of a log, what they do (WRITES) behind the commits that are open before them, and the rows of history that come of it.
+    """Rows of a log, what they do behind the commits that are open before them, and the rows of history that come of it.
 
-    `problems` has what is wrong with commits that do not read, by row.
+    `table` has the writes, a line for each of their fields, and `past` what is known of those commits. `problems` has what is wrong
+    with commits that do not read, by row.
     """
 
     rows: pa.RecordBatch
-    table: pa.Table
+    table: Array
     writes: Writes
+    past: Past
     pieces: Pieces
     problems: Mapping[int, str]
 
@@ -104,8 +107,8 @@ class Histories:
         """Start where `start` says. SourceError for a checkpoint that does not read."""
         self._log_partition = start.log_partition
         self._names = ShownNames(start.names)
-        self._subjects = Subjects()
         self._reader = WriteReader()
+        self._subjects = self._reader.subjects
         self._coordinator = Coordinator(start.log_partition, start.rules)
         self._history = History(self._names.name)
         self._facts = LogFacts()
@@ -113,11 +116,13 @@ class Histories:
         """Where the first record stands whose facts are not known yet."""
         carried = nothing_carried() if start.checkpoint is None else self._restored(start, start.checkpoint)
         state = self._coordinator.state
-        self._owners = OwnerJoin(self._names.name, self._subjects, state.of_groups())
+        self._owners = OwnerJoin(self._names.name, self._reader, state.of_groups())
         self._removals = RemovalRelation(start.log_partition, state.of_groups(), carried.removals)
         self._groups = GroupReplay(self._coordinator, self._observe_event)
         self._waiting = carried.waiting
-        self._open = self._owners.renumbered(carried.open, carried.owners, carried.topic_ids)
+        self._open = OpenCommits()
+        open_ = self._owners.renumbered(carried.open, carried.owners, carried.topic_ids)
+        self._open.put_table(open_, self._reader)
         self._transactions = entries_of(carried.transactions, self._subjects.groups)
 
     def _restored(self, start: Start, checkpoint: bytes) -> Carried:
@@ -135,7 +140,7 @@ class Histories:
     def _packed(self) -> tuple[str, bytes]:
         """Return what a checkpoint has besides its position and the facts of the log, before rows that wait are looked at."""
         carried = Carried(
-            *self._owners.carried(self._open),
+            *self._owners.carried(self._open.table(self._reader)),
             self._waiting,
             open_transactions(self._transactions, self._subjects.groups),
             self._removals.saved,
@@ -157,7 +162,8 @@ class Histories:
         last = _NOTHING if self._waiting is None else self._advance(self._waiting)
         position = max(end, self._history.settled)
         self._facts.observe_end(position)
-        offsets = self._offset_rows(self._open.filter(self._open["is_read"]), {})
+        cells = self._open.cells()
+        offsets = self._offset_rows(cells[:, divided(cells)[0].is_read != 0], {})
         of = transactions(self._transactions, no_markers())
         open_ = transaction_rows(of, no_markers(), self._subjects.groups, self._log_partition)
         held = _rows(offsets, list(self._history.open_rows()), self._removals.open_rows(), open_)
@@ -185,28 +191,30 @@ class Histories:
         events = self._replay_groups(chunk, groups, proved)
         transaction_rows_, ending = self._end_transactions(chunk, events)
         of_writes = write_numbers(rows, chunk.writes, chunk.pieces, events, ending)
-        history_rows = [*self._group_rows(events, of_writes), *_anomalies(chunk, self._log_partition)]
-        lifetimes = lifetimes_of(
-            chunk.table, chunk.writes, chunk.pieces, self._owners.topic_ids(chunk.table), _are_doubtful(chunk)
-        )
+        history_rows = [
+            *self._group_rows(events, of_writes),
+            *_anomalies(chunk, self._subjects, self._log_partition),
+        ]
+        lifetimes = lifetimes_of(chunk.writes, chunk.past, chunk.pieces, _are_doubtful(chunk))
         inputs = RemovalInputs(
             rows,
-            chunk.table,
             chunk.writes,
             chunk.pieces,
             lifetimes,
             events,
             of_writes != NONE,
             self._subjects,
+            self._reader.topic_ids.ids,
+            self._reader.metadata,
         )
         removals = self._removals.advance(inputs)
         ends = groups_gone(events, of_writes)
         pieces = with_group_ends(chunk.pieces, groups, of_writes, self._by_number(ends))
-        visibility = numbers(self._open["visibility"].combine_chunks(), PLAIN)
         of_groups = self._presences(chunk, groups, presences(events, of_writes, ends, was_there), was_there)
-        pieces = with_visibility(chunk.writes, pieces, visibility, of_groups, of_writes)
-        chunk = chunk._replace(table=_with_lifetimes(chunk, lifetimes))
-        return _rows(self._end_offsets(chunk, pieces, events), history_rows, removals, transaction_rows_)
+        pieces = with_visibility(chunk.writes, pieces, chunk.past.visibility, of_groups, of_writes)
+        offsets = self._end_offsets(chunk, pieces, lifetimes.of_open(chunk.writes, chunk.pieces), events)
+        self._open.forget_metadata(self._reader.metadata)
+        return _rows(offsets, history_rows, removals, transaction_rows_)
 
     def _observe_rows(self, rows: pa.RecordBatch) -> None:
         """Observe where rows stand, and the facts of those that an earlier replay did not observe."""
@@ -240,14 +248,17 @@ class Histories:
 
     def _read(self, rows: pa.RecordBatch, is_new: Array) -> HistoryChunk:
         table, decoded = self._reader.read(rows, is_new)
-        problems = {}
-        for row, event in decoded:
+        for event in decoded.values():
             self._observe_event(event)
-            if event.kept_raw is not None:
-                problems[row] = event.problem or ""
-        table = pa.concat_tables([self._open, table]).combine_chunks()
-        writes = numbered(table, self._subjects, len(self._open))
-        return HistoryChunk(rows, table, writes, pieces_of(writes), problems)
+        unread = {row: event for row, event in decoded.items() if event.kept_raw is not None}
+        problems = {row: event.problem or "" for row, event in unread.items()}
+        said = Writes(*table)
+        groups = np.append(self._reader.groups_named(rows), said.group)
+        producers = said.producer[said.of(OffsetAction.COMMIT_MARKER, OffsetAction.ABORT_MARKER)]
+        carried, past = np.split(self._open.taken(groups, producers), [len(SAID)])
+        table = np.concatenate((carried, table), axis=1)
+        writes = writes_of(table, carried.shape[1])
+        return HistoryChunk(rows, table, writes, Past(*past), pieces_of(writes), problems)
 
     def _replay_groups(self, chunk: HistoryChunk, groups: Array, proved: int | None) -> list[GroupEvent]:
         writes, pieces = chunk.writes, chunk.pieces
@@ -307,12 +318,13 @@ class Histories:
     ) -> dict[int, Presence]:
         """Return by number the groups that hid offsets or may do so: those that went, and those that were not there at a marker."""
         names = self._subjects.groups.texts
+        is_hidden = chunk.past.visibility == HIDDEN
+        of_hidden = chunk.writes.group[: chunk.writes.carried][is_hidden]
         absent = {
             names[number] for number in np.unique(groups[late(chunk.writes, chunk.pieces)]).tolist()
         } - was_there
-        hidden = self._open.filter(pc.equal(self._open["visibility"], HIDDEN))["group"].unique().to_pylist()
         went = {group for group, presence in turned.items() if any(turn.is_end for turn in presence.turns)}
-        wanted = {*went, *absent, *map(from_shown, hidden)}
+        wanted = {*went, *absent, *(names[number] for number in np.unique(of_hidden).tolist())}
         known = ((self._subjects.groups.number(name), name) for name in wanted)
         return {
             number: turned.get(name, Presence(name in was_there, ()))
@@ -320,33 +332,61 @@ class Histories:
             if number is not None
         }
 
-    def _end_offsets(self, chunk: HistoryChunk, pieces: Pieces, events: Sequence[GroupEvent]) -> pa.Table:
-        """Return the rows of offset_history that ended, and carry the others on."""
-        owners = self._owners.numbers(chunk.table, chunk.writes, events)
-        owners[: chunk.writes.carried] = self._open["owner"].to_numpy()
-        table = chunk.table.set_column(WRITES.get_field_index("owner"), "owner", pa.array(owners))
-        holds = pieces.end == NEVER
-        over = pieces.taken(~holds & chunk.writes.is_read[pieces.commit])
-        self._open = begun(table, chunk.writes, pieces.taken(holds)).sort_by("commit_log_offset")
-        rows = self._offset_rows(begun(table, chunk.writes, over), ended(table, over))
-        return rows.filter(pc.not_equal(rows["from_log_offset"], rows["to_log_offset"]))
-
-    def _offset_rows(self, commits: pa.Table, ends: Mapping[str, pa.Array]) -> pa.Table:
-        """Return rows of offset_history of commits (WRITES), with how they ended; those that hold without it."""
-        columns = {name: commits[name] for name in commits.column_names}
-        columns |= {name: ends.get(name, pa.nulls(len(commits), _OFFSETS.field(name).type)) for name in ENDS}
-        visibility = numbers(commits["visibility"].combine_chunks(), PLAIN).astype(np.int64)
-        is_plain = visibility == PLAIN
-        causes = np.where(is_plain, are_there(commits["producer_id"].combine_chunks()), visibility + 1)
-        is_effective = (commits["action"].to_numpy() == OffsetAction.COMMIT) & (visibility != HIDDEN)
-        columns |= {
-            "is_effective": pa.array(is_effective),
-            "log_partition": pa.repeat(pa.scalar(self._log_partition, pa.int32()), len(commits)),
-            "begin_cause": _BEGAN.take(pa.array(causes.astype(np.int64))),
+    def _end_offsets(
+        self, chunk: HistoryChunk, pieces: Pieces, lifetimes: LifetimeColumns, events: Sequence[GroupEvent]
+    ) -> pa.Table:
+        """Return the rows of offset_history that ended, and carry the others on, with lifetimes, which are by place."""
+        writes, past, places = chunk.writes, chunk.past, pieces.end
+        owners = self._owners.numbers(writes, events)
+        owners[: writes.carried] = past.owner
+        holds = places == NEVER
+        held = begun(chunk.table, writes, past, pieces.taken(holds), owners)
+        _, known = divided(held)
+        of_past = known.began_at, known.committed_at, known.lifetime_topic_id, known.is_doubtful
+        for column, values in zip(of_past, lifetimes, strict=True):
+            column[:] = values[pieces.commit[holds]]
+        self._open.put(held)
+        over = pieces.taken(~holds & writes.is_read[pieces.commit])
+        over = over.taken(writes.log_offset[over.begin] != writes.log_offset[over.end])
+        ends = {
+            "to_log_offset": pa.array(writes.log_offset[over.end]),
+            "to_timestamp": pa.array(writes.timestamp[over.end]),
+            "end_cause": _ENDED.take(pa.array(over.cause)),
         }
-        log_offsets = commits["commit_log_offset"].to_numpy()
-        columns |= self._owners.columns(commits["owner"].to_numpy(), log_offsets, self._history.after_gap)
-        return pa.table([columns[name] for name in _OFFSETS.names], _OFFSETS.names).cast(_OFFSETS)
+        return self._offset_rows(begun(chunk.table, writes, past, over, owners), ends)
+
+    def _offset_rows(self, cells: Array, ends: Mapping[str, pa.Array]) -> pa.Table:
+        """Return rows of offset_history that begin (offsets.begun), with how they ended; those that hold without it."""
+        row, known = divided(cells)
+        is_plain = known.visibility == PLAIN
+        begins = np.where(is_plain, row.producer != NO_PRODUCER_ID, known.visibility + 1)
+        has_no_delta = (known.before < 0) | (row.committed_offset < 0)
+        topics, partitions = self._subjects.names_of(row.subject)
+        columns: dict[str, pa.Array] = {
+            "group": self._subjects.groups.column(row.group),
+            "topic": topics,
+            "partition": partitions,
+            "is_effective": pa.array((row.action == OffsetAction.COMMIT) & (known.visibility != HIDDEN)),
+            "committed_offset": pa.array(row.committed_offset),
+            "delta": pa.array(row.committed_offset - known.before, mask=has_no_delta),
+            "leader_epoch": pa.array(row.leader_epoch.astype(np.int32)),
+            "metadata": self._reader.metadata.column(row.text),
+            "commit_timestamp": pa.array(row.commit_timestamp),
+            "expire_timestamp": pa.array(row.expire_timestamp),
+            "topic_id": self._reader.topic_ids.column(row.topic_id),
+            "log_partition": pa.repeat(pa.scalar(self._log_partition, pa.int32()), len(row.subject)),
+            "commit_log_offset": pa.array(row.commit_log_offset),
+            "from_log_offset": pa.array(row.log_offset),
+            "from_timestamp": pa.array(row.timestamp),
+            "begin_cause": _BEGAN.take(pa.array(begins)),
+            "producer_id": pa.array(row.producer, mask=row.producer == NO_PRODUCER_ID),
+            "noop_tombstone_log_offset": pa.array(known.noop, mask=known.noop == NONE),
+            **self._owners.columns(known.owner, row.commit_log_offset, self._history.after_gap),
+            **ends,
+        }
+        nothing = {name: pa.nulls(len(row.subject), _OFFSETS.field(name).type) for name in _ENDS if not ends}
+        columns |= nothing
+        return pa.Table.from_arrays([columns[name] for name in _OFFSETS.names], schema=_OFFSETS)
 
 
 def _rows(
@@ -382,8 +422,8 @@ def _in_transactions(chunk: HistoryChunk, events: Sequence[GroupEvent]) -> Array
 
 def _are_unsure(chunk: HistoryChunk) -> Array:
     """Return which writes are commits that the two coordinators take for one in a transaction or not."""
-    rows, _, writes, _, _ = chunk
-    is_unsure = np.isin(writes.action, (OffsetAction.COMMIT, OffsetAction.PENDING))
+    rows, writes = chunk.rows, chunk.writes
+    is_unsure = writes.action <= OffsetAction.PENDING
     is_unsure[: writes.carried] = False
     is_unsure[writes.carried :] &= have_producers(rows) != flags(rows.column("is_transactional"))
     return is_unsure
@@ -391,7 +431,7 @@ def _are_unsure(chunk: HistoryChunk) -> Array:
 
 def _depend_on_rules(chunk: HistoryChunk) -> Array:
     """Return which writes the two coordinators take for something else, as Step.differs says it of offsets."""
-    rows, _, writes, pieces, _ = chunk
+    rows, writes, pieces = chunk.rows, chunk.writes, chunk.pieces
     differs = _are_unsure(chunk)
     tombstones = writes.of(OffsetAction.REMOVAL, OffsetAction.TOMBSTONE, OffsetAction.PENDING_TOMBSTONE)
     if not len(tombstones):
@@ -406,11 +446,10 @@ def _depend_on_rules(chunk: HistoryChunk) -> Array:
 
 def _are_back(chunk: HistoryChunk) -> Array:
     """Return which rows begin with a marker though a tombstone had come that only a running classic coordinator acts on."""
-    _, table, writes, pieces, _ = chunk
-    was_passed = are_there(table["noop_tombstone_log_offset"].combine_chunks())[pieces.commit]
-    is_back: Array = (
-        late(writes, pieces) & writes.is_read[pieces.commit] & (was_passed | (pieces.noop != NONE))
-    )
+    writes, pieces = chunk.writes, chunk.pieces
+    is_back = late(writes, pieces) & writes.is_read[pieces.commit]
+    noop = np.append(chunk.past.noop, NONE)[np.minimum(pieces.commit[is_back], writes.carried)]
+    is_back[is_back] = (noop != NONE) | (pieces.noop[is_back] != NONE)
     return is_back
 
 
@@ -422,29 +461,18 @@ def _are_doubtful(chunk: HistoryChunk) -> Array:
     return is_doubtful
 
 
-def _with_lifetimes(chunk: HistoryChunk, lifetimes: LifetimeColumns) -> pa.Table:
-    """Return what rows do (WRITES) with the lifetimes of their commits, where these are effective."""
-    table, pieces = chunk.table, chunk.pieces
-    for name, column in zip(LIFETIME, lifetimes, strict=True):
-        values = np.zeros(len(table), column.dtype)
-        values[pieces.commit[pieces.is_effective]] = column[pieces.is_effective]
-        table = table.set_column(WRITES.get_field_index(name), name, pa.array(values))
-    return table
-
-
-def _anomalies(chunk: HistoryChunk, log_partition: int | None) -> Iterator[AnomalyRow]:
+def _anomalies(chunk: HistoryChunk, subjects: Subjects, log_partition: int | None) -> Iterator[AnomalyRow]:
     """Yield what Kafka's code rules out of commits: of no transaction for sure, not understood, or back though it was deleted."""
-    _, table, writes, pieces, problems = chunk
+    writes = chunk.writes
     notes = [(place, place, UNSURE) for place in np.flatnonzero(_are_unsure(chunk)).tolist()]
-    for row, problem in problems.items():
+    for row, problem in chunk.problems.items():
         notes.append((row + writes.carried, row + writes.carried, f"{UNREAD}{problem}"))
-    back = pieces.taken(_are_back(chunk))
+    back = chunk.pieces.taken(_are_back(chunk))
     notes += [(*places, RETURNED) for places in zip(back.commit.tolist(), back.begin.tolist(), strict=True)]
     for commit, place, note in notes:
-        group, topic, partition = (table[name][commit].as_py() for name in SUBJECT)
-        log_offset, timestamp = (table[name][place].as_py() for name in ("from_log_offset", "from_timestamp"))
-        about = from_shown(group), f"{from_shown(topic)}-{partition}"
-        yield AnomalyRow(*about, log_partition, log_offset, timestamp, note)
+        group, topic, partition = subjects.offsets[int(writes.subject[commit])]
+        where = int(writes.log_offset[place]), int(writes.timestamp[place])
+        yield AnomalyRow(group, f"{topic}-{partition}", log_partition, *where, note)
 
 
 def joined_rows(waiting: pa.RecordBatch | None, rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -15,8 +15,8 @@ from offsets_tool.columns.replay.columns_of_rows import are_there, flags
 from offsets_tool.expiry.removal_tracker import RUN_MS
 from offsets_tool.history.rows import OffsetEndCause
 from offsets_tool.relations.groups import GroupEvent
-from offsets_tool.relations.offsets import CAUSE, NEVER, NONE, Pieces, Writes
-from offsets_tool.relations.writes import OffsetAction, have_producers
+from offsets_tool.relations.offsets import CAUSE, NEVER, NONE, Pieces
+from offsets_tool.relations.writes import OffsetAction, Writes, have_producers
 from offsets_tool.replay.changes import VISIBILITY, GroupOf, MemberOf
 from offsets_tool.rows import NO_TIMESTAMP
 

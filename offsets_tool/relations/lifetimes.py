@@ -7,15 +7,12 @@ change.
 from typing import Final, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.columns_of_rows import flags, numbers
-from offsets_tool.relations.offsets import Pieces, Writes
+from offsets_tool.relations.offsets import NEVER, Past, Pieces
+from offsets_tool.relations.writes import Writes
 
 NO_TIME: Final = -1
-LIFETIME: Final = ("began_at", "committed_at", "lifetime_topic_id", "is_doubtful")
-"""The columns of an open commit (WRITES) that tell of its lifetime; the topic id is a number, 0 for none."""
 
 
 class LifetimeColumns(NamedTuple):
@@ -29,29 +26,32 @@ class LifetimeColumns(NamedTuple):
     topic_id: Array
     is_doubtful: Array
 
+    def of_open(self, writes: Writes, pieces: Pieces) -> "LifetimeColumns":
+        """Return them by place of the commits that are effective behind all writes, given the rows of history; 0 of others."""
+        is_open = pieces.is_effective & (pieces.end == NEVER)
+        columns: list[Array] = [np.zeros(len(writes.action), np.int64) for _ in self]
+        for column, known in zip(columns, self, strict=True):
+            column[pieces.commit[is_open]] = known[is_open]
+        return LifetimeColumns(*columns)
 
-def lifetimes_of(
-    table: pa.Table, writes: Writes, pieces: Pieces, topic_ids: Array, is_doubtful: Array
-) -> LifetimeColumns:
-    """Return the lifetimes of rows of history; only those of effective ones mean anything.
 
-    `topic_ids` are the numbers of the commits' topic ids by place, `is_doubtful` says it of each row that begins in this chunk.
+def lifetimes_of(writes: Writes, past: Past, pieces: Pieces, is_doubtful: Array) -> LifetimeColumns:
+    """Return the lifetimes of rows of history (offsets.pieces_of); only those of effective ones mean anything.
+
+    `past` is that of the commits that were open before; `is_doubtful` says it of each row that begins in this chunk.
     """
-    times = numbers(table["from_timestamp"].combine_chunks(), NO_TIME)[pieces.begin]
-    of_commits = numbers(table["commit_timestamp"].combine_chunks(), NO_TIME)[pieces.commit]
-    at = np.maximum(np.where(times < 0, of_commits, times), NO_TIME)
-    made = LifetimeColumns(at.copy(), at, topic_ids[pieces.commit], is_doubtful.copy())
+    times = writes.timestamp[pieces.begin]
+    times = np.maximum(np.where(times < 0, writes.commit_timestamp[pieces.commit], times), NO_TIME)
+    made = LifetimeColumns(times.copy(), times, writes.topic_id[pieces.commit], is_doubtful.copy())
     is_open = pieces.is_effective & (pieces.begin < writes.carried)
-    carried = table.slice(0, writes.carried)
-    for column, name in zip(made[:3], LIFETIME[:3], strict=True):
-        column[is_open] = numbers(carried[name].combine_chunks(), 0)[pieces.begin[is_open]]
-    made.is_doubtful[is_open] = flags(carried["is_doubtful"].combine_chunks())[pieces.begin[is_open]]
-    rows = np.flatnonzero(pieces.is_effective)
-    order = rows[np.lexsort((pieces.begin[rows], writes.subject[pieces.commit[rows]]))]
-    before, after = order[:-1], order[1:]
-    goes_on = (pieces.end[before] == pieces.begin[after]) & ~is_open[after]
-    goes_on &= writes.subject[pieces.commit[before]] == writes.subject[pieces.commit[after]]
-    goes_on &= writes.is_read[pieces.commit[before]]
+    of_past = past.began_at, past.committed_at, past.lifetime_topic_id, past.is_doubtful
+    for column, known in zip(made, of_past, strict=True):
+        column[is_open] = known[pieces.begin[is_open]]
+    # Rows of one offset stand behind each other, in the order of the log.
+    order = np.flatnonzero(pieces.is_effective)
+    commits = pieces.commit[order]
+    goes_on = (pieces.end[order[:-1]] == pieces.begin[order[1:]]) & ~is_open[order[1:]]
+    goes_on &= (writes.subject[commits[:-1]] == writes.subject[commits[1:]]) & writes.is_read[commits[:-1]]
     _continue(made, order, goes_on)
     return made
 

@@ -13,11 +13,10 @@ import pyarrow as pa
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.compiled.numbering import Numbers
 from offsets_tool.columns.replay.ended_rows import owner_columns
-from offsets_tool.columns.replay.subjects import Subjects, TopicIdNumbers
 from offsets_tool.history.owners import NameOf, Owner, Owners
 from offsets_tool.relations.groups import GroupEvent
-from offsets_tool.relations.offsets import NONE, Writes
-from offsets_tool.relations.writes import WRITES, OffsetAction
+from offsets_tool.relations.offsets import NONE, OPEN
+from offsets_tool.relations.writes import OffsetAction, WriteReader, Writes
 from offsets_tool.replay.changes import GroupOf, MemberOf, TopicPartition
 from offsets_tool.replay.state import State
 
@@ -25,17 +24,16 @@ _T = TypeVar("_T")
 _TOPIC_ID_BITS: Final = 32
 _TOPIC_ID: Final = (1 << _TOPIC_ID_BITS) - 1
 _NUMBERED: Final = ("owner", "lifetime_topic_id")
-"""Columns of open commits (WRITES) that have numbers of owners, and of topic ids."""
+"""Columns of open commits (offsets.OPEN) that have numbers of owners, and of topic ids."""
 
 
 class OwnerJoin:
     """Finds the owners of commits, chunk by chunk, and gives each distinct one a number."""
 
-    def __init__(self, name_of: NameOf, subjects: Subjects, groups: State) -> None:
-        """Start with these groups and members, which change from here on."""
+    def __init__(self, name_of: NameOf, reader: WriteReader, groups: State) -> None:
+        """Start with these groups and members, which change from here on; `reader` makes the writes."""
         self._owners = Owners(name_of, groups)
-        self._subjects = subjects
-        self._topic_ids = TopicIdNumbers()
+        self._subjects, self._topic_ids = reader.subjects, reader.topic_ids
         self._numbers: dict[Owner, int] = {}
         self._pairs = Numbers()
         """Committed offsets with topic ids: each has one owner as long as its group does not change."""
@@ -45,33 +43,28 @@ class OwnerJoin:
     def renumbered(
         self, open_: pa.Table, owners: Sequence[Owner], topic_ids: Sequence[UUID | None]
     ) -> pa.Table:
-        """Return open commits (WRITES) of a checkpoint with the numbers that these owners and topic ids have here."""
+        """Return open commits (offsets.OPEN) of a checkpoint with the numbers that these owners and topic ids have here."""
         numbers = (
             [self._number(owner) for owner in owners],
             [self._topic_ids.number(topic_id) for topic_id in topic_ids],
         )
         for name, known in zip(_NUMBERED, numbers, strict=True):
             column = pa.array(known, pa.int64()).take(open_[name].combine_chunks())
-            open_ = open_.set_column(WRITES.get_field_index(name), name, column)
+            open_ = open_.set_column(OPEN.get_field_index(name), name, column)
         return open_
 
     def carried(self, open_: pa.Table) -> tuple[pa.Table, list[Owner], list[UUID | None]]:
-        """Return open commits (WRITES) with the owners and topic ids that they have, and the numbers of these."""
+        """Return open commits (offsets.OPEN) with the owners and topic ids that they have, and the numbers of these."""
         owner, topic_id = _NUMBERED
         open_, owners = _numbered_anew(open_, owner, list(self._numbers))
         open_, topic_ids = _numbered_anew(open_, topic_id, self._topic_ids.ids)
         return open_, owners, topic_ids
 
-    def topic_ids(self, table: pa.Table) -> Array:
-        """Return the number of the topic id that each row (WRITES) says, 0 for none."""
-        return self._topic_ids.of(table["topic_id"].combine_chunks())
-
-    def numbers(self, table: pa.Table, writes: Writes, events: Sequence[GroupEvent]) -> Array:
-        """Return the number of the owner at each commit (WRITES) of a chunk, 0 of other rows; the owners follow the events."""
+    def numbers(self, writes: Writes, events: Sequence[GroupEvent]) -> Array:
+        """Return the number of the owner at each commit of a chunk, 0 of other rows; the owners follow the events."""
         commits = writes.of(OffsetAction.COMMIT, OffsetAction.PENDING)
         commits = commits[commits >= writes.carried]
-        topic_ids = self.topic_ids(table)[commits]
-        pairs = self._pairs.of(writes.subject[commits] << _TOPIC_ID_BITS | topic_ids)
+        pairs = self._pairs.of(writes.subject[commits] << _TOPIC_ID_BITS | writes.topic_id[commits])
         self._known = np.append(self._known, np.full(self._pairs.count - len(self._known), NONE))
         numbers = np.zeros(len(writes.action), np.int64)
         numbers[commits] = self._as_of(pairs, writes.group[commits], commits, events)
@@ -135,9 +128,9 @@ class OwnerJoin:
 
 
 def _numbered_anew(open_: pa.Table, name: str, known: Sequence[_T]) -> tuple[pa.Table, list[_T]]:
-    """Return open commits (WRITES) whose numbers in a column are places of those values that they have, and these values."""
+    """Return open commits (offsets.OPEN) whose numbers in a column are places of those values that they have, and these values."""
     numbers, places = np.unique(open_[name].to_numpy(), return_inverse=True)
-    open_ = open_.set_column(WRITES.get_field_index(name), name, pa.array(places))
+    open_ = open_.set_column(OPEN.get_field_index(name), name, pa.array(places))
     return open_, [known[number] for number in numbers.tolist()]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.columns_of_rows import flags, numbers, uuid_of
+from offsets_tool.columns.replay.columns_of_rows import flags
 from offsets_tool.columns.replay.row_events import batches_of
 from offsets_tool.columns.replay.subjects import Subjects
 from offsets_tool.expiry.lifetimes import LeftOffset, partly_removed_topics
@@ -32,9 +32,9 @@ from offsets_tool.expiry.rows import RemovalRow, dropped_row, removal_row
 from offsets_tool.history.rows import OffsetEndCause
 from offsets_tool.relations.groups import GroupEvent
 from offsets_tool.relations.kafka_writes import batches
-from offsets_tool.relations.lifetimes import NO_TIME, LifetimeColumns
-from offsets_tool.relations.offsets import CAUSE, NEVER, NONE, Pieces, Writes
-from offsets_tool.relations.writes import OffsetAction, have_producers
+from offsets_tool.relations.lifetimes import LifetimeColumns
+from offsets_tool.relations.offsets import CAUSE, NEVER, NONE, Pieces
+from offsets_tool.relations.writes import Metadata, OffsetAction, Writes, have_producers
 from offsets_tool.replay.changes import (
     Change,
     ChangeKind,
@@ -53,14 +53,6 @@ _TOMBSTONES: Final = tuple(
 )
 _MARKERS: Final = tuple(map(int, (OffsetAction.COMMIT_MARKER, OffsetAction.ABORT_MARKER)))
 _COMMITS: Final = tuple(map(int, (OffsetAction.COMMIT, OffsetAction.PENDING)))
-_SAID: Final = [
-    "committed_offset",
-    "leader_epoch",
-    "metadata",
-    "commit_timestamp",
-    "expire_timestamp",
-    "commit_log_offset",
-]
 
 
 class RemovalInputs(NamedTuple):
@@ -70,13 +62,14 @@ class RemovalInputs(NamedTuple):
     """
 
     rows: pa.RecordBatch
-    table: pa.Table
     writes: Writes
     pieces: Pieces
     lifetimes: LifetimeColumns
     events: Sequence[GroupEvent]
     has_changes: Array
     subjects: Subjects
+    topic_ids: Sequence[UUID | None]
+    metadata: Metadata
 
 
 class SavedRemovals(NamedTuple):
@@ -130,7 +123,7 @@ class _Walk:
             *(chunk.rows.column(name).to_numpy() for name in ("log_offset", "timestamp")),
         )
         pieces, writes = chunk.pieces, chunk.writes
-        self._producers: Array = numbers(chunk.table["producer_id"].combine_chunks(), NONE)
+        self._producers = chunk.writes.producer
         over = writes.is_read[pieces.commit] & (pieces.end != NEVER)
         self._has_ended = np.zeros(len(writes.action), bool)
         """Where something ended that was committed."""
@@ -368,7 +361,7 @@ class _Walk:
         is_over[is_over] &= (pieces.cause[is_over] != CAUSE[OffsetEndCause.SUPERSEDED]) | np.isin(
             writes.action[pieces.end[is_over]], _MARKERS
         )
-        times = self._chunk.table["from_timestamp"].to_numpy()[pieces.end[is_over]]
+        times = writes.timestamp[pieces.end[is_over]]
         marks = sorted(
             {
                 (place, int(group), when)
@@ -451,10 +444,10 @@ class _Walk:
 
     def _left(self, commits: Array) -> list[LeftOffset]:
         """Return commits, given by place, as far as the rules of expiry ask."""
-        offsets, (ids, numbers_of_ids) = self._chunk.subjects.offsets, self._topic_ids
-        subjects = self._chunk.writes.subject[commits].tolist()
-        committed_at, expires_at, numbers_left = (
-            column[commits].tolist() for column in (*self._times, numbers_of_ids)
+        offsets, ids, writes = self._chunk.subjects.offsets, self._chunk.topic_ids, self._chunk.writes
+        subjects, committed_at, expires_at, numbers_left = (
+            column[commits].tolist()
+            for column in (writes.subject, writes.commit_timestamp, writes.expire_timestamp, writes.topic_id)
         )
         named = zip(subjects, committed_at, expires_at, numbers_left, strict=True)
         return [
@@ -463,37 +456,26 @@ class _Walk:
         ]
 
     @cached_property
-    def _times(self) -> tuple[Array, Array]:
-        """When commits were made and when they expire by what they say, by place."""
-        table = self._chunk.table
-        committed_at, expires_at = (
-            numbers(table[name].combine_chunks(), NO_TIME)
-            for name in ("commit_timestamp", "expire_timestamp")
-        )
-        return committed_at, expires_at
-
-    @cached_property
-    def _topic_ids(self) -> tuple[list[UUID | None], Array]:
-        """Distinct topic ids that commits say, and by place which one; the last is none."""
-        column = self._chunk.table["topic_id"].combine_chunks().dictionary_encode()
-        ids = [uuid_of(text) for text in column.dictionary.to_pylist()]
-        return [*ids, None], numbers(column.indices, len(ids))
-
-    @cached_property
     def _commits(self) -> dict[int, CommittedOffset]:
         """The commits that were removed or dropped, by place."""
         pieces, dropped = self._chunk.pieces, self._dropped_rows
         rows = [*(row for removed in self._deleted.values() for row in removed), *dropped.tolist()]
         places = np.unique(pieces.commit[np.array(rows, np.int64)])
-        table = self._chunk.table.select(_SAID).take(pa.array(places))
-        columns = [column.to_pylist() for column in table.columns]
-        ids, numbers_of_ids = self._topic_ids
+        writes, ids = self._chunk.writes, self._chunk.topic_ids
+        columns = (
+            writes.committed_offset,
+            writes.leader_epoch,
+            writes.commit_timestamp,
+            writes.expire_timestamp,
+            writes.topic_id,
+            writes.commit_log_offset,
+        )
+        said = zip(*(column[places].tolist() for column in columns), strict=True)
+        texts = self._chunk.metadata.column(writes.text[places]).to_pylist()
         return {
-            place: CommittedOffset(
-                said[0], said[1], from_shown(said[2]), said[3], said[4], ids[number], said[5]
-            )
-            for place, number, said in zip(
-                places.tolist(), numbers_of_ids[places].tolist(), zip(*columns, strict=True), strict=True
+            place: CommittedOffset(offset, epoch, from_shown(text), at, expires_at, ids[number], log_offset)
+            for place, text, (offset, epoch, at, expires_at, number, log_offset) in zip(
+                places.tolist(), texts, said, strict=True
             )
         }
 

@@ -4,26 +4,27 @@ Made of the rows of a chunk. Columns tell of a commit without a problem and of i
 from their bytes by the reference reader. Knows nothing of what comes of it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from struct import Struct
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers, plain, uuid_of
+from offsets_tool.columns.replay.columns_of_rows import are_there, flags, numbers, plain
 from offsets_tool.columns.replay.compiled.tables import NONE, Kind
 from offsets_tool.columns.replay.row_events import PLACE, RAW, RowEvents
 from offsets_tool.columns.replay.row_table import row_kinds
+from offsets_tool.columns.replay.subjects import NOT_NAMED, Subjects, TopicIdNumbers
+from offsets_tool.errors import DecodeError
 from offsets_tool.events import Event
 from offsets_tool.records.kinds import COMMITS, GROUP_METADATA
 from offsets_tool.replay.rules import TOPIC_ID_VERSION, proves_new
 from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.json import uuid_text
-from offsets_tool.wire.schema import ZERO_UUID
 from offsets_tool.wire.text import shown
 
 
@@ -46,7 +47,52 @@ class OffsetAction(IntEnum):
     """Nothing."""
 
 
-SUBJECT: Final = ("group", "topic", "partition")
+class Writes(NamedTuple):
+    """What the rows of a chunk say and do, as numbers by place, behind the commits that were open before; NONE is null.
+
+    Those stand where and when their open rows began. `topic_id` and `text` are the numbers of an id and of the metadata.
+    """
+
+    action: Array
+    subject: Array
+    """The number of the committed offset that a row is about; NONE of others."""
+    group: Array
+    """The number of that offset's group."""
+    is_read: Array
+    """Whether the value was understood."""
+    producer: Array
+    """The producer id of a record in a transaction; NO_PRODUCER_ID of others."""
+    committed_offset: Array
+    leader_epoch: Array
+    commit_timestamp: Array
+    expire_timestamp: Array
+    topic_id: Array
+    text: Array
+    commit_log_offset: Array
+    log_offset: Array
+    timestamp: Array
+    carried: int = 0
+    """How many were left open: the first."""
+
+    def of(self, *actions: OffsetAction) -> Array:
+        """Return the places of the writes that do one of these, in order."""
+        is_one = self.action == actions[0]
+        for action in actions[1:]:
+            is_one |= self.action == action
+        return np.flatnonzero(is_one)
+
+
+SAID: Final = Writes._fields[:-1]
+"""A line each of the table of writes."""
+
+
+def writes_of(table: Array, carried: int) -> Writes:
+    """Return a table of writes, a line for each of SAID; the first so many were open before."""
+    writes = Writes(*table)._replace(carried=carried)
+    return writes._replace(is_read=writes.is_read != 0)
+
+
+_COPIED: Final = ("committed_offset", "leader_epoch", "commit_timestamp", "expire_timestamp")
 _VALUE: Final = {
     "committed_offset": pa.int64(),
     "leader_epoch": pa.int32(),
@@ -55,43 +101,14 @@ _VALUE: Final = {
     "expire_timestamp": pa.int64(),
     "topic_id": pa.string(),
 }
-SAID: Final = pa.schema(
+COMMIT: Final = pa.schema(
     [("group", pa.string()), ("topic", pa.string()), ("partition", pa.int32()), *_VALUE.items()]
 )
 """What a commit says; a tombstone says the first three."""
-_LATER: Final = pa.schema(
-    [
-        ("delta", pa.int64()),
-        ("noop_tombstone_log_offset", pa.int64()),
-        ("visibility", pa.int8()),
-        ("owner", pa.int64()),
-        ("began_at", pa.int64()),
-        ("committed_at", pa.int64()),
-        ("lifetime_topic_id", pa.int64()),
-        ("is_doubtful", pa.bool_()),
-    ]
-)
-WRITES: Final = pa.schema(
-    [
-        *SAID,
-        ("action", pa.int8()),
-        ("is_read", pa.bool_()),
-        ("producer_id", pa.int64()),
-        ("commit_log_offset", pa.int64()),
-        ("from_log_offset", pa.int64()),
-        ("from_timestamp", pa.int64()),
-        *_LATER,
-    ]
-)
-"""What a row says and does: whether its value was understood, by which producer (of a transaction), where and when it stood.
-
-A commit that is open since an earlier chunk stands where and when its open row began. How far it moved its offset, the last
-tombstone that it outlived while it was pending, whether it was hidden or revealed, and the number of its owner are known later.
-"""
 _TYPE: Final = Struct(">h")
 _FIRST_JOIN: Final = bytes(2 + 4)
 """Behind the version: no protocol type, and generation 0 (rules.FIRST_JOIN)."""
-_IN_TRANSACTION: Final = (
+IN_TRANSACTION: Final = (
     OffsetAction.PENDING,
     OffsetAction.PENDING_TOMBSTONE,
     OffsetAction.COMMIT_MARKER,
@@ -103,37 +120,107 @@ _MARKERS: Final = {
 }
 
 
+class Metadata:
+    """The metadata of commits by number; 0 is the number of none."""
+
+    def __init__(self) -> None:
+        """Start without texts."""
+        self._column: pa.Array = pa.array([""], pa.large_string())
+
+    def __len__(self) -> int:
+        return len(self._column)
+
+    def add(self, column: pa.Array) -> Array:
+        """Return the numbers of the texts of new rows."""
+        column, first = plain(column), len(self)
+        lengths = numbers(pc.binary_length(column), 0)
+        if not lengths.any():
+            return np.zeros(len(column), np.int64)
+        self._column = pa.concat_arrays([self._column, column.cast(pa.large_string())])
+        return np.where(lengths > 0, first + np.arange(len(column)), 0)
+
+    def column(self, numbers: Array) -> pa.Array:
+        """Return the text with each of these numbers."""
+        if not numbers.any():
+            return pa.repeat("", len(numbers))
+        return self._column.take(pa.array(numbers)).cast(pa.string())
+
+    def keep(self, numbers: Array) -> Array:
+        """Forget all texts but those with these numbers, and return the numbers that they have then."""
+        used, places = np.unique(np.append(0, numbers), return_inverse=True)
+        self._column = self._column.take(pa.array(used))
+        return places[1:]
+
+
 class WriteReader:
     """Makes writes of rows; distinct keys and values that are decoded are decoded once."""
 
     def __init__(self) -> None:
         """Start without keys."""
+        self.subjects = Subjects()
+        self.topic_ids = TopicIdNumbers()
+        self.metadata = Metadata()
         self._events = RowEvents()
 
-    def read(self, rows: pa.RecordBatch, is_new: Array) -> tuple[pa.Table, list[tuple[int, Event]]]:
-        """Return what each row (row_events.COLUMNS) of a chunk does (WRITES), and those that columns do not tell of, decoded.
+    def read(self, rows: pa.RecordBatch, is_new: Array) -> tuple[Array, dict[int, Event]]:
+        """Return what each row (row_events.COLUMNS) of a chunk does, a line for each of SAID.
 
-        `is_new` says which rows the new coordinator's rules hold for.
+        With it those that columns do not tell of, by row, decoded. `is_new`: for which rows the new coordinator's rules hold.
         """
-        is_sound = are_there(rows.column("topic")) & ~are_there(rows.column("problem"))
-        decoded = list(self._decoded(rows, np.flatnonzero(~is_sound & _are_about_offsets(rows))))
-        places = np.array([place for place, _ in decoded], np.int64)
-        is_read = np.ones(rows.num_rows, bool)
-        is_read[places] = [event.kept_raw is None for _, event in decoded]
-        is_about_offsets = is_sound.copy()
-        is_about_offsets[places] = True
-        said = _said(rows)
-        if decoded:
-            index = np.arange(rows.num_rows)
-            index[places] = rows.num_rows + np.arange(len(places))
-            said = pa.concat_tables([said, _said_by([event for _, event in decoded])]).take(pa.array(index))
-        is_commit = ~is_read | are_there(said["committed_offset"].combine_chunks())
-        action = np.where(is_about_offsets, _actions(rows, is_commit, is_new), _others(rows))
-        return _placed(rows, said, action, is_read), decoded
+        is_sound, is_commit = _are_sound(rows), are_there(rows.column("committed_offset"))
+        table, decoded = self.said(rows, is_sound), dict[int, Event]()
+        said = Writes(*table)
+        if not is_sound.all():
+            decoded = dict(self._decoded(rows, np.flatnonzero(~is_sound & _are_about_offsets(rows))))
+            batch, places = _said_by(decoded.values()), np.array([*decoded], np.int64)
+            table[:, places] = self.said(batch, np.ones(len(places), bool))
+            is_commit[places] = are_there(batch.column("committed_offset"))
+            unread = [place for place, event in decoded.items() if event.kept_raw is not None]
+            said.is_read[unread], is_commit[unread] = False, True
+        said.action[:] = np.where(said.subject != NONE, _actions(rows, is_commit, is_new), _others(rows))
+        is_in = np.isin(said.action, IN_TRANSACTION)
+        said.producer[is_in] = numbers(rows.column("producer_id"), 0)[is_in]
+        said.commit_log_offset[:] = said.log_offset[:] = rows.column("log_offset").to_numpy()
+        said.timestamp[:] = rows.column("timestamp").to_numpy()
+        return table, decoded
+
+    def said(self, rows: pa.RecordBatch, is_about_offsets: Array) -> Array:
+        """Return what rows say (COMMIT), a line for each of SAID; what they do, and where they stand, is not told."""
+        table: Array = np.full((len(SAID), rows.num_rows), NONE)
+        said = Writes(*table)
+        places = slice(None) if is_about_offsets.all() else np.flatnonzero(is_about_offsets)
+        said.subject[places] = self.subjects.of(rows, places)
+        said.group[:] = np.append(self.subjects.group_of, NONE)[said.subject]
+        said.is_read[:] = True
+        for name in _COPIED:
+            getattr(said, name)[:] = numbers(rows.column(name), NONE)
+        said.topic_id[:] = self.topic_ids.of(rows.column("topic_id"))
+        said.text[:] = self.metadata.add(rows.column("metadata"))
+        return table
+
+    def groups_named(self, rows: pa.RecordBatch) -> Array:
+        """Return the numbers of the groups that rows are about, of those that commit offsets."""
+        groups = self.subjects.groups
+        numbers_named = groups.of(rows.column("group"))
+        is_nameless = (numbers_named == NOT_NAMED) & ~flags(rows.column("is_control"))
+        keys = plain(rows.column("key").filter(pa.array(is_nameless))).unique().to_pylist()
+        names = (self._group_of(key) for key in keys if key is not None)
+        known = [groups.number(name) for name in names if name is not None]
+        return np.append(
+            numbers_named, np.array([number for number in known if number is not None], np.int64)
+        )
+
+    def _group_of(self, key: bytes) -> str | None:
+        try:
+            data = self._events.key(key).data
+        except DecodeError:
+            return None
+        name: str = data.group if hasattr(data, "group") else data.group_id
+        return name
 
     def first_proof(self, rows: pa.RecordBatch) -> int | None:
         """Return the first row that only the new coordinator writes (rules.proves_new); None without one."""
-        is_sound = are_there(rows.column("topic")) & ~are_there(rows.column("problem"))
+        is_sound = _are_sound(rows)
         is_proof = is_sound & (numbers(rows.column("value_version"), NONE) == TOPIC_ID_VERSION)
         is_proof &= are_there(rows.column("committed_offset"))
         may_prove = ~is_sound & ~flags(rows.column("is_control")) & ~_are_of_any_coordinator(rows)
@@ -149,6 +236,12 @@ class WriteReader:
             event = self._events.event(facts)
             if event.key is not None and event.type_id in COMMITS:
                 yield place, event
+
+
+def _are_sound(rows: pa.RecordBatch) -> Array:
+    """Return which rows are commits or tombstones of which columns tell all."""
+    is_sound: Array = are_there(rows.column("topic")) & ~are_there(rows.column("problem"))
+    return is_sound
 
 
 def _are_of_any_coordinator(rows: pa.RecordBatch) -> Array:
@@ -167,18 +260,9 @@ def _are_about_offsets(rows: pa.RecordBatch) -> Array:
     return flags(is_of_commit) & ~flags(rows.column("is_control"))
 
 
-def _said(rows: pa.RecordBatch) -> pa.Table:
-    """Return what rows say (SAID) if they are of committed offsets and have no problem."""
-    said = pa.table([plain(rows.column(name)) for name in SAID.names], SAID.names)
-    ids = encoded(rows.column("topic_id"))
-    texts = [text if text is not None and uuid_of(text) else None for text in ids.dictionary.to_pylist()]
-    topic_ids = pa.array(texts, pa.string()).take(ids.indices)
-    return said.set_column(SAID.get_field_index("topic_id"), "topic_id", topic_ids).cast(SAID)
-
-
-def _said_by(events: list[Event]) -> pa.Table:
-    """Return what decoded records of committed offsets say (SAID)."""
-    return pa.Table.from_pylist([_said_by_one(event) for event in events], SAID)
+def _said_by(events: Iterable[Event]) -> pa.RecordBatch:
+    """Return what decoded records of committed offsets say (COMMIT)."""
+    return pa.RecordBatch.from_pylist(list(map(_said_by_one, events)), COMMIT)
 
 
 def _said_by_one(event: Event) -> dict[str, Any]:
@@ -188,8 +272,8 @@ def _said_by_one(event: Event) -> dict[str, Any]:
     if event.value is None:
         return said
     value = event.value.data
-    topic_id = None if value.topic_id == ZERO_UUID else uuid_text(value.topic_id)
     said |= {name: getattr(value, name) for name in ("leader_epoch", "commit_timestamp", "expire_timestamp")}
+    topic_id = uuid_text(value.topic_id)
     return said | {"committed_offset": value.offset, "metadata": shown(value.metadata), "topic_id": topic_id}
 
 
@@ -215,22 +299,3 @@ def _others(rows: pa.RecordBatch) -> Array:
     for kind, action in _MARKERS.items():
         actions[kinds == kind] = action
     return actions
-
-
-def _placed(rows: pa.RecordBatch, said: pa.Table, action: Array, is_read: Array) -> pa.Table:
-    """Return what rows do, with where they stand."""
-    columns = {name: said[name] for name in SAID.names}
-    columns |= {
-        name: pa.nulls(rows.num_rows, field.type) for name, field in zip(_LATER.names, _LATER, strict=True)
-    }
-    producer = pc.fill_null(rows.column("producer_id"), 0)
-    none = pa.scalar(None, pa.int64())
-    columns |= {
-        "action": pa.array(action.astype(np.int8)),
-        "is_read": pa.array(is_read),
-        "producer_id": pc.if_else(pa.array(np.isin(action, _IN_TRANSACTION)), producer, none),
-        "commit_log_offset": rows.column("log_offset"),
-        "from_log_offset": rows.column("log_offset"),
-        "from_timestamp": rows.column("timestamp"),
-    }
-    return pa.table([columns[name] for name in WRITES.names], WRITES.names).cast(WRITES)

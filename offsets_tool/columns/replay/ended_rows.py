@@ -22,7 +22,6 @@ from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.replay.changes import ChangeKind, PendingOf
 from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.wire.arrow import arrow_schema
-from offsets_tool.wire.json import uuid_text
 from offsets_tool.wire.text import shown
 
 _SCHEMA: Final = arrow_schema(OffsetHistoryRow)
@@ -80,7 +79,7 @@ def _rows(lines: Array, subjects: Array, ends: Mapping[str, pa.Array], store: Hi
         "is_effective": pa.array(lines[:, FactCell.IS_EFFECTIVE] != 0),
         "delta": pa.array(deltas, mask=~has_delta),
         "metadata": store.texts.column(np.ascontiguousarray(lines[:, FactCell.TEXT])),
-        "topic_id": _topic_ids(lines[:, FactCell.TOPIC_ID], store),
+        "topic_id": store.topic_ids.column(lines[:, FactCell.TOPIC_ID]),
         "log_partition": pa.repeat(pa.scalar(store.log_partition, pa.int32()), len(lines)),
         "begin_cause": _causes(BEGAN, lines[:, FactCell.BEGIN_CAUSE]),
         "producer_id": _producers(lines[:, FactCell.PRODUCER], store),
@@ -136,11 +135,6 @@ def distinct(numbers: Array) -> tuple[list[int], Array]:
     """Return the distinct numbers, and by row the place of its number among them."""
     coded = pa.array(np.ascontiguousarray(numbers)).dictionary_encode()
     return coded.dictionary.to_pylist(), coded.indices.to_numpy()
-
-
-def _topic_ids(numbers: Array, store: HistoryStore) -> pa.Array:
-    texts = [None if topic_id is None else uuid_text(topic_id) for topic_id in store.topic_ids.ids]
-    return pa.array(texts, pa.string()).take(pa.array(np.ascontiguousarray(numbers)))
 
 
 def _causes(causes: tuple[str, ...], numbers: Array) -> pa.Array:

@@ -16,6 +16,7 @@ from offsets_tool.columns.replay.compiled.numbering import Numbers
 from offsets_tool.columns.replay.compiled.tables import NO_TOPIC_ID
 from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.rows import NO_PRODUCER_ID
+from offsets_tool.wire.json import uuid_text
 from offsets_tool.wire.text import from_shown, shown
 
 _PARTITION: Final = 0xFFFF_FFFF
@@ -97,6 +98,13 @@ class TopicIdNumbers:
             known = [self.number(uuid_of(text)) for text in added]
             self._by_name = np.array([*self._by_name[:-1].tolist(), *known, NO_TOPIC_ID], np.int64)
         return self._by_name[named]
+
+    def column(self, numbers: Array) -> pa.Array:
+        """Return the id with each of these numbers, as rows show it."""
+        if not numbers.any():
+            return pa.nulls(len(numbers), pa.string())
+        texts = [None if topic_id is None else uuid_text(topic_id) for topic_id in self.ids]
+        return pa.array(texts, pa.string()).take(pa.array(numbers))
 
     def number(self, topic_id: UUID | None) -> int:
         """Return the number of an id, which is added if it is new."""
