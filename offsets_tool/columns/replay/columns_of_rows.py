@@ -47,6 +47,11 @@ def uuid_of(text: str) -> UUID | None:
     return None if topic_id == ZERO_UUID else topic_id
 
 
+def batches(rows: pa.RecordBatch) -> Array:
+    """Return the base offset of each record's batch, its own where there is no batch."""
+    return pc.coalesce(rows.column("base_offset"), rows.column("log_offset")).to_numpy()  # type: ignore[no-any-return]
+
+
 def behind_gaps(log_offsets: Array) -> Array:
     """Return those of the log offsets of rows, which rise, that do not follow the one before."""
     behind: Array = log_offsets[1:][np.diff(log_offsets) != 1]

@@ -5,7 +5,7 @@ where nothing else happens to their group among the same rows. Anomalies between
 reported.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -15,15 +15,17 @@ import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers, plain
-from offsets_tool.columns.replay.groups.postponed_values import PostponedValue, replay_values
-from offsets_tool.columns.replay.groups.sole_values import GroupKeys
+from offsets_tool.columns.replay.groups.counted_members import CountedMembers
+from offsets_tool.columns.replay.groups.sole_values import GroupKey, GroupKeys
 from offsets_tool.columns.replay.row_events import PLACE, RAW, RowEvents
 from offsets_tool.events import Event, Value
 from offsets_tool.records.classic import GroupMetadataValue
 from offsets_tool.records.kinds import CLASSIC_TYPES, COMMITS, RECORD_TYPES, Family
+from offsets_tool.replay.changes import Member
 from offsets_tool.replay.coordinator import REPLAYS, Coordinator
-from offsets_tool.replay.handling import Replaces
+from offsets_tool.replay.handling import Replaces, ValueRules
 from offsets_tool.replay.rules import FIRST_JOIN, Rules
+from offsets_tool.replay.state import State
 from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.json import camel, render
 from offsets_tool.wire.schema import schema_of
@@ -88,6 +90,15 @@ class _OfGroup:
     def __init__(self) -> None:
         self.records: list[_Record] = []
         self.most = _FEW
+
+
+class _Value(NamedTuple):
+    """A value of a group, how it is replayed, and the log offset of its record."""
+
+    key: GroupKey
+    rules: ValueRules
+    value: Value
+    log_offset: int
 
 
 class Postponed:
@@ -211,8 +222,8 @@ class Postponed:
             key = self._keys.of(record.key)
             if key is None or key.rules is None or key.rules.kind is not group.kind:
                 return False
-            values.append(PostponedValue(key, key.rules, self._value(record), record.facts[_LOG_OFFSET]))
-        replay_values(self._coordinator.state, name, values)
+            values.append(_Value(key, key.rules, self._value(record), record.facts[_LOG_OFFSET]))
+        _replay_values(self._coordinator.state, name, values)
         return True
 
     def _value(self, record: _Record) -> Value:
@@ -246,3 +257,26 @@ class Postponed:
             if before.value != after.value and self._value(before) != self._value(after):
                 return place
         return 0
+
+
+def _replay_values(state: State, name: str, values: Iterable[_Value]) -> None:
+    """Replay values of a group that is there, all of its kind: to what Coordinator.replay makes of them one by one."""
+    members = state.members.get(name, _NOBODY)
+    counted = CountedMembers(members)
+    before = state.groups[name]
+    for key, rules, value, log_offset in values:
+        known = members.get(key.member_id)
+        replayed = rules.replayed(before, known, key.data, value)
+        if replayed is None:
+            continue
+        group, member = replayed
+        if member is not None:
+            state.put_member(name, key.member_id, member)
+            members = state.members[name]
+            counted.put(members, key.member_id, known, member)
+        after = counted.changed_group(before, group, rules, log_offset)
+        if after is not None:
+            before = state.groups[name] = after
+
+
+_NOBODY: Final[Mapping[str, Member]] = {}

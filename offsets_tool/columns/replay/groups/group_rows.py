@@ -1,8 +1,9 @@
-"""Rows of group_history of groups whose values are replayed at once: those that hold, and as columns those that ended.
+"""Rows of group_history as numbers: those that hold, and as columns those that ended.
 
-A row is a tuple of numbers, as those of member_rows are. Such a row always ends because the group changed.
+A row is a tuple of numbers, as those of member_rows are.
 """
 
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -13,10 +14,13 @@ from offsets_tool.columns.replay.groups.dictionaries import NONE, Dictionary, Pl
 from offsets_tool.history.history import History
 from offsets_tool.history.rows import GroupEndCause, GroupHistoryRow
 from offsets_tool.replay.changes import Group, GroupOf
-from offsets_tool.wire.arrow import arrow_schema
+from offsets_tool.wire.arrow import arrow_schema, shown_batch
 from offsets_tool.wire.schema import Int64, String
 
 _SCHEMA: Final = arrow_schema(GroupHistoryRow)
+_CAUSES: Final = tuple(GroupEndCause)
+_CAUSE_NUMBERS: Final = {cause: number for number, cause in enumerate(_CAUSES)}
+_CHANGED: Final = GroupEndCause.CHANGED
 _CELLS: Final = {
     name: place
     for place, name in enumerate(
@@ -37,6 +41,9 @@ _CELLS: Final = {
 """Columns that are numbers, by their place in a row that ended, behind the numbers of two values."""
 _OR_NONE: Final = ("generation", "epoch", "assignment_epoch")
 """Those of them that a group may lack; others may be any number, NONE too."""
+_FROM: Final = _CELLS["from_log_offset"]
+_OPEN: Final = dict(list(_CELLS.items())[: -len(("to_log_offset", "to_timestamp"))])
+"""Those of a row that holds."""
 
 _OpenRow = tuple[int, ...]
 
@@ -70,19 +77,32 @@ class OpenGroupRows:
         self._ended: list[_OpenRow] = []
         self._names, self._phases = Dictionary(_Name), Dictionary(_Phase)
 
-    def end(self, group: str, place: Place) -> None:
-        """End the row of a group that changes."""
-        row = self._open.get(group) or self._take(group)
-        self._ended.append((*row, *place))
+    def change(
+        self,
+        group: str,
+        after: Group | None,
+        place: Place,
+        cause: GroupEndCause = _CHANGED,
+        previous_kind: str | None = None,
+    ) -> None:
+        """End the row of a group, if it is open, for this cause, and begin another, unless nothing is left of the group.
 
-    def begin(self, group: Group, place: Place) -> None:
-        """Begin the row of a group that is there anew, or whose row ended and that is of the same kind as before."""
-        self._open[group.group] = self._numbered(group, None, place)
+        A row that one record both begins and ends is none: of its steps, the first knows what the group was converted from.
+        """
+        row = self._open.pop(group, None)
+        if row is not None and row[_FROM] == place[0]:
+            previous_kind = self._names.values[row[0]].previous_kind
+        elif row is not None:
+            self._ended.append((*row, *place, _CAUSE_NUMBERS[cause]))
+        if after is not None:
+            self._open[group] = self._numbered(after, previous_kind, place)
 
-    def _take(self, group: str) -> _OpenRow:
-        """Take the open row of a group from History."""
-        row = self._history.take_group(GroupOf(group))
-        return self._numbered(row, row.previous_kind, (row.from_log_offset, row.from_timestamp))
+    def take(self, group: str) -> None:
+        """Take the open row of a group from History, if it is not here."""
+        if group not in self._open:
+            row = self._history.take_group(GroupOf(group))
+            place = row.from_log_offset, row.from_timestamp
+            self._open[group] = self._numbered(row, row.previous_kind, place)
 
     def _numbered(self, of: Group | GroupHistoryRow, previous_kind: str | None, place: Place) -> _OpenRow:
         """Return an open row of a group as numbers."""
@@ -101,14 +121,16 @@ class OpenGroupRows:
     def give_back(self, subject: GroupOf) -> None:
         """Give the open row of a group back to History, if it is here."""
         row = self._open.pop(subject.group, None)
-        if row is None:
-            return
+        if row is not None:
+            self._history.put_row(subject, self._row(row))
+
+    def _row(self, row: _OpenRow) -> GroupHistoryRow:
         name, phase, *cells = row
         numbers: dict[str, Any] = {
             column: None if cell == NONE and column in _OR_NONE else cell
-            for column, cell in zip(_CELLS, cells, strict=False)
+            for column, cell in zip(_OPEN, cells, strict=True)
         }
-        made = GroupHistoryRow(
+        return GroupHistoryRow(
             **self._names.values[name]._asdict(),
             **self._phases.values[phase]._asdict(),
             **numbers,
@@ -117,7 +139,6 @@ class OpenGroupRows:
             to_timestamp=None,
             end_cause=None,
         )
-        self._history.put_row(subject, made)
 
     def give_all_back(self) -> None:
         """Give all open rows back to History."""
@@ -130,12 +151,31 @@ class OpenGroupRows:
             return []
         lines: Array = np.array(self._ended, np.int64)
         self._ended.clear()
-        columns = {name: _column(name, lines[:, cell]) for name, cell in _CELLS.items()}
-        columns |= self._names.columns(lines[:, 0]) | self._phases.columns(lines[:, 1])
-        columns["end_cause"] = pa.repeat(pa.scalar(str(GroupEndCause.CHANGED)), len(lines))
-        columns["log_partition"] = pa.repeat(pa.scalar(self._log_partition, pa.int32()), len(lines))
+        ends = {name: _column(name, lines[:, cell]) for name, cell in _CELLS.items() if name not in _OPEN}
+        ends["end_cause"] = pa.array(_CAUSES, pa.string()).take(pa.array(np.ascontiguousarray(lines[:, -1])))
+        batch = self._batch(lines, ends)
         self._forget()
-        return [pa.record_batch([columns[name] for name in _SCHEMA.names], schema=_SCHEMA)]
+        return [batch]
+
+    def open_rows(self) -> pa.RecordBatch:
+        """Return the rows that hold."""
+        if not self._open:
+            return shown_batch(GroupHistoryRow, [])
+        lines: Array = np.array(list(self._open.values()), np.int64)
+        names = ("to_log_offset", "to_timestamp", "end_cause")
+        return self._batch(lines, {name: pa.nulls(len(lines), _SCHEMA.field(name).type) for name in names})
+
+    def restore(self, rows: Iterable[GroupHistoryRow]) -> None:
+        """Go on with rows that hold."""
+        for row in rows:
+            place = row.from_log_offset, row.from_timestamp
+            self._open[row.group] = self._numbered(row, row.previous_kind, place)
+
+    def _batch(self, lines: Array, ends: Mapping[str, pa.Array]) -> pa.RecordBatch:
+        columns = {**ends, **{name: _column(name, lines[:, cell]) for name, cell in _OPEN.items()}}
+        columns |= self._names.columns(lines[:, 0]) | self._phases.columns(lines[:, 1])
+        columns["log_partition"] = pa.repeat(pa.scalar(self._log_partition, pa.int32()), len(lines))
+        return pa.record_batch([columns[name] for name in _SCHEMA.names], schema=_SCHEMA)
 
     def _forget(self) -> None:
         """Forget the values that no open row has, if they are many, and number the rest anew."""

@@ -205,8 +205,8 @@ class GroupsReplay(HistoryRowsReplay):
 
     def _put_group(self, before: Group | None, after: Group, place: Place) -> None:
         if before is not None:
-            self._group_rows.end(after.group, place)
-        self._group_rows.begin(after, place)
+            self._group_rows.take(after.group)
+        self._group_rows.change(after.group, after, place)
         for each in self._states:
             each.groups[after.group] = after
 

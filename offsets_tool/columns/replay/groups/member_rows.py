@@ -1,4 +1,4 @@
-"""Rows of member_history of groups whose values are replayed at once: those that hold, and as columns those that ended.
+"""Rows of member_history as numbers: those that hold, and as columns those that ended.
 
 A row is two numbers, because members say the same again and again. Which rows end, and why, is decided by replay and
 history.end_causes.
@@ -18,7 +18,7 @@ from offsets_tool.history.rows import MemberEndCause, MemberHistoryRow
 from offsets_tool.replay.changes import Group, GroupKind, Member, MemberOf
 from offsets_tool.replay.member_records import Client, Timeouts, lists_of
 from offsets_tool.replay.member_state import member_epoch, member_state
-from offsets_tool.wire.arrow import arrow_schema
+from offsets_tool.wire.arrow import arrow_schema, shown_batch
 from offsets_tool.wire.schema import Int32, String
 
 _SCHEMA: Final = arrow_schema(MemberHistoryRow)
@@ -110,15 +110,37 @@ class OpenMemberRows:
         self._ended += [open_.pop(each) if each in open_ else self._take(group, each) for each in members]
         self._ends += zip(repeat(end), causes, strict=False)
 
-    def generation(
-        self, group: Group, known: Mapping[str, Member], written: Mapping[str, Member], place: Place
+    def change(
+        self, group: Group, member_id: str, after: Member | None, place: Place, cause: MemberEndCause
     ) -> None:
-        """End and begin the rows of the members that a classic group's record has `written`; `known` are those before it."""
+        """End the row of a member of any group, if it is open, and begin another, unless nothing is left of the member.
+
+        A row that one record both begins and ends is none.
+        """
+        row = self._open.setdefault(group.group, {}).pop(member_id, None)
+        if row is not None and self._moments.values[row[1]][0] != place[0]:
+            self._ended.append(row)
+            self._ends.append((self._moments.add((*place, NONE, NONE)), _CAUSE_NUMBERS[cause]))
+        if after is not None and group.kind is GroupKind.CLASSIC:
+            generation = NONE if group.generation is None else group.generation
+            begin = self._moments.add((*place, generation, NONE))
+            self._open[group.group][member_id] = self._of_classic(group, member_id, after), begin
+        elif after is not None:
+            self.member(group, member_id, None, after, place)
+
+    def generation(
+        self, group: Group, known: Mapping[str, Member] | None, written: Mapping[str, Member], place: Place
+    ) -> None:
+        """End and begin the rows of the members that a classic group's record has `written`.
+
+        `known` are those before it; None: those whose rows are open here.
+        """
         open_ = self._open.setdefault(group.group, {})
         generation = NONE if group.generation is None else group.generation
         begin = self._moments.add((*place, generation, NONE))
-        if not known.keys().isdisjoint(written):
-            changed = [member_id for member_id in written if member_id in known]
+        before = open_ if known is None else known
+        if not before.keys().isdisjoint(written):
+            changed = [member_id for member_id in written if member_id in before]
             self._end_rows(group.group, changed, begin, [_CHANGED] * len(changed))
         open_.update(
             zip(written, zip(self._of_all(group, written), repeat(begin), strict=False), strict=True)
@@ -206,9 +228,11 @@ class OpenMemberRows:
 
     def _take(self, group: str, member_id: str) -> _OpenRow:
         """Take the open row of a member from History."""
-        row = self._history.take_member(MemberOf(group, member_id))
+        return self._numbered(self._history.take_member(MemberOf(group, member_id)))
+
+    def _numbered(self, row: MemberHistoryRow) -> _OpenRow:
         facts = (
-            self._subjects.number(_Subject(group, member_id)),
+            self._subjects.number(_Subject(row.group, row.member_id)),
             self._clients.number(_Client(*(getattr(row, name) for name in _Client._fields))),
             self._held.number(_Held(row.assignment, row.pending_revocation)),
             self._targets.number(_Target(row.target_assignment)),
@@ -219,16 +243,23 @@ class OpenMemberRows:
         begin = row.from_log_offset, row.from_timestamp, generation, epoch
         return self._facts.number(facts), self._moments.add(begin)
 
+    def restore(self, rows: Iterable[MemberHistoryRow]) -> None:
+        """Go on with rows that hold."""
+        for row in rows:
+            self._open.setdefault(row.group, {})[row.member_id] = self._numbered(row)
+
     def give_back(self, subject: MemberOf) -> None:
         """Give the open row of a member back to History, if it is here."""
         row = self._open.get(subject.group, {}).pop(subject.member_id, None)
-        if row is None:
-            return
+        if row is not None:
+            self._history.put_row(subject, self._row(row))
+
+    def _row(self, row: _OpenRow) -> MemberHistoryRow:
         columns: dict[str, Any] = {}
         for part, number in zip(self._parts, self._facts.values[row[0]], strict=True):
             columns |= part.values[number]._asdict()
         at, when, generation, epoch = self._moments.values[row[1]]
-        made = MemberHistoryRow(
+        return MemberHistoryRow(
             **columns,
             generation=None if generation == NONE else generation,
             member_epoch=None if epoch == NONE else epoch,
@@ -239,7 +270,6 @@ class OpenMemberRows:
             to_timestamp=None,
             end_cause=None,
         )
-        self._history.put_row(subject, made)
 
     def give_all_back(self) -> None:
         """Give all open rows back to History."""
@@ -252,25 +282,41 @@ class OpenMemberRows:
         """Return, once, the rows that ended."""
         if not self._ended:
             return []
-        facts, begin = pairs(self._ended).T
         end, cause = pairs(self._ends).T
+        moments = self._moments.lines(end)
+        ends = {
+            "to_log_offset": pa.array(np.ascontiguousarray(moments[:, 0])),
+            "to_timestamp": pa.array(np.ascontiguousarray(moments[:, 1])),
+            "end_cause": pa.array(_CAUSES, pa.string()).take(pa.array(np.ascontiguousarray(cause))),
+        }
+        batch = self._batch(self._ended, ends)
         self._ended.clear()
         self._ends.clear()
-        moments, parts = self._moments.lines(np.stack((begin, end))), self._facts.lines(facts)
+        self._forget()
+        return [batch]
+
+    def open_rows(self) -> pa.RecordBatch:
+        """Return the rows that hold."""
+        rows = [row for open_ in self._open.values() for row in open_.values()]
+        if not rows:
+            return shown_batch(MemberHistoryRow, [])
+        names = ("to_log_offset", "to_timestamp", "end_cause")
+        return self._batch(rows, {name: pa.nulls(len(rows), _SCHEMA.field(name).type) for name in names})
+
+    def _batch(self, rows: Sequence[_OpenRow], ends: Mapping[str, pa.Array]) -> pa.RecordBatch:
+        facts, begin = pairs(rows).T
+        moments, parts = self._moments.lines(begin), self._facts.lines(facts)
         columns = {
-            "from_log_offset": pa.array(moments[0, :, 0]),
-            "from_timestamp": pa.array(moments[0, :, 1]),
-            "generation": or_null(moments[0, :, 2], pa.int32()),
-            "member_epoch": or_null(moments[0, :, 3], pa.int32()),
-            "to_log_offset": pa.array(moments[1, :, 0]),
-            "to_timestamp": pa.array(moments[1, :, 1]),
-            "end_cause": pa.array(_CAUSES, pa.string()).take(pa.array(np.ascontiguousarray(cause))),
-            "log_partition": pa.repeat(pa.scalar(self._log_partition, pa.int32()), len(facts)),
+            **ends,
+            "from_log_offset": pa.array(np.ascontiguousarray(moments[:, 0])),
+            "from_timestamp": pa.array(np.ascontiguousarray(moments[:, 1])),
+            "generation": or_null(moments[:, 2], pa.int32()),
+            "member_epoch": or_null(moments[:, 3], pa.int32()),
+            "log_partition": pa.repeat(pa.scalar(self._log_partition, pa.int32()), len(rows)),
         }
         for place, part in enumerate(self._parts):
             columns |= part.columns(parts[:, place])
-        self._forget()
-        return [pa.record_batch([columns[name] for name in _SCHEMA.names], schema=_SCHEMA)]
+        return pa.record_batch([columns[name] for name in _SCHEMA.names], schema=_SCHEMA)
 
     def _forget(self) -> None:
         """Forget what no open row has, where it is much, and number the rest anew."""
