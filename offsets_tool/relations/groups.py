@@ -1,28 +1,46 @@
-"""What groups and their members do, one record at a time: the records of groups, and what commits and tombstones do to groups.
+"""What groups and their members do: the records of groups, and what commits and tombstones do to groups. Says nothing of offsets.
 
-Coordinator replays them; of committed offsets it is told whether a group holds any, which the set knows for every place. A first
-commit makes a simple group, and the tombstone that takes the last offset removes it by the classic rules. Says nothing of offsets.
+A value that only changes its group, and nothing else was written of that, is replayed by replay.handling.ValueRules or as the next
+generation; other records one at a time by Coordinator. Of committed offsets it is told whether a group holds any, which the set
+knows for every place. A first commit makes a simple group, and the tombstone that takes the last offset removes it by the classic
+rules.
 """
 
-from collections.abc import Callable, Iterator
-from enum import IntEnum
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from heapq import heappop, heappush
-from typing import NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.replay.columns_of_rows import are_there, batches, encoded, flags, numbers, plain
+from offsets_tool.columns.replay.groups.counted_members import CountedMembers
+from offsets_tool.columns.replay.groups.sole_values import GroupKey, GroupKeys
 from offsets_tool.columns.replay.row_events import ExpectedEvents, RowEvents
 from offsets_tool.columns.replay.subjects import Names
-from offsets_tool.events import Event
-from offsets_tool.relations.writes import OffsetAction, Writes
-from offsets_tool.replay.changes import Change, CommittedOffset, GroupOf, TopicPartition
+from offsets_tool.errors import DecodeError
+from offsets_tool.events import Event, Value
+from offsets_tool.records.kinds import Family
+from offsets_tool.relations.offsets import NONE
+from offsets_tool.relations.writes import OffsetAction, Writes, have_producers
+from offsets_tool.replay.changes import (
+    Change,
+    CommittedOffset,
+    Group,
+    GroupOf,
+    Member,
+    MemberOf,
+    TopicPartition,
+)
+from offsets_tool.replay.classic import next_generation
 from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.handling import ValueRules
 from offsets_tool.replay.offsets import add_simple_group, remove_unused_simple_group
-from offsets_tool.replay.rules import Rules
+from offsets_tool.replay.rules import Rules, is_of_new
 from offsets_tool.replay.step import Step
+from offsets_tool.rows import NO_TIMESTAMP
 
 
 class Holdings:
@@ -66,119 +84,384 @@ class GroupEvent(NamedTuple):
     changes: tuple[Change, ...]
 
 
+class ValueChange(NamedTuple):
+    """What the value at a place of a chunk did to a group that was there and goes on, and to its members."""
+
+    place: int
+    log_offset: int
+    timestamp: int
+    before: Group
+    group: Group
+    """The group afterwards: `before` itself where only a member changed."""
+    gone: Mapping[str, Member]
+    """Members that are no longer there, as they were."""
+    written: Mapping[str, Member]
+    """Members that are new or changed."""
+    known: Member | None = None
+    """The member that was written, of a group that is not classic, as it was."""
+
+
+class GroupChanges(NamedTuple):
+    """What the records of a chunk did to groups, in order; `events` are those of them that were replayed one at a time."""
+
+    all: list[GroupEvent | ValueChange]
+    events: list[GroupEvent]
+    values: "list[tuple[GroupValue, Value]]"
+    """The values that were replayed at once, whether they changed anything or not."""
+
+
+KeyOf = Callable[[bytes | None], GroupKey | None]
+"""Return the key of a group's record, from its bytes; None for others (GroupKeys)."""
+
+
+class GroupInputs(NamedTuple):
+    """A chunk as groups are made of it: its rows, its writes, the groups of these by number, and how many offsets they hold."""
+
+    rows: pa.RecordBatch
+    writes: Writes
+    names: Names
+    holdings: Holdings
+
+
+class Answers(Protocol):
+    """Who answers what is asked about groups before a record changes them (owners.OwnerQuestions)."""
+
+    def answer(self, index: int) -> None:
+        """Answer what is asked before the record with this index in GroupChunk.places; call it in order."""
+
+    def forget(self, group: str) -> None:
+        """Forget what is known of a group, which changed."""
+
+
 class GroupReplay:
-    """The groups of one log partition: `replay` takes chunks and returns what their records did to groups."""
+    """The groups of one log partition: `read` and `replay` take chunks, one after the other."""
 
     def __init__(self, coordinator: Coordinator, observe: Callable[[Event], None]) -> None:
-        """Start with the groups of a coordinator, whose state has no offsets; `observe` is given each record of groups."""
+        """Start with the groups of a coordinator, whose state has no offsets.
+
+        `observe` is given each record of groups that is replayed one at a time.
+        """
         self.coordinator = coordinator
         self._observe = observe
         self._held = Held()
         coordinator.state.offsets = self._held
         self._events = RowEvents()
+        self._keys = GroupKeys(self._events.key)
+        self._counted: dict[str, CountedMembers] = {}
 
-    def replay(
-        self, rows: pa.RecordBatch, writes: Writes, names: Names, holdings: Holdings, proved: int | None
-    ) -> Iterator[GroupEvent]:
-        """Yield what each row did to groups, in order; exhaust it.
+    def read(self, chunk: GroupInputs) -> "GroupChunk":
+        """Return the records of a chunk that may change groups."""
+        return GroupChunk(chunk, self._keys.of, self.coordinator.state.groups)
 
-        `names` are the groups of the writes; from the place `proved` on the new coordinator's rules hold.
-        """
-        chunk = _Chunk(rows, writes, names, holdings)
-        queue = sorted([*chunk.others(), *chunk.last_tombstones(), *self._first_commits(chunk)])
-        places = np.unique(np.array([place for place, _ in queue], np.int64)) - writes.carried
-        events = ExpectedEvents(self._events, rows, places)
-        while queue:
-            place, why = heappop(queue)
+    def replay(self, chunk: "GroupChunk", answers: Answers, proved: int | None) -> GroupChanges:
+        """Return what each record did to groups, in order; from the place `proved` on the new coordinator's rules hold."""
+        done = GroupChanges([], [], [])
+        events = ExpectedEvents(self._events, chunk.rows, chunk.expected() - chunk.carried)
+        for place, index in chunk.in_order():
             if proved is not None and place >= proved:
-                self._prove(rows, writes, proved)
-            event = events.at(place - writes.carried)
-            self._held.holds = partial(chunk.holds, place)
-            changes = self._changes(event, why)
-            # A tombstone of a group that is not there may belong to what was removed.
-            if changes or (why is _Why.RECORD and event.tombstone and event.group is not None):
-                yield GroupEvent(place, event, changes)
-            for group in {change.subject.group for change in changes if isinstance(change.subject, GroupOf)}:
-                if (
-                    group not in self.coordinator.state.groups
-                    and (after := chunk.next_commit(group, place)) is not None
-                ):
-                    heappush(queue, (after, _Why.COMMIT))
-        self._prove(rows, writes, proved)
+                self._prove(chunk, proved)
+            value = None
+            if index != NONE:
+                answers.answer(index)
+                value = chunk.values[index]
+            if value is None or not self._replay_value(chunk, value, done):
+                event = events.at(place - chunk.carried)
+                groups = self._replay_event(chunk, place, event, done)
+                chunk.note_event(value)
+            else:
+                groups = (value.key.group,)
+            for group in groups:
+                answers.forget(group)
+        self._prove(chunk, proved)
         # Transactions are a set too: here they only tell that a record is in one.
         self.coordinator.state.transactions.clear()
+        return done
 
-    def _prove(self, rows: pa.RecordBatch, writes: Writes, proved: int | None) -> None:
+    def _prove(self, chunk: "GroupChunk", proved: int | None) -> None:
         """Go on by the rules of the new coordinator from the place that proves them, if there is one."""
         if proved is not None and self.coordinator.proved_at is None:
             self.coordinator.rules = Rules.NEW
-            self.coordinator.proved_at = rows.column("log_offset")[proved - writes.carried].as_py()
+            self.coordinator.proved_at = chunk.rows.column("log_offset")[proved - chunk.carried].as_py()
 
-    def _first_commits(self, chunk: "_Chunk") -> Iterator[tuple[int, "_Why"]]:
-        """Yield the first commit of each group that is not there."""
-        groups = self.coordinator.state.groups
-        yield from ((place, _Why.COMMIT) for group, place in chunk.first_commits() if group not in groups)
+    def _replay_event(
+        self, chunk: "GroupChunk", place: int, event: Event, done: GroupChanges
+    ) -> Iterable[str]:
+        """Replay one record by Coordinator; return the groups that it changed."""
+        self._held.holds = partial(chunk.holds, place)
+        action = chunk.action(place)
+        changes = self._changes(event, action)
+        # A tombstone of a group that is not there may belong to what was removed.
+        if changes or (action == OffsetAction.NONE and event.tombstone and event.group is not None):
+            done.events.append(GroupEvent(place, event, changes))
+            done.all.append(done.events[-1])
+        subjects = (change.subject for change in changes)
+        groups = {subject.group for subject in subjects if isinstance(subject, GroupOf | MemberOf)}
+        for group in groups:
+            self._counted.pop(group, None)
+            if group not in self.coordinator.state.groups:
+                chunk.push_next_commit(group, place)
+        return groups
 
-    def _changes(self, event: Event, why: "_Why") -> tuple[Change, ...]:
+    def _changes(self, event: Event, action: OffsetAction) -> tuple[Change, ...]:
         coordinator, group = self.coordinator, event.group or ""
-        if why is _Why.RECORD:
+        if action == OffsetAction.NONE:
             self._observe(event)
             return coordinator.replay(event)
         step = Step(coordinator.state, coordinator.rules, coordinator.log_partition, event)
-        if why is _Why.COMMIT:
+        if action in (OffsetAction.COMMIT, OffsetAction.PENDING):
             add_simple_group(step, group)
         else:
             remove_unused_simple_group(step, group)
             coordinator.observe_difference(step)
         return tuple(step.changes)
 
+    def _replay_value(self, chunk: "GroupChunk", record: "GroupValue", done: GroupChanges) -> bool:
+        """Replay a value of a group that goes on; return whether that is all that it does."""
+        state, key = self.coordinator.state, record.key
+        before = state.groups.get(key.group)
+        if before is None or key.group in state.unread.groups or not chunk.is_alone(record):
+            return False
+        try:
+            value = self._events.values.read(key.type, record.data)
+        except DecodeError:
+            return False
+        if key.rules is None:
+            change = self._next_generation(record, before, value)
+            if change is None:
+                return False
+        else:
+            if before.kind is not key.rules.kind or self.coordinator.rules is not Rules.NEW:
+                return False
+            change = self._changed_part(record, key.rules, before, value)
+        if change is not None:
+            done.all.append(change)
+        done.values.append((record, value))
+        return True
 
-class _Why(IntEnum):
-    """Why a row is looked at."""
+    def _next_generation(self, record: "GroupValue", before: Group, value: Value) -> ValueChange | None:
+        """Replay a value of a classic group; return None if it is not its next generation."""
+        state, name = self.coordinator.state, record.key.group
+        made = next_generation(state, name, value, record.where[1])
+        if made is None:
+            return None
+        state.groups[name] = made.after
+        state.change_members(name, made.gone, made.written)
+        return ValueChange(*record.where, before, made.after, made.gone, made.written)
 
-    RECORD = 0
-    COMMIT = 1
-    LAST_TOMBSTONE = 2
+    def _changed_part(
+        self, record: "GroupValue", rules: ValueRules, before: Group, value: Value
+    ) -> ValueChange | None:
+        """Replay a value of a group that is of its kind; return None if it changes nothing."""
+        state, key = self.coordinator.state, record.key
+        members = state.members.get(key.group, _NOBODY)
+        counted = self._counted.get(key.group)
+        if counted is None:
+            counted = self._counted[key.group] = CountedMembers(members)
+        known = members.get(key.member_id)
+        replayed = rules.replayed(before, known, key.data, value)
+        if replayed is None:
+            return None
+        group, member = replayed
+        if member is not None:
+            state.put_member(key.group, key.member_id, member)
+            counted.put(state.members[key.group], key.member_id, known, member)
+        after = counted.changed_group(before, group, rules, record.where[1])
+        if after is not None:
+            state.groups[key.group] = after
+        if member is None and after is None:
+            return None
+        written = _NOBODY if member is None else {key.member_id: member}
+        return ValueChange(*record.where, before, after or before, _NOBODY, written, known)
 
 
-class _Chunk:
-    """The rows of a chunk by group."""
+_NOBODY: Final[Mapping[str, Member]] = {}
 
-    def __init__(self, rows: pa.RecordBatch, writes: Writes, names: Names, holdings: Holdings) -> None:
-        self._writes, self._names, self._holdings = writes, names, holdings
+
+class GroupValue(NamedTuple):
+    """A value of a group of which nothing else than values of the same kind was written with it."""
+
+    key: GroupKey
+    data: bytes
+    where: tuple[int, int, int]
+    """Its place in the chunk, its offset in the log and its time."""
+    write: int
+    has_sequence: bool
+    """Whether its batch has a sequence."""
+
+    def is_of_new(self, value: Value) -> bool:
+        """Return whether only the new coordinator writes this, given the value that its bytes are."""
+        return is_of_new(self.key.type.id, value, has_sequence=self.has_sequence)
+
+
+class GroupChunk:
+    """The records of a chunk that may change groups, and the offsets that groups hold."""
+
+    def __init__(self, chunk: GroupInputs, key_of: KeyOf, groups: Mapping[str, Group]) -> None:
+        """Find them; `groups` are those that are there before."""
+        rows, writes, names, self._holdings = chunk
+        self.rows, self.carried = rows, writes.carried
+        self._writes, self._names = writes, names
         self._span = len(writes.action) + 1
         commits = writes.of(OffsetAction.COMMIT, OffsetAction.PENDING)
         commits = commits[commits >= writes.carried]
         self._commits = np.sort(writes.group[commits] * self._span + commits)
+        self._later: list[tuple[int, int]] = []
+        self._events: dict[str, int] = {}
+        """The last write of each group of which a value was replayed one at a time."""
+        records = writes.of(OffsetAction.NONE)
+        values = _Values(rows, records, writes.carried, key_of, groups)
+        of_offsets = np.concatenate((self._first_commits(groups), self._last_tombstones()))
+        places = np.concatenate((records, of_offsets))
+        order = np.argsort(places, kind="stable")
+        self.places: Array = places[order]
+        self.groups: Array = np.concatenate((values.numbers(names), writes.group[of_offsets]))[order]
+        """The number of the group that each record is about; NONE where it commits nothing."""
+        self.values: list[GroupValue | None] = [None] * len(places)
+        """By record, what may be replayed at once."""
+        for index, value in zip(
+            np.flatnonzero(np.append(values.are_sole, np.zeros(len(of_offsets), bool))[order]).tolist(),
+            values.sole(),
+            strict=True,
+        ):
+            self.values[index] = value
 
-    def others(self) -> Iterator[tuple[int, _Why]]:
-        """Yield the rows that are no writes of offsets."""
-        yield from ((place, _Why.RECORD) for place in self._writes.of(OffsetAction.NONE).tolist())
+    def expected(self) -> Array:
+        """Return the places of the records that surely are replayed one at a time."""
+        return self.places[[value is None for value in self.values]]
 
-    def last_tombstones(self) -> Iterator[tuple[int, _Why]]:
-        """Yield the tombstones behind which their groups hold nothing."""
+    def in_order(self) -> Iterator[tuple[int, int]]:
+        """Yield the places of all records with their indices, and of those that were pushed meanwhile with NONE."""
+        later = self._later
+        for index, place in enumerate(self.places.tolist()):
+            while later and later[0][0] < place:
+                yield heappop(later)
+            yield place, index
+        while later:
+            yield heappop(later)
+
+    def action(self, place: int) -> OffsetAction:
+        """Return what the record at a place does to offsets."""
+        return OffsetAction(self._writes.action[place])
+
+    def is_alone(self, value: GroupValue) -> bool:
+        """Return whether nothing of the value's write and group was replayed one at a time."""
+        return self._events.get(value.key.group) != value.write
+
+    def note_event(self, value: GroupValue | None) -> None:
+        """Note that a record, which may be such a value, was replayed one at a time."""
+        if value is not None:
+            self._events[value.key.group] = value.write
+
+    def _last_tombstones(self) -> Array:
+        """Return the places of tombstones behind which their groups hold nothing."""
         places = self._writes.of(OffsetAction.REMOVAL, OffsetAction.TOMBSTONE, OffsetAction.PENDING_TOMBSTONE)
-        if len(places):
-            left = self._holdings.counts(self._writes.group[places], places)
-            yield from ((place, _Why.LAST_TOMBSTONE) for place in places[left == 0].tolist())
+        last: Array = places[self._holdings.counts(self._writes.group[places], places) == 0]
+        return last
 
-    def first_commits(self) -> Iterator[tuple[str, int]]:
-        """Yield each group with its first commit."""
-        groups, first = np.unique(self._commits // self._span, return_index=True)
-        for group, index in zip(groups.tolist(), first.tolist(), strict=True):
-            yield self._names.texts[group], int(self._commits[index]) % self._span
+    def _first_commits(self, groups: Mapping[str, Group]) -> Array:
+        """Return the places of the first commit of each group that is not there."""
+        numbers, first = np.unique(self._commits // self._span, return_index=True)
+        texts = self._names.texts
+        is_absent = [texts[number] not in groups for number in numbers.tolist()]
+        places: Array = self._commits[first[is_absent]] % self._span
+        return places
 
-    def next_commit(self, group: str, place: int) -> int | None:
-        """Return the next commit of a group behind a place; None without one."""
+    def push_next_commit(self, group: str, place: int) -> None:
+        """Have the next commit of a group looked at that is not there behind a place."""
         number = self._names.number(group)
         if number is None:
-            return None
+            return
         index = int(np.searchsorted(self._commits, number * self._span + place, "right"))
-        if index == len(self._commits) or self._commits[index] // self._span != number:
-            return None
-        return int(self._commits[index]) % self._span
+        if index < len(self._commits) and self._commits[index] // self._span == number:
+            heappush(self._later, (int(self._commits[index]) % self._span, NONE))
 
     def holds(self, place: int, group: str) -> bool:
         """Return whether a group holds offsets behind a place."""
         number = self._names.number(group)
         return number is not None and bool(self._holdings.counts(np.array([number]), np.array([place]))[0])
+
+
+class _Values:
+    """The values among records that are not about offsets."""
+
+    def __init__(
+        self, rows: pa.RecordBatch, places: Array, carried: int, key_of: KeyOf, groups: Mapping[str, Group]
+    ) -> None:
+        self._rows, self._places = rows, places
+        self._records = records = places - carried
+        few = rows.select(("key", "value", "is_transactional", "is_control", "producer_id"))
+        few = few.take(pa.array(records))
+        keys = encoded(plain(few.column("key")))
+        self._keys = [*map(key_of, keys.dictionary.to_pylist()), None]
+        self._codes = numbers(keys.indices, len(self._keys) - 1)
+        self._writes = _writes(rows)[records]
+        may = are_there(few.column("value")) & ~flags(few.column("is_transactional"))
+        may &= ~flags(few.column("is_control")) & ~have_producers(few)
+        self.are_sole = self._are_sole(may, groups) if len(records) else may
+        """Which of them are values of a group that was there, with whose group nothing else was written."""
+
+    def _are_sole(self, may: Array, groups: Mapping[str, Group]) -> Array:
+        """Return which records, of those that may be, are written with nothing but values of one kind of their group.
+
+        Of a classic group one value tells all of its members: more than one are not alone.
+        """
+        of_group: dict[str, int] = {}
+        names = ["" if key is None else key.group for key in self._keys]
+        codes = np.array([of_group.setdefault(name, len(of_group)) for name in names])[self._codes]
+        family = np.array([NONE if key is None else _FAMILIES.index(key.type.family) for key in self._keys])
+        family = family[self._codes]
+        may &= (family != NONE) & (self._writes != NONE)
+        _, first, part = np.unique(
+            self._writes * len(of_group) + codes, return_index=True, return_inverse=True
+        )
+        is_mixed = family != family[first][part]
+        is_mixed |= ~may
+        is_mixed |= (family == _CLASSIC) & (np.bincount(part)[part] > 1)
+        # The first record makes the group what later ones take it for.
+        is_new = np.array([name not in groups for name in of_group])
+        _, makes = np.unique(codes, return_index=True)
+        is_mixed[makes[is_new[codes[makes]]]] = True
+        sole: Array = np.bincount(part, is_mixed)[part] == 0
+        return sole
+
+    def numbers(self, names: Names) -> Array:
+        """Return the number of each record's group; NONE where it commits nothing."""
+        known = (None if key is None else names.number(key.group) for key in self._keys)
+        return np.array([NONE if number is None else number for number in known], np.int64)[self._codes]
+
+    def sole(self) -> Iterator[GroupValue]:
+        """Yield the values that are sole."""
+        names = ("sequence", "magic", "base_offset", "value", "log_offset", "timestamp")
+        few = self._rows.select(names).take(pa.array(self._records[self.are_sole]))
+        have_sequence = (numbers(few.column("sequence"), NONE) >= 0) & are_there(few.column("base_offset"))
+        have_sequence &= numbers(few.column("magic"), NONE) == _MAGIC
+        data, *where = (plain(few.column(name)).to_pylist() for name in names[3:])
+        keys = (self._keys[code] for code in self._codes[self.are_sole].tolist())
+        places = zip(self._places[self.are_sole].tolist(), *where, strict=True)
+        writes = self._writes[self.are_sole].tolist()
+        return map(GroupValue, keys, data, places, writes, have_sequence.tolist())
+
+
+_MAGIC: Final = 2
+"""The format of batches that have sequences."""
+_FAMILIES: Final = tuple(Family)
+_CLASSIC: Final = _FAMILIES.index(Family.CLASSIC)
+
+
+def _writes(rows: pa.RecordBatch) -> Array:
+    """Return a number of each row's write, which may be more than what Kafka wrote at once, but is not less.
+
+    Records of one batch, or of one time next to each other, are one write. NONE where it is unclear.
+    """
+    bases, times = batches(rows), rows.column("timestamp").to_numpy()
+    if (np.diff(bases) < 0).any():
+        return np.full(len(bases), NONE)
+    is_apart = (bases[1:] != bases[:-1]) & ((times[1:] != times[:-1]) | (times[1:] == NO_TIMESTAMP))
+    writes = np.append(0, np.cumsum(is_apart))
+    if (np.diff(times) >= 0).all():
+        return writes
+    # Where a time comes again, what stands between may have changed nothing.
+    _, which = np.unique(times, return_inverse=True)
+    last = np.zeros(which.max() + 1, np.int64)
+    np.maximum.at(last, which, writes)
+    return np.where(np.isin(writes, writes[last[which] > writes]), NONE, writes)

@@ -1,4 +1,4 @@
-"""The histories of one log partition, chunk by chunk: offsets as a set, groups and members one record at a time, joined.
+"""The histories of one log partition, chunk by chunk: offsets as a set, groups and members by their records, joined.
 
 A chunk is cut where surely no write of Kafka's goes on, because what a record did may depend on what was written with it; what
 lies behind the cut waits for the next chunk. Open rows are carried on. `replay` and `history` are what tests hold this against.
@@ -15,24 +15,18 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import behind_gaps, flags, plain
 from offsets_tool.columns.replay.history import HistoryRows, ReplayEnd, ShownNames, Start
 from offsets_tool.columns.replay.row_events import COLUMNS
-from offsets_tool.columns.replay.row_facts import observe_rows, plain_kinds
+from offsets_tool.columns.replay.row_facts import observe_rows, observe_values, plain_kinds
 from offsets_tool.columns.replay.subjects import Subjects
 from offsets_tool.events import Event
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
-from offsets_tool.history.history import History, ended_by
-from offsets_tool.history.rows import (
-    AnomalyRow,
-    GroupHistoryRow,
-    HistoryRow,
-    MemberHistoryRow,
-    OffsetBeginCause,
-    OffsetHistoryRow,
-)
+from offsets_tool.history.history import History
+from offsets_tool.history.rows import AnomalyRow, OffsetBeginCause, OffsetHistoryRow
 from offsets_tool.history.transactions import TransactionLog, TransactionRow
 from offsets_tool.relations.carried import Carried, nothing_carried, pack, unpack
-from offsets_tool.relations.groups import GroupEvent, GroupReplay, Holdings
+from offsets_tool.relations.group_histories import NO_GROUPS, GroupRelation, GroupTables
+from offsets_tool.relations.groups import GroupChanges, GroupEvent, GroupInputs, GroupReplay, Holdings
 from offsets_tool.relations.kafka_writes import (
     GroupEnd,
     groups_gone,
@@ -69,7 +63,7 @@ from offsets_tool.relations.transactions import (
 )
 from offsets_tool.relations.visibility import Presence, late, presences, with_visibility
 from offsets_tool.relations.writes import SAID, OffsetAction, WriteReader, Writes, have_producers, writes_of
-from offsets_tool.replay.changes import UNREAD, GroupOf, MemberOf, TransactionOf
+from offsets_tool.replay.changes import UNREAD, TransactionOf
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.offsets import RETURNED, UNSURE
 from offsets_tool.replay.rules import Rules
@@ -116,7 +110,8 @@ class Histories:
         """Where the first record stands whose facts are not known yet."""
         carried = nothing_carried() if start.checkpoint is None else self._restored(start, start.checkpoint)
         state = self._coordinator.state
-        self._owners = OwnerJoin(self._names.name, self._reader, state.of_groups())
+        self._group_rows = GroupRelation(self._history, start.log_partition, state.groups)
+        self._owners = OwnerJoin(self._names.name, self._reader, state)
         self._removals = RemovalRelation(start.log_partition, state.of_groups(), carried.removals)
         self._groups = GroupReplay(self._coordinator, self._observe_event)
         self._waiting = carried.waiting
@@ -146,7 +141,10 @@ class Histories:
             self._removals.saved,
         )
         others = RemovalLog(self._log_partition), self._facts, TransactionLog()
-        return packed(self._coordinator, Observers(self._history, *others)), pack(carried)
+        self._group_rows.give()
+        body = packed(self._coordinator, Observers(self._history, *others))
+        self._group_rows.take()
+        return body, pack(carried)
 
     def replay(self, rows: pa.RecordBatch) -> HistoryRows:
         """Return the rows of history that these rows (row_events.COLUMNS) ended, and anomalies, as far as that is certain."""
@@ -166,7 +164,7 @@ class Histories:
         offsets = self._offset_rows(cells[:, divided(cells)[0].is_read != 0], {})
         of = transactions(self._transactions, no_markers())
         open_ = transaction_rows(of, no_markers(), self._subjects.groups, self._log_partition)
-        held = _rows(offsets, list(self._history.open_rows()), self._removals.open_rows(), open_)
+        held = _rows(offsets, self._group_rows.open_rows(), self._removals.open_rows(), open_)
         return ReplayEnd(
             rows=HistoryRows(*map(pa.concat_batches, zip(last, held, strict=True))),
             settled=settled,
@@ -188,20 +186,19 @@ class Histories:
         chunk = self._read(rows, is_new)
         groups = chunk.writes.group[chunk.pieces.commit]
         was_there = set(self._coordinator.state.groups)
-        events = self._replay_groups(chunk, groups, proved)
+        of_groups, owners = self._replay_groups(chunk, groups, proved)
+        events = of_groups.events
         transaction_rows_, ending = self._end_transactions(chunk, events)
-        of_writes = write_numbers(rows, chunk.writes, chunk.pieces, events, ending)
-        history_rows = [
-            *self._group_rows(events, of_writes),
-            *_anomalies(chunk, self._subjects, self._log_partition),
-        ]
+        of_writes = write_numbers(rows, chunk.writes, chunk.pieces, of_groups, ending)
+        group_tables = self._group_rows.advance(of_groups.all, of_writes)
+        group_tables.anomalies.extend(_anomalies(chunk, self._subjects, self._log_partition))
         lifetimes = lifetimes_of(chunk.writes, chunk.past, chunk.pieces, _are_doubtful(chunk))
         inputs = RemovalInputs(
             rows,
             chunk.writes,
             chunk.pieces,
             lifetimes,
-            events,
+            of_groups,
             of_writes != NONE,
             self._subjects,
             self._reader.topic_ids.ids,
@@ -210,11 +207,12 @@ class Histories:
         removals = self._removals.advance(inputs)
         ends = groups_gone(events, of_writes)
         pieces = with_group_ends(chunk.pieces, groups, of_writes, self._by_number(ends))
-        of_groups = self._presences(chunk, groups, presences(events, of_writes, ends, was_there), was_there)
-        pieces = with_visibility(chunk.writes, pieces, chunk.past.visibility, of_groups, of_writes)
-        offsets = self._end_offsets(chunk, pieces, lifetimes.of_open(chunk.writes, chunk.pieces), events)
+        turned = presences(events, of_writes, ends, was_there)
+        present = self._presences(chunk, groups, turned, was_there)
+        pieces = with_visibility(chunk.writes, pieces, chunk.past.visibility, present, of_writes)
+        offsets = self._end_offsets(chunk, pieces, lifetimes.of_open(chunk.writes, chunk.pieces), owners)
         self._open.forget_metadata(self._reader.metadata)
-        return _rows(offsets, history_rows, removals, transaction_rows_)
+        return _rows(offsets, group_tables, removals, transaction_rows_)
 
     def _observe_rows(self, rows: pa.RecordBatch) -> None:
         """Observe where rows stand, and the facts of those that an earlier replay did not observe."""
@@ -235,6 +233,14 @@ class Histories:
         """Observe the facts of a record that was decoded, unless an earlier replay did."""
         if event.record.log_offset >= self._observed_to:
             self._facts.observe_type(event)
+
+    def _observe_values(self, of_groups: GroupChanges) -> None:
+        """Observe the facts of values that were replayed at once, unless an earlier replay did."""
+        values = [value for value in of_groups.values if value[0].where[1] >= self._observed_to]
+        _, log_offsets, times = np.array([at.where for at, _ in values], np.int64).reshape(-1, 3).T
+        kinds = [(at.key.type.id, value.version) for at, value in values]
+        is_new = self._facts.is_new or any(at.is_of_new(value) for at, value in values)
+        observe_values(self._facts, kinds, log_offsets, times, is_new=is_new)
 
     def _rules_of(self, rows: pa.RecordBatch) -> tuple[Array, int | None]:
         """Return which rows the new rules hold for, and the row that proves them."""
@@ -260,15 +266,21 @@ class Histories:
         writes = writes_of(table, carried.shape[1])
         return HistoryChunk(rows, table, writes, Past(*past), pieces_of(writes), problems)
 
-    def _replay_groups(self, chunk: HistoryChunk, groups: Array, proved: int | None) -> list[GroupEvent]:
+    def _replay_groups(
+        self, chunk: HistoryChunk, groups: Array, proved: int | None
+    ) -> tuple[GroupChanges, Array]:
+        """Return what records did to groups, and the number of the owner at each commit, by place."""
         writes, pieces = chunk.writes, chunk.pieces
         holdings = Holdings(groups, pieces.begin, pieces.end, len(writes.action) + 1)
         place = None if proved is None else proved + writes.carried
         is_open = self._coordinator.proved_at is None
-        events = list(self._groups.replay(chunk.rows, writes, self._subjects.groups, holdings, place))
+        records = self._groups.read(GroupInputs(chunk.rows, writes, self._subjects.groups, holdings))
+        questions = self._owners.ask(writes, records.places, records.groups)
+        changes = self._groups.replay(records, questions, place)
+        self._observe_values(changes)
         if is_open:
             self._observe_differences(chunk, place)
-        return events
+        return changes, questions.numbers()
 
     def _observe_differences(self, chunk: HistoryChunk, proved: int | None) -> None:
         """Observe where what offsets came to depends on the rules, before the place that proves them."""
@@ -292,21 +304,6 @@ class Histories:
         over = of.taken(np.flatnonzero(of.marker != NO_MARKER))
         made = transaction_rows(over, markers, self._subjects.groups, self._log_partition)
         return made, ends[np.unique(over.marker)]
-
-    def _group_rows(self, events: Sequence[GroupEvent], of_writes: Array) -> list[HistoryRow]:
-        """Return the rows of groups and members that ended, and anomalies of groups; `of_writes` are numbers of writes by place."""
-        rows: list[HistoryRow] = []
-        last = None
-        for place, _, changes in events:
-            if not changes:
-                continue
-            if last is not None and of_writes[place] != last:
-                rows += self._history.flush()
-            last = of_writes[place]
-            for change in changes:
-                if change.is_anomaly or isinstance(change.subject, GroupOf | MemberOf):
-                    rows += ended_by(self._history.row_changes(change))
-        return [*rows, *self._history.flush()]
 
     def _by_number(self, ends: Sequence[GroupEnd]) -> dict[tuple[int, int], int]:
         """Return the places of ends by write and number of the group, of groups that commit offsets."""
@@ -333,11 +330,10 @@ class Histories:
         }
 
     def _end_offsets(
-        self, chunk: HistoryChunk, pieces: Pieces, lifetimes: LifetimeColumns, events: Sequence[GroupEvent]
+        self, chunk: HistoryChunk, pieces: Pieces, lifetimes: LifetimeColumns, owners: Array
     ) -> pa.Table:
-        """Return the rows of offset_history that ended, and carry the others on, with lifetimes, which are by place."""
+        """Return the rows of offset_history that ended, and carry the others on; lifetimes and owners of new ones are by place."""
         writes, past, places = chunk.writes, chunk.past, pieces.end
-        owners = self._owners.numbers(writes, events)
         owners[: writes.carried] = past.owner
         holds = places == NEVER
         held = begun(chunk.table, writes, past, pieces.taken(holds), owners)
@@ -391,22 +387,24 @@ class Histories:
 
 def _rows(
     offsets: pa.Table,
-    rows: Sequence[HistoryRow],
+    of_groups: GroupTables,
     removals: Sequence[RemovalRow],
     of_transactions: pa.RecordBatch,
 ) -> HistoryRows:
-    groups, members, anomalies = (
-        shown_batch(kind, [row for row in rows if type(row) is kind])
-        for kind in (GroupHistoryRow, MemberHistoryRow, AnomalyRow)
-    )
+    groups, members, anomalies = of_groups
     [of_offsets] = offsets.combine_chunks().to_batches() or [_NO_OFFSETS]
     return HistoryRows(
-        of_offsets, groups, members, anomalies, shown_batch(RemovalRow, removals), of_transactions
+        of_offsets,
+        groups,
+        members,
+        shown_batch(AnomalyRow, anomalies),
+        shown_batch(RemovalRow, removals),
+        of_transactions,
     )
 
 
 _NO_OFFSETS: Final = pa.RecordBatch.from_pylist([], _OFFSETS)
-_NOTHING: Final = _rows(_OFFSETS.empty_table(), [], [], shown_batch(TransactionRow, []))
+_NOTHING: Final = _rows(_OFFSETS.empty_table(), NO_GROUPS, [], shown_batch(TransactionRow, []))
 
 
 def _in_transactions(chunk: HistoryChunk, events: Sequence[GroupEvent]) -> Array:

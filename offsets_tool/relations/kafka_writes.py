@@ -4,17 +4,16 @@ As history.end_causes.is_one_write says of Changes, one after the other; here of
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.columns_of_rows import are_there, flags
+from offsets_tool.columns.replay.columns_of_rows import are_there, batches, flags
 from offsets_tool.expiry.removal_tracker import RUN_MS
 from offsets_tool.history.rows import OffsetEndCause
-from offsets_tool.relations.groups import GroupEvent
+from offsets_tool.relations.groups import GroupChanges, GroupEvent, ValueChange
 from offsets_tool.relations.offsets import CAUSE, NEVER, NONE, Pieces
 from offsets_tool.relations.writes import OffsetAction, Writes, have_producers
 from offsets_tool.replay.changes import VISIBILITY, GroupOf, MemberOf
@@ -34,8 +33,11 @@ def last_cut(rows: pa.RecordBatch) -> int:
     return int(np.flatnonzero(is_apart).max(initial=NONE)) + 1
 
 
+_COMMITS: Final = (int(OffsetAction.COMMIT), int(OffsetAction.PENDING))
+
+
 def write_numbers(
-    rows: pa.RecordBatch, writes: Writes, pieces: Pieces, events: Sequence[GroupEvent], ending: Array
+    rows: pa.RecordBatch, writes: Writes, pieces: Pieces, of_groups: GroupChanges, ending: Array
 ) -> Array:
     """Return the number of the write that each record belongs to; NONE of records that change nothing.
 
@@ -43,9 +45,11 @@ def write_numbers(
     """
     has_changes, is_open = _changes(rows, writes, pieces)
     has_changes[ending] = is_open[ending] = True
-    for place, _, changes in events:
+    values = [change.place for change in of_groups.all if isinstance(change, ValueChange)]
+    has_changes[values] = is_open[values] = True
+    for place, _, changes in of_groups.events:
         # What a first commit does to its group comes before what it does to its offset.
-        if changes and writes.action[place] not in (OffsetAction.COMMIT, OffsetAction.PENDING):
+        if changes and writes.action[place] not in _COMMITS:
             last = changes[-1]
             is_of_group = isinstance(last.subject, GroupOf | MemberOf)
             has_changes[place], is_open[place] = (
@@ -86,11 +90,6 @@ def _changes(rows: pa.RecordBatch, writes: Writes, pieces: Pieces) -> tuple[Arra
     markers = writes.of(OffsetAction.COMMIT_MARKER, OffsetAction.ABORT_MARKER)
     is_open[markers] = ~takes_effect[markers]
     return has_changes, is_open
-
-
-def batches(rows: pa.RecordBatch) -> Array:
-    """Return the base offset of each record's batch, its own where there is no batch."""
-    return pc.coalesce(rows.column("base_offset"), rows.column("log_offset")).to_numpy()  # type: ignore[no-any-return]
 
 
 class GroupEnd(NamedTuple):

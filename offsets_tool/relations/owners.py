@@ -1,6 +1,7 @@
 """Who owned a partition at each commit: an as-of join of commits with what groups and members did between them.
 
-Owners are looked up once for each committed offset and topic id between two changes of its group, by history.owners.
+Owners are looked up once for each committed offset and topic id between two changes of its group, by history.owners: while groups
+are replayed, before each record that may change one.
 """
 
 from collections.abc import Sequence
@@ -14,10 +15,9 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.compiled.numbering import Numbers
 from offsets_tool.columns.replay.ended_rows import owner_columns
 from offsets_tool.history.owners import NameOf, Owner, Owners
-from offsets_tool.relations.groups import GroupEvent
 from offsets_tool.relations.offsets import NONE, OPEN
 from offsets_tool.relations.writes import OffsetAction, WriteReader, Writes
-from offsets_tool.replay.changes import GroupOf, MemberOf, TopicPartition
+from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.replay.state import State
 
 _T = TypeVar("_T")
@@ -31,13 +31,13 @@ class OwnerJoin:
     """Finds the owners of commits, chunk by chunk, and gives each distinct one a number."""
 
     def __init__(self, name_of: NameOf, reader: WriteReader, groups: State) -> None:
-        """Start with these groups and members, which change from here on; `reader` makes the writes."""
+        """Start with these groups and members, which others change; `reader` makes the writes."""
         self._owners = Owners(name_of, groups)
         self._subjects, self._topic_ids = reader.subjects, reader.topic_ids
         self._numbers: dict[Owner, int] = {}
         self._pairs = Numbers()
         """Committed offsets with topic ids: each has one owner as long as its group does not change."""
-        self._known: Array = np.zeros(0, np.int64)
+        self.known: Array = np.zeros(0, np.int64)
         """The number of the owner of each pair; NONE where it is to be found anew."""
 
     def renumbered(
@@ -60,47 +60,22 @@ class OwnerJoin:
         open_, topic_ids = _numbered_anew(open_, topic_id, self._topic_ids.ids)
         return open_, owners, topic_ids
 
-    def numbers(self, writes: Writes, events: Sequence[GroupEvent]) -> Array:
-        """Return the number of the owner at each commit of a chunk, 0 of other rows; the owners follow the events."""
-        commits = writes.of(OffsetAction.COMMIT, OffsetAction.PENDING)
-        commits = commits[commits >= writes.carried]
+    def ask(self, writes: Writes, places: Array, groups: Array) -> "OwnerQuestions":
+        """Return what is asked of a chunk's commits.
+
+        `places` are those of records that may change groups, `groups` the numbers of these; NONE for one without commits.
+        """
+        commits = _commits(writes)
         pairs = self._pairs.of(writes.subject[commits] << _TOPIC_ID_BITS | writes.topic_id[commits])
-        self._known = np.append(self._known, np.full(self._pairs.count - len(self._known), NONE))
-        numbers = np.zeros(len(writes.action), np.int64)
-        numbers[commits] = self._as_of(pairs, writes.group[commits], commits, events)
-        return numbers
+        self.known = np.append(self.known, np.full(self._pairs.count - len(self.known), NONE))
+        self.known[np.isin(self._subjects.group_of[self._pairs.keys >> _TOPIC_ID_BITS], groups)] = NONE
+        return OwnerQuestions(self, writes, pairs, places, groups)
 
-    def _as_of(self, pairs: Array, groups: Array, places: Array, events: Sequence[GroupEvent]) -> Array:
-        """Return the number of each commit's owner, and follow the changes of groups between them."""
-        of_groups = [self._group_numbers(event) for event in events]
-        asked = _next_changes(groups, places, of_groups, [event.place for event in events])
-        changed = np.unique(np.array([group for numbers in of_groups for group in numbers], np.int64))
-        self._known[np.isin(self._subjects.group_of[self._pairs.keys >> _TOPIC_ID_BITS], changed)] = NONE
-        owners = self._known[pairs]
-        unknown = np.flatnonzero(owners == NONE)
-        questions, which = np.unique(asked[unknown] * len(self._known) + pairs[unknown], return_inverse=True)
-        asked_at, of_pairs = np.divmod(questions, max(len(self._known), 1))
-        answers: list[int] = []
-        bounds = np.searchsorted(asked_at, np.arange(1, len(events) + 1)).tolist()
-        for event, end in zip(events, bounds, strict=True):
-            answers += self._answers(of_pairs[len(answers) : end])
-            for change in event.changes:
-                self._owners.follow(change)
-        # What is asked behind the last change of a group holds until the next one.
-        last = len(answers)
-        answers += self._answers(of_pairs[last:])
-        self._known[of_pairs[last:]] = answers[last:]
-        owners[unknown] = np.array(answers, np.int64)[which]
-        return owners
+    def forget(self, group: str) -> None:
+        """Forget who holds what in a group, which changed."""
+        self._owners.forget_holders(group)
 
-    def _group_numbers(self, event: GroupEvent) -> list[int]:
-        """Return the groups that an event changed, of those that commit offsets."""
-        subjects = (change.subject for change in event.changes if not change.is_anomaly)
-        names = {subject.group for subject in subjects if isinstance(subject, GroupOf | MemberOf)}
-        known = (self._subjects.groups.number(name) for name in names)
-        return [number for number in known if number is not None]
-
-    def _answers(self, pairs: Array) -> list[int]:
+    def answers(self, pairs: Array) -> list[int]:
         """Return the number of the owner of each committed offset with its topic id, by the present state of the groups."""
         nobody: dict[str, int | None] = {}
         answers = []
@@ -134,20 +109,64 @@ def _numbered_anew(open_: pa.Table, name: str, known: Sequence[_T]) -> tuple[pa.
     return open_, [known[number] for number in numbers.tolist()]
 
 
-def _next_changes(
-    groups: Array, places: Array, of_groups: Sequence[Sequence[int]], at: Sequence[int]
-) -> Array:
-    """Return for each commit the index of the next event that changes its group; the number of all events where none does.
+class OwnerQuestions:
+    """Who owned the partitions of a chunk's commits: asked before the records that may change their groups, and at the end."""
 
-    Of events, the groups and the place are given. The one by which a commit makes its group stands at the same place, before it.
+    def __init__(self, join: OwnerJoin, writes: Writes, pairs: Array, places: Array, groups: Array) -> None:
+        """Ask for the owner of each commit's pair, before the next one of the records that may change its group, or behind all."""
+        self._join, self._writes = join, writes
+        commits = _commits(writes)
+        self._owners = join.known[pairs]
+        self._unknown = np.flatnonzero(self._owners == NONE)
+        asked, count = _next_changes(writes.group[commits], commits, groups, places), max(len(join.known), 1)
+        questions, self._which = np.unique(
+            asked[self._unknown] * count + pairs[self._unknown], return_inverse=True
+        )
+        indices, self._pairs = np.divmod(questions, count)
+        self._ends: list[int] = np.searchsorted(indices, np.arange(1, len(places) + 1)).tolist()
+        self._answers: list[int] = []
+
+    def answer(self, index: int) -> None:
+        """Answer what is asked before the record with this index, by the present state of the groups."""
+        end = self._ends[index]
+        if end > len(self._answers):
+            self._answers += self._join.answers(self._pairs[len(self._answers) : end])
+
+    def forget(self, group: str) -> None:
+        """Forget who holds what in a group, which changed."""
+        self._join.forget(group)
+
+    def numbers(self) -> Array:
+        """Return the number of the owner at each commit, by place, 0 of other rows; call it behind the last record."""
+        # What is asked behind the last change of a group holds until the next one.
+        last = self._pairs[len(self._answers) :]
+        self._answers += self._join.answers(last)
+        self._join.known[last] = self._answers[len(self._answers) - len(last) :]
+        self._owners[self._unknown] = np.array(self._answers, np.int64)[self._which]
+        numbers = np.zeros(len(self._writes.action), np.int64)
+        numbers[_commits(self._writes)] = self._owners
+        return numbers
+
+
+def _commits(writes: Writes) -> Array:
+    """Return the places of the commits of a chunk itself."""
+    commits = writes.of(OffsetAction.COMMIT, OffsetAction.PENDING)
+    own: Array = commits[commits >= writes.carried]
+    return own
+
+
+def _next_changes(groups: Array, places: Array, changed: Array, changes: Array) -> Array:
+    """Return for each commit the index of the next record that may change its group; the number of all records where none does.
+
+    Of records, the groups and the places are given, in order. The commit that makes its group is such a record, too: its owner is
+    asked for behind that.
     """
-    index = np.array([i for i, numbers in enumerate(of_groups) for _ in numbers], np.int64)
-    changed = np.array([group for numbers in of_groups for group in numbers], np.int64)
-    nothing = np.full(len(groups), len(at))
+    index = np.flatnonzero(changed != NONE)
+    nothing = np.full(len(groups), len(changes))
     if not len(index):
         return nothing
-    span = int(max(places.max(initial=0), at[-1])) + 1
-    keys = changed * span + np.array(at, np.int64)[index]
+    span = int(max(places.max(initial=0), changes[-1])) + 1
+    keys = changed[index] * span + changes[index]
     order = np.argsort(keys)
     keys, index = keys[order], index[order]
     after = np.searchsorted(keys, groups * span + places, "right")

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.columns_of_rows import flags
+from offsets_tool.columns.replay.columns_of_rows import batches, flags
 from offsets_tool.columns.replay.row_events import batches_of
 from offsets_tool.columns.replay.subjects import Subjects
 from offsets_tool.expiry.lifetimes import LeftOffset, partly_removed_topics
@@ -30,8 +30,7 @@ from offsets_tool.expiry.removals import (
 )
 from offsets_tool.expiry.rows import RemovalRow, dropped_row, removal_row
 from offsets_tool.history.rows import OffsetEndCause
-from offsets_tool.relations.groups import GroupEvent
-from offsets_tool.relations.kafka_writes import batches
+from offsets_tool.relations.groups import GroupChanges, GroupEvent, ValueChange
 from offsets_tool.relations.lifetimes import LifetimeColumns
 from offsets_tool.relations.offsets import CAUSE, NEVER, NONE, Pieces
 from offsets_tool.relations.writes import Metadata, OffsetAction, Writes, have_producers
@@ -65,7 +64,7 @@ class RemovalInputs(NamedTuple):
     writes: Writes
     pieces: Pieces
     lifetimes: LifetimeColumns
-    events: Sequence[GroupEvent]
+    of_groups: GroupChanges
     has_changes: Array
     subjects: Subjects
     topic_ids: Sequence[UUID | None]
@@ -113,8 +112,8 @@ class _Walk:
     ) -> None:
         self._chunk, self._log_partition, self._state, self._changed = chunk, log_partition, state, changed
         self._carried = chunk.writes.carried
-        self._events = {event.place: event for event in chunk.events}
-        self._next_event = iter(chunk.events)
+        self._events = {event.place: event for event in chunk.of_groups.events}
+        self._next_event = iter(chunk.of_groups.all)
         self._upcoming = next(self._next_event, None)
         self._marked_at: dict[str, int] = {}
         """Where a group was last marked as changed, of events that were followed."""
@@ -133,7 +132,7 @@ class _Walk:
         self._tombstones = np.flatnonzero(np.isin(writes.action, _TOMBSTONES))
         has_changes = chunk.has_changes.copy()
         has_changes[self._tombstones] = True
-        events = (event for event in chunk.events if event.changes or any(_noop_of_group(event)))
+        events = (event for event in chunk.of_groups.events if event.changes or any(_noop_of_group(event)))
         has_changes[[event.place for event in events]] = True
         self.changed = np.flatnonzero(has_changes)
 
@@ -309,6 +308,11 @@ class _Walk:
         if event is None or event.place != place:
             return
         self._upcoming = next(self._next_event, None)
+        if isinstance(event, ValueChange):
+            self._mark(event.group.group, place, event.timestamp)
+            self._state.groups[event.group.group] = event.group
+            self._state.change_members(event.group.group, event.gone, event.written)
+            return
         for change in (*event.changes, *_noop_of_group(event)):
             if not change.is_anomaly and isinstance(change.subject, GroupOf | MemberOf):
                 self._follow(place, change, opened.get(change.subject.group))

@@ -3,7 +3,7 @@
 A row is a tuple of numbers, as those of member_rows are.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -104,6 +104,12 @@ class OpenGroupRows:
             place = row.from_log_offset, row.from_timestamp
             self._open[group] = self._numbered(row, row.previous_kind, place)
 
+    def take_all(self) -> None:
+        """Take all open rows of groups from History."""
+        for row in list(self._history.open_rows()):
+            if isinstance(row, GroupHistoryRow):
+                self.take(row.group)
+
     def _numbered(self, of: Group | GroupHistoryRow, previous_kind: str | None, place: Place) -> _OpenRow:
         """Return an open row of a group as numbers."""
         name = _Name(of.group, of.kind, of.protocol_type, of.protocol, of.leader, previous_kind)
@@ -164,12 +170,6 @@ class OpenGroupRows:
         lines: Array = np.array(list(self._open.values()), np.int64)
         names = ("to_log_offset", "to_timestamp", "end_cause")
         return self._batch(lines, {name: pa.nulls(len(lines), _SCHEMA.field(name).type) for name in names})
-
-    def restore(self, rows: Iterable[GroupHistoryRow]) -> None:
-        """Go on with rows that hold."""
-        for row in rows:
-            place = row.from_log_offset, row.from_timestamp
-            self._open[row.group] = self._numbered(row, row.previous_kind, place)
 
     def _batch(self, lines: Array, ends: Mapping[str, pa.Array]) -> pa.RecordBatch:
         columns = {**ends, **{name: _column(name, lines[:, cell]) for name, cell in _OPEN.items()}}

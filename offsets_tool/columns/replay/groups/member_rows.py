@@ -230,6 +230,13 @@ class OpenMemberRows:
         """Take the open row of a member from History."""
         return self._numbered(self._history.take_member(MemberOf(group, member_id)))
 
+    def take_all(self) -> None:
+        """Take all open rows of members from History."""
+        for row in list(self._history.open_rows()):
+            if isinstance(row, MemberHistoryRow):
+                open_ = self._open.setdefault(row.group, {})
+                open_[row.member_id] = self._take(row.group, row.member_id)
+
     def _numbered(self, row: MemberHistoryRow) -> _OpenRow:
         facts = (
             self._subjects.number(_Subject(row.group, row.member_id)),
@@ -242,11 +249,6 @@ class OpenMemberRows:
         epoch = NONE if row.member_epoch is None else row.member_epoch
         begin = row.from_log_offset, row.from_timestamp, generation, epoch
         return self._facts.number(facts), self._moments.add(begin)
-
-    def restore(self, rows: Iterable[MemberHistoryRow]) -> None:
-        """Go on with rows that hold."""
-        for row in rows:
-            self._open.setdefault(row.group, {})[row.member_id] = self._numbered(row)
 
     def give_back(self, subject: MemberOf) -> None:
         """Give the open row of a member back to History, if it is here."""
