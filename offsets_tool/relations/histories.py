@@ -18,6 +18,7 @@ from offsets_tool.columns.replay.row_events import COLUMNS
 from offsets_tool.columns.replay.row_facts import observe_rows, observe_values, plain_kinds
 from offsets_tool.columns.replay.subjects import Subjects
 from offsets_tool.events import Event
+from offsets_tool.expiry.lifetimes import Lifetimes
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
@@ -50,6 +51,7 @@ from offsets_tool.relations.offsets import (
 )
 from offsets_tool.relations.owners import OwnerJoin
 from offsets_tool.relations.removals import RemovalInputs, RemovalRelation
+from offsets_tool.relations.states import open_commits, put_open
 from offsets_tool.relations.transactions import (
     NO_MARKER,
     entries_of,
@@ -176,6 +178,14 @@ class Histories:
             differed_at=self._coordinator.differed_at,
             unnamed=tuple(sorted(self._names.missing)),
         )
+
+    def state_at_end(self) -> tuple[Coordinator, Lifetimes]:
+        """Return the coordinator with all that it holds, and how long offsets have lived; call it once, after all rows."""
+        if self._waiting is not None:
+            self._advance(self._waiting)
+        open_ = open_commits(self._open.table(self._reader), self._reader.topic_ids.ids)
+        of_transactions = open_transactions(self._transactions, self._subjects.groups)
+        return self._coordinator, put_open(self._coordinator.state, open_, of_transactions)
 
     def _advance(self, rows: pa.RecordBatch) -> HistoryRows:
         """Return what rows ended; all records that Kafka wrote at once must be among them."""

@@ -1,0 +1,49 @@
+"""The state and the lifetimes that relations come to are those of Coordinator and RemovalTracker, record by record."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from offsets_tool.columns.replay.history import Start
+from offsets_tool.events import decode
+from offsets_tool.expiry.removal_tracker import RemovalTracker
+from offsets_tool.relations.histories import Histories
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.rules import Rules
+from offsets_tool.rows import LogRecord
+from tests.columns.replay.test_history import parts, rows_of
+from tests.columns.replay.test_saved_offsets import random_log
+from tests.columns.replay.test_state import assert_equal
+from tests.depth import sample
+from tests.replay.hostile_sequences import logs
+from tests.replay.random_logs import READERS
+from tests.test_checkpoint import RULES
+
+
+def check(records: list[LogRecord], cuts: Iterable[int], rules: Rules | None) -> None:
+    """Assert that the state behind all rows, however they are cut, is the one behind all records."""
+    coordinator, tracker = Coordinator(0, rules), RemovalTracker(0)
+    for event in map(decode, records):
+        list(tracker.take_event(event, coordinator.replay(event)))
+    histories = Histories(Start(0, {}, rules))
+    for batch in parts(rows_of(records), cuts):
+        histories.replay(batch)
+    ours, lifetimes = histories.state_at_end()
+    assert_equal(ours, coordinator)
+    assert lifetimes.by_group == tracker.lifetimes.by_group
+
+
+@given(logs(), st.sampled_from(RULES), st.lists(st.integers(1, 60), max_size=4))
+def test_any_log_however_it_is_cut(log: list[LogRecord], rules: Rules | None, cuts: list[int]) -> None:
+    if log:
+        check(log, cuts, rules)
+
+
+@pytest.mark.parametrize(("release", "seed"), sample([(release, seed) for seed in range(4) for release in READERS], 5))
+def test_random_logs(release: str, seed: int, tmp_path: Path) -> None:
+    records = random_log(tmp_path, release, seed)
+    for rules in RULES:
+        check(records, range(0, len(records), 40), rules)
