@@ -10,7 +10,7 @@ from offsets_tool.events import Event
 from offsets_tool.expiry.lifetimes import GroupTombstones
 from offsets_tool.expiry.removal_tracker import RemovalTracker, TrackerState
 from offsets_tool.expiry.removals import DroppedCommit, Removal
-from offsets_tool.expiry.rows import RemovalRow, dropped_row, removal_row
+from offsets_tool.expiry.rows import RemovalRow, removal_row, removal_rows
 from offsets_tool.replay.changes import Change
 
 
@@ -76,13 +76,7 @@ class RemovalLog:
 
     def add(self, removals: Iterable[Removal | DroppedCommit]) -> None:
         """Keep the rows of one event's removals; commits that one marker dropped are one row."""
-        by_marker: dict[tuple[str, str], list[DroppedCommit]] = {}
-        for removal in removals:
-            if isinstance(removal, Removal):
-                self._complete.append(removal_row(removal, is_open=False))
-            else:
-                by_marker.setdefault((removal.pending.group, removal.kind), []).append(removal)
-        self._complete += map(dropped_row, by_marker.values())
+        self._complete += removal_rows(removals)
 
 
 def _end(row: RemovalRow) -> int:

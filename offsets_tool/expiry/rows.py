@@ -5,7 +5,7 @@ live offset when it will expire, and of each removed one why it was removed; its
 kinds together. What null means in a column, its sentence says.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -167,6 +167,18 @@ def removal_row(removal: Removal, *, is_open: bool) -> RemovalRow:
         removal.is_by_new_coordinator,
         pack_removal_facts([removal]),
     )
+
+
+def removal_rows(removals: Iterable[Removal | DroppedCommit]) -> Iterator[RemovalRow]:
+    """Yield the rows of removals that are complete; commits of a group that one marker dropped in one way are one row."""
+    by_marker: dict[tuple[int, str, str], list[DroppedCommit]] = {}
+    for removal in removals:
+        if isinstance(removal, Removal):
+            yield removal_row(removal, is_open=False)
+        else:
+            key = removal.log_offset, removal.pending.group, removal.kind
+            by_marker.setdefault(key, []).append(removal)
+    yield from map(dropped_row, by_marker.values())
 
 
 def dropped_row(dropped: Sequence[DroppedCommit]) -> RemovalRow:

@@ -21,7 +21,7 @@ from offsets_tool.events import Event
 from offsets_tool.expiry.lifetimes import Lifetimes
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.removal_log import RemovalLog
-from offsets_tool.expiry.rows import RemovalRow
+from offsets_tool.expiry.rows import RemovalRow, removal_row, removal_rows
 from offsets_tool.history.history import History
 from offsets_tool.history.rows import AnomalyRow, OffsetBeginCause, OffsetHistoryRow
 from offsets_tool.history.transactions import TransactionLog, TransactionRow
@@ -166,7 +166,8 @@ class Histories:
         offsets = self._offset_rows(cells[:, divided(cells)[0].is_read != 0], {})
         of = transactions(self._transactions, no_markers())
         open_ = transaction_rows(of, no_markers(), self._subjects.groups, self._log_partition)
-        held = _rows(offsets, self._group_rows.open_rows(), self._removals.open_rows(), open_)
+        open_removals = [removal_row(removal, is_open=True) for removal in self._removals.saved.open]
+        held = _rows(offsets, self._group_rows.open_rows(), open_removals, open_)
         return ReplayEnd(
             rows=HistoryRows(*map(pa.concat_batches, zip(last, held, strict=True))),
             settled=settled,
@@ -214,7 +215,7 @@ class Histories:
             self._reader.topic_ids.ids,
             self._reader.metadata,
         )
-        removals = self._removals.advance(inputs)
+        removals = list(removal_rows(self._removals.advance(inputs)))
         ends = groups_gone(events, of_writes)
         pieces = with_group_ends(chunk.pieces, groups, of_writes, self._by_number(ends))
         turned = presences(events, of_writes, ends, was_there)

@@ -28,7 +28,6 @@ from offsets_tool.expiry.removals import (
     oldest_of_each_kind,
     without_values,
 )
-from offsets_tool.expiry.rows import RemovalRow, dropped_row, removal_row
 from offsets_tool.history.rows import OffsetEndCause
 from offsets_tool.relations.groups import GroupChanges, GroupEvent, ValueChange
 from offsets_tool.relations.lifetimes import LifetimeColumns
@@ -79,7 +78,7 @@ class SavedRemovals(NamedTuple):
 
 
 class RemovalRelation:
-    """The removals of one log partition: `advance` takes chunks and returns the rows of those that are complete."""
+    """The removals of one log partition: `advance` takes chunks and returns those that are complete."""
 
     def __init__(self, log_partition: int | None, groups: State, saved: SavedRemovals) -> None:
         """Start with groups and members, and with what goes on; both change from here on."""
@@ -88,20 +87,15 @@ class RemovalRelation:
         self.saved = saved
         """What goes on."""
 
-    def advance(self, chunk: RemovalInputs) -> list[RemovalRow]:
-        """Return the rows of the removals that are complete, and of commits that markers dropped."""
+    def advance(self, chunk: RemovalInputs) -> list[Removal | DroppedCommit]:
+        """Return the removals that are complete, and the commits that markers dropped."""
         walk = _Walk(chunk, self._log_partition, self._state, self.saved.changed)
         complete: list[Removal] = []
         if len(walk.changed):
             complete, self.saved = self.saved.open, self.saved._replace(open=[])
         for removals, is_complete in walk.removals():
             (complete if is_complete else self.saved.open).extend(removals)
-        rows = [removal_row(removal, is_open=False) for removal in complete]
-        return [*rows, *walk.dropped()]
-
-    def open_rows(self) -> list[RemovalRow]:
-        """Return the rows of removals that later records may still extend."""
-        return [removal_row(removal, is_open=True) for removal in self.saved.open]
+        return [*complete, *walk.dropped()]
 
 
 class _Walk:
@@ -493,29 +487,23 @@ class _Walk:
         rows: Array = np.flatnonzero(is_dropped)
         return rows
 
-    def dropped(self) -> list[RemovalRow]:
-        """Return the rows of pending commits that markers dropped: of each marker one for each group and way."""
+    def dropped(self) -> Iterator[DroppedCommit]:
+        """Yield the pending commits that markers dropped, in the order of markers and commits."""
         pieces, writes = self._chunk.pieces, self._chunk.writes
         rows = self._dropped_rows
-        by_marker: dict[tuple[int, str, ChangeKind], list[DroppedCommit]] = defaultdict(list)
         for row in rows[np.lexsort((pieces.commit[rows], pieces.end[rows]))].tolist():
-            place, commit = int(pieces.end[row]), int(pieces.commit[row])
+            commit = int(pieces.commit[row])
             offset = self._chunk.subjects.offsets[int(writes.subject[commit])]
-            producer = int(self._producers[commit])
             is_abort = pieces.cause[row] == CAUSE[OffsetEndCause.ABORTED]
-            kind = ChangeKind.ABORTED if is_abort else ChangeKind.SUPERSEDED
-            _, log_offset, timestamp = self._place(place)
-            by_marker[place, offset.group, kind].append(
-                DroppedCommit(
-                    self._log_partition,
-                    log_offset,
-                    time_or_none(timestamp),
-                    kind,
-                    PendingOf(producer, *offset),
-                    self._commit(row),
-                )
+            _, log_offset, timestamp = self._place(int(pieces.end[row]))
+            yield DroppedCommit(
+                self._log_partition,
+                log_offset,
+                time_or_none(timestamp),
+                ChangeKind.ABORTED if is_abort else ChangeKind.SUPERSEDED,
+                PendingOf(int(self._producers[commit]), *offset),
+                self._commit(row),
             )
-        return [dropped_row(dropped) for dropped in by_marker.values()]
 
 
 _MARKING: Final = (

@@ -26,6 +26,9 @@ from offsets_tool.replay.state import State
 from offsets_tool.wire.text import from_shown
 
 _SAID: Final = (
+    "group",
+    "topic",
+    "partition",
     "committed_offset",
     "leader_epoch",
     "metadata",
@@ -34,7 +37,17 @@ _SAID: Final = (
     "topic_id",
     "commit_log_offset",
 )
-_TOLD: Final = ("action", "is_read", "producer", "noop", "began_at", "committed_at", "lifetime_topic_id", "is_doubtful")
+_SAYS: Final = len(_SAID)
+_TOLD: Final = (
+    "action",
+    "is_read",
+    "producer",
+    "noop",
+    "began_at",
+    "committed_at",
+    "lifetime_topic_id",
+    "is_doubtful",
+)
 
 
 class OpenCommit(NamedTuple):
@@ -53,15 +66,28 @@ class OpenCommit(NamedTuple):
 
 def open_commits(table: pa.Table, topic_ids: Sequence[UUID | None]) -> Iterator[OpenCommit]:
     """Yield the commits of a table (offsets.OPEN), in the order of the log; `topic_ids` are those of lifetimes by number."""
-    groups, topics = ({text: from_shown(text) for text in table[name].unique().to_pylist()} for name in ("group", "topic"))
-    columns = (table[name].to_pylist() for name in ("group", "topic", "partition", *_SAID, *_TOLD))
-    for group, topic, partition, *facts in zip(*columns, strict=True):
-        *said, topic_id, log_offset = facts[: len(_SAID)]
-        action, is_read, producer, noop, began_at, committed_at, lived, is_doubtful = facts[len(_SAID) :]
-        said[2] = from_shown(said[2])
+    groups, topics = (
+        {text: from_shown(text) for text in table[name].unique().to_pylist()} for name in ("group", "topic")
+    )
+    columns = (table[name].to_pylist() for name in (*_SAID, *_TOLD))
+    for row in zip(*columns, strict=True):
+        group, topic, partition, committed_offset, leader_epoch, metadata, *times, topic_id, log_offset = row[
+            :_SAYS
+        ]
+        action, is_read, producer, noop, began_at, committed_at, lived, is_doubtful = row[_SAYS:]
+        said_id = None if topic_id is None else uuid_of(topic_id)
+        commit_timestamp, expire_timestamp = times
         yield OpenCommit(
             OffsetOf(groups[group], topics[topic], partition),
-            CommittedOffset(*said, None if topic_id is None else uuid_of(topic_id), log_offset),
+            CommittedOffset(
+                committed_offset,
+                leader_epoch,
+                from_shown(metadata),
+                commit_timestamp,
+                expire_timestamp,
+                said_id,
+                log_offset,
+            ),
             producer if action == OffsetAction.PENDING else None,
             bool(is_read),
             None if noop == NONE else noop,
@@ -72,7 +98,9 @@ def open_commits(table: pa.Table, topic_ids: Sequence[UUID | None]) -> Iterator[
         )
 
 
-def put_open(state: State, commits: Iterable[OpenCommit], transactions: Iterable[OpenTransaction]) -> Lifetimes:
+def put_open(
+    state: State, commits: Iterable[OpenCommit], transactions: Iterable[OpenTransaction]
+) -> Lifetimes:
     """Put open commits and transactions into a state that has none; return the lifetimes of the committed offsets."""
     lifetimes, state.offsets = Lifetimes(), {}
     for each in commits:
@@ -80,13 +108,10 @@ def put_open(state: State, commits: Iterable[OpenCommit], transactions: Iterable
         if each.is_read and each.producer_id is None:
             lived = each.began_at, each.committed_at, each.topic_id, each.is_doubtful
             lifetimes.put(each.offset, Lifetime(each.commit, *lived))
-    for producer_id, *facts, commits_, group in transactions:
-        known = state.transactions.get(producer_id)
-        groups = () if group is None else (group,)
-        if known is None:
-            state.transactions[producer_id] = Transaction(producer_id, *facts, groups, commits_)
-        else:
-            state.transactions[producer_id] = known._replace(groups=(*known.groups, *groups))
+    for entry in transactions:
+        known = state.transactions.get(entry.producer_id) or Transaction(*entry[:6], (), entry.commits)
+        groups = known.groups if entry.group is None else (*known.groups, entry.group)
+        state.transactions[entry.producer_id] = known._replace(groups=groups)
     return lifetimes
 
 

@@ -42,7 +42,9 @@ def test_any_log_however_it_is_cut(log: list[LogRecord], rules: Rules | None, cu
         check(log, cuts, rules)
 
 
-@pytest.mark.parametrize(("release", "seed"), sample([(release, seed) for seed in range(4) for release in READERS], 5))
+@pytest.mark.parametrize(
+    ("release", "seed"), sample([(release, seed) for seed in range(4) for release in READERS], 5)
+)
 def test_random_logs(release: str, seed: int, tmp_path: Path) -> None:
     records = random_log(tmp_path, release, seed)
     for rules in RULES:
