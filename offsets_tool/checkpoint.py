@@ -38,9 +38,9 @@ from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.state import State
 from offsets_tool.wire.json import uuid_text
 
-VERSION: Final = 10
-READ: Final = (8, 9, VERSION)
-"""The versions that are read; 8 has all committed offsets in its JSON, and up to 9 nothing says what was not understood."""
+VERSION: Final = 11
+READ: Final = (VERSION,)
+"""The versions that are read: up to 10 committed offsets were saved otherwise."""
 
 _FORMAT: Final = "offsets-tool checkpoint"
 _LEVEL: Final = 1

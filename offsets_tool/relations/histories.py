@@ -17,8 +17,8 @@ from offsets_tool.columns.replay.history import HistoryRows, ReplayEnd, ShownNam
 from offsets_tool.columns.replay.row_events import COLUMNS
 from offsets_tool.columns.replay.row_facts import observe_rows, observe_values, plain_kinds
 from offsets_tool.columns.replay.subjects import Subjects
+from offsets_tool.errors import SourceError
 from offsets_tool.events import Event
-from offsets_tool.expiry.lifetimes import Lifetimes
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow, removal_row, removal_rows
@@ -51,7 +51,7 @@ from offsets_tool.relations.offsets import (
 )
 from offsets_tool.relations.owners import OwnerJoin
 from offsets_tool.relations.removals import RemovalInputs, RemovalRelation
-from offsets_tool.relations.states import open_commits, put_open
+from offsets_tool.relations.states import LiveState, open_commits, put_open
 from offsets_tool.relations.transactions import (
     NO_MARKER,
     entries_of,
@@ -128,6 +128,7 @@ class Histories:
         assert saved.observers is not None
         self._coordinator, self._observed_to = saved.coordinator, saved.position
         self._history, self._facts = saved.observers.history, saved.observers.log_facts
+        self._log_partition = saved.coordinator.log_partition
         if start.rules is not None:
             # Learnt since: so far, both rules came to the same.
             self._coordinator.rules, self._coordinator.auto = start.rules, False
@@ -180,13 +181,14 @@ class Histories:
             unnamed=tuple(sorted(self._names.missing)),
         )
 
-    def state_at_end(self) -> tuple[Coordinator, Lifetimes]:
-        """Return the coordinator with all that it holds, and how long offsets have lived; call it once, after all rows."""
+    def state_at_end(self) -> LiveState:
+        """Return all that the coordinator holds, and how long offsets have lived; call it once, after all rows."""
         if self._waiting is not None:
             self._advance(self._waiting)
         open_ = open_commits(self._open.table(self._reader), self._reader.topic_ids.ids)
         of_transactions = open_transactions(self._transactions, self._subjects.groups)
-        return self._coordinator, put_open(self._coordinator.state, open_, of_transactions)
+        lifetimes = put_open(self._coordinator.state, open_, of_transactions)
+        return LiveState(self._coordinator, lifetimes, self._removals.saved.changed)
 
     def _advance(self, rows: pa.RecordBatch) -> HistoryRows:
         """Return what rows ended; all records that Kafka wrote at once must be among them."""
@@ -500,3 +502,14 @@ def replay_batches(start: Start, batches: Iterable[pa.RecordBatch]) -> Iterator[
     histories = Histories(start)
     yield from map(histories.replay, batches)
     yield histories.leave().rows
+
+
+def restore_live(checkpoint: bytes, source: str) -> LiveState:
+    """Return the state of a coordinator that a checkpoint has, which EventHistoryReplay may have saved; errors as `restore`."""
+    saved = restore(checkpoint, source)
+    if saved.offsets:
+        return Histories(Start(None, checkpoint=checkpoint, source=source)).state_at_end()
+    if saved.observers is None:
+        raise SourceError(source, "a checkpoint of the coordinator alone; replay the log from its start")
+    removals = saved.observers.removals.tracker.saved_state()
+    return LiveState(saved.coordinator, removals.lifetimes, removals.changed)

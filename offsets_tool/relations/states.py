@@ -3,7 +3,7 @@
 Groups and members are in the coordinator's state already; committed offsets, pending commits and transactions join them here.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -22,6 +22,7 @@ from offsets_tool.replay.changes import (
     TopicPartition,
     Transaction,
 )
+from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.state import State
 from offsets_tool.wire.text import from_shown
 
@@ -62,6 +63,14 @@ class OpenCommit(NamedTuple):
     committed_at: int | None
     topic_id: UUID | None
     is_doubtful: bool
+
+
+class LiveState(NamedTuple):
+    """A coordinator with all that it holds, how long its committed offsets have lived, and when each group last changed (ms)."""
+
+    coordinator: Coordinator
+    lifetimes: Lifetimes
+    changed: Mapping[str, int]
 
 
 def open_commits(table: pa.Table, topic_ids: Sequence[UUID | None]) -> Iterator[OpenCommit]:

@@ -21,7 +21,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from offsets_tool.columns.expiry import ExpiryAsked, checkpoint_ages, checkpoint_homes, removal_ages
 from offsets_tool.errors import OffsetsToolError, SourceError
 from offsets_tool.evidence.expiring import PolicyOverrides, basis_note
 from offsets_tool.expiry.log_facts import LogFacts
@@ -29,6 +28,7 @@ from offsets_tool.expiry.policy import Basis, ClusterFacts, by_removals
 from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.expiry.topic_removals import LogEnd, log_end_of
 from offsets_tool.findings.sentences import listed
+from offsets_tool.lake.expiry import ExpiryAsked, checkpoint_ages, checkpoint_homes, removal_ages
 from offsets_tool.lake.journal import app_of
 from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, GROUP_HISTORY, REMOVALS, REPLAYS, SOURCES, Maker
 from offsets_tool.log.archive.delta import open_delta

@@ -1,7 +1,7 @@
 """The tasks of expiry: write rows of live offsets from checkpoints, of removed ones from `removals`.
 
 `removals` are grouped by topic. A task holds no more than the live offsets of one partition, or the removed offsets of one topic.
-The library holds the rules (columns.expiry).
+The library holds the rules (lake.expiry).
 """
 
 import json
@@ -14,16 +14,16 @@ from typing import Final, NamedTuple, TypeVar
 
 import pyarrow as pa
 
-from offsets_tool.columns.expiry import (
+from offsets_tool.errors import OffsetsToolError, SourceError
+from offsets_tool.expiry.removals import LongestLifetime
+from offsets_tool.expiry.topic_removals import LogEnd
+from offsets_tool.lake.expiry import (
     ExpiryAsked,
     checkpoint_expiry,
     explain_removals,
     longest_lifetimes,
     removal_facts_by_topic,
 )
-from offsets_tool.errors import OffsetsToolError, SourceError
-from offsets_tool.expiry.removals import LongestLifetime
-from offsets_tool.expiry.topic_removals import LogEnd
 from offsets_tool.lake.tables import EXPIRY, REMOVALS
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.schema import Bytes, Int32, String

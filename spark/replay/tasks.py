@@ -1,6 +1,6 @@
 """The task of a replay: replay one log partition to its end and write its histories.
 
-Rows are read in the order of the log (spark.replay.rows), are replayed by the library (columns.replay.history), and become Parquet
+Rows are read in the order of the log (spark.replay.rows), are replayed by the library (relations.histories), and become Parquet
 files and a checkpoint, which the driver commits. Of a partition that is one log, each offset counts once; several copies are joined
 (spark.replay.joined) and replayed from their first record.
 """
@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 
 from offsets_tool.columns.replay.history import (
     EventHistoryReplay,
-    HistoryReplay,
     HistoryRows,
     ReplayEnd,
     Start,
@@ -26,6 +25,7 @@ from offsets_tool.columns.replay.history import (
 from offsets_tool.errors import OffsetsToolError, SetupError, SourceError
 from offsets_tool.lake.tables import HISTORIES, Table
 from offsets_tool.log.copies.views import LeftOut
+from offsets_tool.relations.histories import Histories
 from offsets_tool.rows import Row
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import Int32, String
@@ -147,7 +147,7 @@ def replay_rows(job: ReplayJob, unit: int, batches: Batches) -> WorkDone | None:
 def _done(job: ReplayJob, unit: int, batches: Iterator[pa.RecordBatch]) -> WorkDone:
     work = job.work[unit]
     try:
-        replay = HistoryReplay(_start(job, work))
+        replay = Histories(_start(job, work))
     except (SourceError, OSError) as error:
         return WorkDone(unit, None, shown(str(error)), "[]", "{}")
     return _written(unit, lambda: _replay(job, work, replay, once(batches)))
@@ -185,7 +185,7 @@ def _shifted(column: pa.Array, first: Any) -> pa.Array:
 
 
 def _replay(
-    job: ReplayJob, work: Work, replay: HistoryReplay, batches: Iterator[pa.RecordBatch]
+    job: ReplayJob, work: Work, replay: Histories, batches: Iterator[pa.RecordBatch]
 ) -> tuple[list[NewFile], Row]:
     ended, records = _Writers(job, work), 0
     for batch in batches:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from offsets_tool.columns.replay.history import Start
 from offsets_tool.events import decode
 from offsets_tool.expiry.removal_tracker import RemovalTracker
-from offsets_tool.relations.histories import Histories
+from offsets_tool.relations.histories import Histories, restore_live
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
@@ -31,9 +31,11 @@ def check(records: list[LogRecord], cuts: Iterable[int], rules: Rules | None) ->
     histories = Histories(Start(0, {}, rules))
     for batch in parts(rows_of(records), cuts):
         histories.replay(batch)
-    ours, lifetimes = histories.state_at_end()
-    assert_equal(ours, coordinator)
-    assert lifetimes.by_group == tracker.lifetimes.by_group
+    checkpoint = histories.leave().checkpoint
+    live = restore_live(checkpoint, "c")
+    assert_equal(live.coordinator, coordinator)
+    assert live.lifetimes.by_group == tracker.lifetimes.by_group
+    assert live.changed == tracker.saved_state().changed
 
 
 @given(logs(), st.sampled_from(RULES), st.lists(st.integers(1, 60), max_size=4))

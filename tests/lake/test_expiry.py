@@ -10,15 +10,7 @@ import pytest
 
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.checkpoint import restore, save
-from offsets_tool.columns.expiry import (
-    ExpiryAsked,
-    TopicFact,
-    checkpoint_expiry,
-    explain_removals,
-    longest_lifetimes,
-    removal_facts_by_topic,
-)
-from offsets_tool.columns.replay.history import HistoryReplay, HistoryRows, Start
+from offsets_tool.columns.replay.history import HistoryRows, Start
 from offsets_tool.errors import SourceError
 from offsets_tool.events import decode
 from offsets_tool.expiry.causes import PolicyConfidence
@@ -26,6 +18,15 @@ from offsets_tool.expiry.forecast import all_removals, explained, live_rows, rem
 from offsets_tool.expiry.rows import ExpiryRow, expiry_row
 from offsets_tool.expiry.rules import Policy
 from offsets_tool.expiry.topic_removals import LogEnd
+from offsets_tool.lake.expiry import (
+    ExpiryAsked,
+    TopicFact,
+    checkpoint_expiry,
+    explain_removals,
+    longest_lifetimes,
+    removal_facts_by_topic,
+)
+from offsets_tool.relations.histories import Histories
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
@@ -63,7 +64,7 @@ def replayed_in_parts(number: int, records: Sequence[LogRecord], rules: Rules | 
     """Replay records in three parts, each from the checkpoint of the one before, and return the end."""
     rows, facts, checkpoint = rows_of(records), list[str](), None
     for batch in parts(rows, [rows.num_rows // 3, rows.num_rows - 2]):
-        replay = HistoryReplay(Start(number, {}, rules, checkpoint))
+        replay = Histories(Start(number, {}, rules, checkpoint))
         ended: HistoryRows = replay.replay(batch)
         left = replay.leave()
         facts, checkpoint = [*facts, *ended.removals.column("facts").to_pylist()], left.checkpoint

@@ -15,18 +15,17 @@ import pyarrow as pa
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.as_of.views_offsets import current_homes, is_current
-from offsets_tool.columns.replay.saved.saved_offsets import restore_live
-from offsets_tool.errors import SourceError
 from offsets_tool.expiry.causes import PolicyConfidence
 from offsets_tool.expiry.forecast import forecast_rows, observe_live, removed_rows
 from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.expiry.removal_causes import explain_dropped, explained_topic
 from offsets_tool.expiry.removal_codec import unpack_removal_facts
-from offsets_tool.expiry.removal_tracker import RemovalTracker
 from offsets_tool.expiry.removals import DroppedCommit, LongestLifetime
 from offsets_tool.expiry.rows import ExpiryRow, expiry_row
 from offsets_tool.expiry.rules import Policy
 from offsets_tool.expiry.topic_removals import LogEnd, TopicRemoval, age, split_by_topic
+from offsets_tool.relations.histories import restore_live
+from offsets_tool.relations.states import LiveState
 from offsets_tool.rows import Row
 from offsets_tool.wire.arrow import shown_batch
 from offsets_tool.wire.text import shown
@@ -60,21 +59,21 @@ def checkpoint_expiry(checkpoint: bytes, source: str, asked: ExpiryAsked) -> Par
 
     SourceError for a checkpoint that cannot be read; `source` names it.
     """
-    partition, left = _restored(checkpoint, source)
+    live = restore_live(checkpoint, source)
+    partition = _partition(live)
     rows = (
         row
         for policy in asked.policies
         for row in forecast_rows(partition, policy, asked.newest)
         if is_current(asked.homes, row["group"], row["log_partition"])
     )
-    return PartitionExpiry(_batches(rows), list(left.lifetimes.longest()))
+    return PartitionExpiry(_batches(rows), list(live.lifetimes.longest()))
 
 
 def checkpoint_ages(checkpoint: bytes, source: str, asked: ExpiryAsked) -> Ages:
     """Return the ages of the live offsets in a partition's checkpoint; errors as `checkpoint_expiry`."""
-    partition, left = _restored(checkpoint, source)
-    ages = Ages()
-    observe_live(ages, partition, left.saved_state().changed, asked.newest, asked.policies[0])
+    live, ages = restore_live(checkpoint, source), Ages()
+    observe_live(ages, _partition(live), live.changed, asked.newest, asked.policies[0])
     return ages
 
 
@@ -83,16 +82,13 @@ def checkpoint_homes(checkpoints: Iterable[tuple[bytes, str]]) -> dict[str, int 
 
     Errors as `checkpoint_expiry`.
     """
-    return current_homes(_restored(*each)[0] for each in checkpoints)
+    return current_homes(_partition(restore_live(*each)) for each in checkpoints)
 
 
-def _restored(checkpoint: bytes, source: str) -> tuple[PartitionSnapshot, RemovalTracker]:
-    coordinator, _, observers, _ = restore_live(checkpoint, source)
-    if observers is None:
-        raise SourceError(source, "a checkpoint of the coordinator alone; replay the log from its start")
-    partition = PartitionSnapshot(coordinator.log_partition, AsOf(), None, 0)
-    partition.coordinator = coordinator
-    return partition, observers.removals.tracker
+def _partition(live: LiveState) -> PartitionSnapshot:
+    partition = PartitionSnapshot(live.coordinator.log_partition, AsOf(), None, 0)
+    partition.coordinator = live.coordinator
+    return partition
 
 
 def removal_ages(facts: Iterable[str], log_end: LogEnd, asked: ExpiryAsked) -> Ages:
