@@ -10,14 +10,14 @@ import pyarrow as pa
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.offset_numbers import IN_ORDER, CodedTexts, OffsetNumbers
 from offsets_tool.columns.sorting import places_in_order
-from offsets_tool.history.rows import OffsetHistoryRow
+from offsets_tool.history.rows import HistoryRow, OffsetHistoryRow
 from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.wire.arrow import arrow_schema
 from offsets_tool.wire.text import from_shown
 
 AT_ONCE: Final = 1 << 13
 """Rows that are materialized at a time of those that nobody keeps."""
-_Row = TypeVar("_Row", OffsetHistoryRow, TransactionRow)
+_Row = TypeVar("_Row", bound=HistoryRow | TransactionRow)
 _ESCAPE: Final = "\\x"
 _SCHEMA: Final = arrow_schema(OffsetHistoryRow)
 _NULLS: Final = {field.name: pa.scalar(None, field.type) for field in _SCHEMA}
@@ -151,7 +151,9 @@ def rows_of(row: type[_Row], columns: pa.Table) -> Iterator[_Row]:
 
 
 def values_of(column: pa.ChunkedArray) -> list[Any]:
-    """Return a column's values, with texts as they were decoded."""
+    """Return a column's values, with texts as they were decoded, and lists of texts as tuples."""
+    if pa.types.is_list(column.type):
+        return [tuple(map(from_shown, texts)) for texts in column.to_pylist()]
     if not pa.types.is_string(column.type):
         return list(column.to_pylist())
     # Few texts are in many rows, which share them.

@@ -123,12 +123,13 @@ def _removals(replay: EvidenceReplay) -> list[PartitionRemovals]:
     """Return the removals of every partition, which is replayed once more: by rows where that pays."""
     if not replay.rows_pay:
         return all_removals(replay.once_more())
-    from offsets_tool.columns.replay.removals_replay import removals_by_rows  # noqa: PLC0415 - with Arrow, where it pays
+    from offsets_tool.relations.partitions import replayed_columns  # noqa: PLC0415 - with Arrow, where it pays
 
     with during(CommandStep.REPLAY):
+        names = replay.snapshot.names
         return [
-            removals_by_rows(partition, coordinator, reads, LogFacts())
-            for partition, (coordinator, reads) in replay.rows_once_more()
+            replayed_columns(partition, reads, names.name).removals
+            for partition, (_, reads) in replay.rows_once_more()
         ]
 
 

@@ -13,6 +13,7 @@ from offsets_tool.as_of.snapshot import PartitionSnapshot, ReplayedPartitions
 from offsets_tool.as_of.views_offsets import NO_COMMIT, commit_fields
 from offsets_tool.events import Event
 from offsets_tool.expiry.causes import Deletion, PolicyConfidence
+from offsets_tool.expiry.lifetimes import Lifetimes
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.expiry.removal_causes import explain_dropped, explained_topic
@@ -65,13 +66,14 @@ class PartitionRemovals(NamedTuple):
 
 def partition_removals(
     partition: PartitionSnapshot,
-    tracker: RemovalTracker,
+    changed: Mapping[str, int],
+    lifetimes: Lifetimes,
     found: Iterable[Removal | DroppedCommit],
     facts: LogFacts,
 ) -> PartitionRemovals:
-    """Return the removals of one partition: all that were `found` by a tracker, which has seen everything after the last.
+    """Return the removals of one partition, given all that were found, and what is known at its end.
 
-    `facts` are complete then, too.
+    `changed` says when each group last changed, `lifetimes` how long live offsets have been there.
     """
     removals, dropped = list[Removal](), list[DroppedCommit]()
     for each in found:
@@ -87,10 +89,10 @@ def partition_removals(
     )
     return PartitionRemovals(
         partition,
-        tracker.saved_state().changed,
+        changed,
         removals,
         dropped,
-        list(tracker.lifetimes.longest()),
+        list(lifetimes.longest()),
         log_end,
         facts,
     )
@@ -101,7 +103,9 @@ def all_removals(replayed: ReplayedPartitions) -> list[PartitionRemovals]:
     found = []
     for partition, happened in replayed:
         log, tracker = LogFacts(), RemovalTracker(partition.log_partition)
-        found.append(partition_removals(partition, tracker, _folded(tracker, _observed(happened, log)), log))
+        removals = list(_folded(tracker, _observed(happened, log)))
+        changed = tracker.saved_state().changed
+        found.append(partition_removals(partition, changed, tracker.lifetimes, removals, log))
     return found
 
 

@@ -10,7 +10,7 @@ from offsets_tool.events import Event
 from offsets_tool.expiry.lifetimes import GroupTombstones
 from offsets_tool.expiry.removal_tracker import RemovalTracker, TrackerState
 from offsets_tool.expiry.removals import DroppedCommit, Removal
-from offsets_tool.expiry.rows import RemovalRow, removal_row, removal_rows
+from offsets_tool.expiry.rows import RemovalRow, removal_rows
 from offsets_tool.replay.changes import Change
 
 
@@ -71,8 +71,7 @@ class RemovalLog:
     def unsettled(self) -> Iterator[RemovalRow]:
         """Yield the rows that `take_settled` has not returned, complete or not."""
         yield from self._complete
-        for removal in self.tracker.open_removals():
-            yield removal_row(removal, is_open=True)
+        yield from removal_rows(self.tracker.open_removals(), are_open=True)
 
     def add(self, removals: Iterable[Removal | DroppedCommit]) -> None:
         """Keep the rows of one event's removals; commits that one marker dropped are one row."""

@@ -169,12 +169,14 @@ def removal_row(removal: Removal, *, is_open: bool) -> RemovalRow:
     )
 
 
-def removal_rows(removals: Iterable[Removal | DroppedCommit]) -> Iterator[RemovalRow]:
-    """Yield the rows of removals that are complete; commits of a group that one marker dropped in one way are one row."""
+def removal_rows(
+    removals: Iterable[Removal | DroppedCommit], *, are_open: bool = False
+) -> Iterator[RemovalRow]:
+    """Yield the rows of removals, complete or open; commits of a group that one marker dropped in one way are one row."""
     by_marker: dict[tuple[int, str, str], list[DroppedCommit]] = {}
     for removal in removals:
         if isinstance(removal, Removal):
-            yield removal_row(removal, is_open=False)
+            yield removal_row(removal, is_open=are_open)
         else:
             key = removal.log_offset, removal.pending.group, removal.kind
             by_marker.setdefault(key, []).append(removal)

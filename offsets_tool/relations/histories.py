@@ -21,8 +21,10 @@ from offsets_tool.errors import SourceError
 from offsets_tool.events import Event
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.removal_log import RemovalLog
-from offsets_tool.expiry.rows import RemovalRow, removal_row, removal_rows
+from offsets_tool.expiry.removals import DroppedCommit, Removal
+from offsets_tool.expiry.rows import RemovalRow, removal_rows
 from offsets_tool.history.history import History
+from offsets_tool.history.owners import NameOf
 from offsets_tool.history.rows import AnomalyRow, OffsetBeginCause, OffsetHistoryRow
 from offsets_tool.history.transactions import TransactionLog, TransactionRow
 from offsets_tool.relations.carried import Carried, nothing_carried, pack, unpack
@@ -99,21 +101,26 @@ class Histories:
     Rows of history that hold, and what waits for rows that may have been written with it, come with `leave`.
     """
 
-    def __init__(self, start: Start) -> None:
-        """Start where `start` says. SourceError for a checkpoint that does not read."""
+    def __init__(self, start: Start, name_of: NameOf | None = None) -> None:
+        """Start where `start` says. SourceError for a checkpoint that does not read.
+
+        `name_of` returns the name of a topic id; without it, the names of `start` count.
+        """
         self._log_partition = start.log_partition
         self._names = ShownNames(start.names)
+        self._name_of = name_of or self._names.name
         self._reader = WriteReader()
         self._subjects = self._reader.subjects
         self._coordinator = Coordinator(start.log_partition, start.rules)
-        self._history = History(self._names.name)
-        self._facts = LogFacts()
+        self._history = History(self._name_of)
+        self.facts = LogFacts()
+        """What the rows say of release, rules and policy."""
         self._observed_to = 0
         """Where the first record stands whose facts are not known yet."""
         carried = nothing_carried() if start.checkpoint is None else self._restored(start, start.checkpoint)
         state = self._coordinator.state
         self._group_rows = GroupRelation(self._history, start.log_partition, state.groups)
-        self._owners = OwnerJoin(self._names.name, self._reader, state)
+        self._owners = OwnerJoin(self._name_of, self._reader, state)
         self._removals = RemovalRelation(start.log_partition, state.of_groups(), carried.removals)
         self._groups = GroupReplay(self._coordinator, self._observe_event)
         self._waiting = carried.waiting
@@ -124,10 +131,10 @@ class Histories:
 
     def _restored(self, start: Start, checkpoint: bytes) -> Carried:
         """Go on where an earlier replay was left; return what it carried."""
-        saved = restore(checkpoint, start.source, self._names.name)
+        saved = restore(checkpoint, start.source, self._name_of)
         assert saved.observers is not None
         self._coordinator, self._observed_to = saved.coordinator, saved.position
-        self._history, self._facts = saved.observers.history, saved.observers.log_facts
+        self._history, self.facts = saved.observers.history, saved.observers.log_facts
         self._log_partition = saved.coordinator.log_partition
         if start.rules is not None:
             # Learnt since: so far, both rules came to the same.
@@ -143,7 +150,7 @@ class Histories:
             open_transactions(self._transactions, self._subjects.groups),
             self._removals.saved,
         )
-        others = RemovalLog(self._log_partition), self._facts, TransactionLog()
+        others = RemovalLog(self._log_partition), self.facts, TransactionLog()
         self._group_rows.give()
         body = packed(self._coordinator, Observers(self._history, *others))
         self._group_rows.take()
@@ -160,31 +167,40 @@ class Histories:
         """Return the end of the replay; call it once, after all rows. Records up to `end` count as read, even if none came."""
         saved = self._packed()
         settled = self._waiting.column("log_offset")[0].as_py() if self._waiting else self._history.settled
-        last = _NOTHING if self._waiting is None else self._advance(self._waiting)
+        rows = HistoryRows(*map(pa.concat_batches, zip(*self.finish(), strict=True)))
         position = max(end, self._history.settled)
-        self._facts.observe_end(position)
-        cells = self._open.cells()
-        offsets = self._offset_rows(cells[:, divided(cells)[0].is_read != 0], {})
-        of = transactions(self._transactions, no_markers())
-        open_ = transaction_rows(of, no_markers(), self._subjects.groups, self._log_partition)
-        open_removals = [removal_row(removal, is_open=True) for removal in self._removals.saved.open]
-        held = _rows(offsets, self._group_rows.open_rows(), open_removals, open_)
+        self.facts.observe_end(position)
         return ReplayEnd(
-            rows=HistoryRows(*map(pa.concat_batches, zip(last, held, strict=True))),
+            rows=rows,
             settled=settled,
             position=position,
-            proven_from=self._facts.proven_from,
-            checkpoint=seal(position, self._facts, *saved),
+            proven_from=self.facts.proven_from,
+            checkpoint=seal(position, self.facts, *saved),
             rules=self._coordinator.rules,
             proved_at=self._coordinator.proved_at,
             differed_at=self._coordinator.differed_at,
             unnamed=tuple(sorted(self._names.missing)),
         )
 
-    def state_at_end(self) -> LiveState:
-        """Return all that the coordinator holds, and how long offsets have lived; call it once, after all rows."""
-        if self._waiting is not None:
-            self._advance(self._waiting)
+    def finish(self) -> tuple[HistoryRows, HistoryRows]:
+        """Return the rows that the last rows of the log ended, and those that hold; call it once, after all rows."""
+        waiting, self._waiting = self._waiting, None
+        last = _NOTHING if waiting is None else self._advance(waiting)
+        cells = self._open.cells()
+        offsets = self._offset_rows(cells[:, divided(cells)[0].is_read != 0], {})
+        of = transactions(self._transactions, no_markers())
+        open_ = transaction_rows(of, no_markers(), self._subjects.groups, self._log_partition)
+        removals = self.removal_rows(self._removals.saved.open, are_open=True)
+        return last, _rows(offsets, self._group_rows.open_rows(), removals, open_)
+
+    def removal_rows(
+        self, removals: Sequence[Removal | DroppedCommit], *, are_open: bool = False
+    ) -> list[RemovalRow]:
+        """Return rows of removals, which later records may still extend if they are open."""
+        return list(removal_rows(removals, are_open=are_open))
+
+    def live_state(self) -> LiveState:
+        """Return all that the coordinator holds, and how long offsets have lived; call it once, after `finish`."""
         open_ = open_commits(self._open.table(self._reader), self._reader.topic_ids.ids)
         of_transactions = open_transactions(self._transactions, self._subjects.groups)
         lifetimes = put_open(self._coordinator.state, open_, of_transactions)
@@ -217,7 +233,7 @@ class Histories:
             self._reader.topic_ids.ids,
             self._reader.metadata,
         )
-        removals = list(removal_rows(self._removals.advance(inputs)))
+        removals = self.removal_rows(self._removals.advance(inputs))
         ends = groups_gone(events, of_writes)
         pieces = with_group_ends(chunk.pieces, groups, of_writes, self._by_number(ends))
         turned = presences(events, of_writes, ends, was_there)
@@ -239,21 +255,21 @@ class Histories:
             return
         behind = behind_gaps(log_offsets[new:])
         last = int(behind[-1]) if len(behind) else None
-        self._facts.observe_offsets(int(log_offsets[new]), int(log_offsets[-1]), last)
-        observe_rows(self._facts, rows.slice(new), plain_kinds(rows.slice(new)))
+        self.facts.observe_offsets(int(log_offsets[new]), int(log_offsets[-1]), last)
+        observe_rows(self.facts, rows.slice(new), plain_kinds(rows.slice(new)))
 
     def _observe_event(self, event: Event) -> None:
         """Observe the facts of a record that was decoded, unless an earlier replay did."""
         if event.record.log_offset >= self._observed_to:
-            self._facts.observe_type(event)
+            self.facts.observe_type(event)
 
     def _observe_values(self, of_groups: GroupChanges) -> None:
         """Observe the facts of values that were replayed at once, unless an earlier replay did."""
         values = [value for value in of_groups.values if value[0].where[1] >= self._observed_to]
         _, log_offsets, times = np.array([at.where for at, _ in values], np.int64).reshape(-1, 3).T
         kinds = [(at.key.type.id, value.version) for at, value in values]
-        is_new = self._facts.is_new or any(at.is_of_new(value) for at, value in values)
-        observe_values(self._facts, kinds, log_offsets, times, is_new=is_new)
+        is_new = self.facts.is_new or any(at.is_of_new(value) for at, value in values)
+        observe_values(self.facts, kinds, log_offsets, times, is_new=is_new)
 
     def _rules_of(self, rows: pa.RecordBatch) -> tuple[Array, int | None]:
         """Return which rows the new rules hold for, and the row that proves them."""
@@ -508,7 +524,9 @@ def restore_live(checkpoint: bytes, source: str) -> LiveState:
     """Return the state of a coordinator that a checkpoint has, which EventHistoryReplay may have saved; errors as `restore`."""
     saved = restore(checkpoint, source)
     if saved.offsets:
-        return Histories(Start(None, checkpoint=checkpoint, source=source)).state_at_end()
+        histories = Histories(Start(None, checkpoint=checkpoint, source=source))
+        histories.finish()
+        return histories.live_state()
     if saved.observers is None:
         raise SourceError(source, "a checkpoint of the coordinator alone; replay the log from its start")
     removals = saved.observers.removals.tracker.saved_state()

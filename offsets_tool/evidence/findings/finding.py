@@ -38,7 +38,8 @@ from offsets_tool.server_log.notes import notes_on
 from offsets_tool.server_log.parse import ServerLogFile
 
 if TYPE_CHECKING:
-    from offsets_tool.columns.findings import PartitionColumns, ReplayedColumns
+    from offsets_tool.columns.findings import PartitionColumns
+    from offsets_tool.relations.partitions import ReplayedColumns
 
     AnyPartition = PartitionRows | PartitionColumns
 
@@ -181,27 +182,24 @@ def partition_rows(replay: EvidenceReplay, given: PolicyOverrides) -> "list[AnyP
         replay.run()
         replayed = list(_by_columns(replay))
         expiry = expiry_of(replay, one_each, ALL, [each.removals for each in replayed])
-        more = _more_rows(replay, expiry)
+        more = _more_rows(expiry)
         partitions: list[AnyPartition] = [
             each.with_rows(more[each.stretch.log_partition]) for each in replayed
         ]
     else:
         expiry = find_expiry(replay, one_each, ALL)
-        partitions = [*_one_by_one(replay, _more_rows(replay, expiry))]
+        partitions = [*_one_by_one(replay, _more_rows(expiry))]
     for partition in partitions:
         facts = expiry.facts[partition.sums.log_partition]
         partition.sums.versions, partition.sums.unread = facts.seen, facts.unread
     return partitions
 
 
-def _more_rows(replay: EvidenceReplay, expiry: FoundExpiry) -> _ByPartition:
-    """Return by log partition the rows that no history has: expiry, and open transactions."""
+def _more_rows(expiry: FoundExpiry) -> _ByPartition:
+    """Return by log partition the rows that no history has: those of expiry."""
     more: _ByPartition = defaultdict(list)
     for row in expiry.rows:
         more[row["log_partition"]].append(expiry_row(row))
-    for partition in replay.snapshot:
-        number = partition.log_partition
-        more[number] += open_transactions(partition.state.transactions.values(), number)
     return more
 
 
@@ -247,9 +245,10 @@ def _one_by_one(replay: EvidenceReplay, more: _ByPartition) -> Iterator[Partitio
         )
         transactions, sums = TransactionLog(), RecordSums(partition.log_partition)
         observed = _observed(replayed, transactions, sums)
-        rows = list(replayed_rows(observed, replay.snapshot.names.name))
-        more[partition.log_partition] += transactions.unsettled()
-        yield PartitionRows(gather((*rows, *more[partition.log_partition]), stretch), sums)
+        rows: list[GroupRow] = [*replayed_rows(observed, replay.snapshot.names.name)]
+        open_ = open_transactions(partition.state.transactions.values(), partition.log_partition)
+        rows += (*transactions.unsettled(), *open_, *more[partition.log_partition])
+        yield PartitionRows(gather(rows, stretch), sums)
 
 
 def _observed(
@@ -263,7 +262,7 @@ def _observed(
 
 @yields_during(CommandStep.REPLAY)
 def _by_columns(replay: EvidenceReplay) -> "Iterator[ReplayedColumns]":
-    from offsets_tool.columns.findings import replayed_columns  # noqa: PLC0415 - with Arrow, where it pays
+    from offsets_tool.relations.partitions import replayed_columns  # noqa: PLC0415 - with Arrow, where it pays
 
-    for partition, (coordinator, reads) in replay.rows_once_more():
-        yield replayed_columns(partition, coordinator, reads, replay.snapshot.names.name)
+    for partition, (_, reads) in replay.rows_once_more():
+        yield replayed_columns(partition, reads, replay.snapshot.names.name)
