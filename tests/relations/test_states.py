@@ -28,6 +28,7 @@ def check(records: list[LogRecord], cuts: Iterable[int], rules: Rules | None) ->
     coordinator, tracker = Coordinator(0, rules), RemovalTracker(0)
     for event in map(decode, records):
         list(tracker.take_event(event, coordinator.replay(event)))
+    tracker.close()
     histories = Histories(Start(0, {}, rules))
     for batch in parts(rows_of(records), cuts):
         histories.replay(batch)
