@@ -1,19 +1,23 @@
 """Buckets of object storage and file systems of Hadoop as Arrow's: each made once, with the environment's credentials.
 
+Arrow has no request that puts an object only where there is none, by which logs are committed to: those are obstore's.
 Knows of a URI only its scheme, its bucket and its key.
 """
 
+import json
 import os
+from dataclasses import dataclass
 from datetime import timedelta
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from offsets_tool.errors import SetupError
 from offsets_tool.log.refusals import ENDPOINTS, refusals_of
 
 if TYPE_CHECKING:
+    from obstore.store import ObjectStore
     from pyarrow.fs import FileInfo, FileSystem
 
 _ATTEMPTS: Final = 8
@@ -22,11 +26,13 @@ _PATIENCE: Final = timedelta(minutes=1)
 """How long Google's storage is asked before a request counts as failed; unasked, its client would try for 15 minutes."""
 
 
-class Bucket(NamedTuple):
-    """A bucket or container: Arrow's file system for it, and what it calls the bucket."""
+@dataclass(frozen=True)
+class Bucket:
+    """A bucket or container: Arrow's file system for it, what it calls the bucket, and the bucket's URI."""
 
     system: "FileSystem"
     base: str
+    uri: str
 
     def name(self, path: PurePath) -> str:
         """Return the name of a path in the bucket's file system."""
@@ -40,6 +46,58 @@ class Bucket(NamedTuple):
         with refusals_of(path):
             found: list[FileInfo] = self.system.get_file_info(asked)
         return found
+
+    def put_new(self, path: PurePath, data: bytes) -> bool:
+        """Put an object under a key that nobody has, by one request; return False, and do nothing, where somebody has it."""
+        import obstore  # noqa: PLC0415 - of an extra
+        from obstore.exceptions import AlreadyExistsError  # noqa: PLC0415
+
+        try:
+            obstore.put(self._putting, "/".join(path.parts[2:]), data, mode="create")
+        except AlreadyExistsError:
+            return False
+        return True
+
+    @cached_property
+    def _putting(self) -> "ObjectStore":
+        from obstore.store import from_url  # noqa: PLC0415
+
+        options: Any = client_options(self)
+        is_http_allowed = bool(options.pop("allow_http", ""))
+        return from_url(
+            self.uri,
+            config=options,
+            client_options={"allow_http": is_http_allowed},
+            credential_provider=_session_of(self.uri),
+        )
+
+
+def client_options(bucket: Bucket) -> dict[str, str]:
+    """Return the options of storage, such as endpoints, that deltalake and obstore do not find by themselves."""
+    scheme = bucket.uri.partition(":")[0]
+    options = {"aws_region": bucket.system.region} if scheme == "s3" else {}
+    endpoint = endpoint_of(scheme)
+    return options | ({**_to_endpoint(scheme, endpoint), "allow_http": "true"} if endpoint else {})
+
+
+def _to_endpoint(scheme: str, endpoint: str) -> dict[str, str]:
+    if scheme != "gs":
+        return {{"s3": "aws_endpoint", "abfs": "azure_storage_endpoint"}[scheme]: endpoint}
+    # These clients take Google's address, and that nobody is to be asked for a token, from an account alone.
+    url = endpoint if "://" in endpoint else f"http://{endpoint}"
+    account = {"gcs_base_url": url, "disable_oauth": True} | dict.fromkeys(
+        ("client_email", "private_key", "private_key_id"), ""
+    )
+    return {"google_service_account_key": json.dumps(account)}
+
+
+def _session_of(uri: str) -> Any:
+    """Return what gives obstore the credentials of a profile, which it does not look for; None where keys are given."""
+    if not uri.startswith("s3:") or os.environ.get("AWS_ACCESS_KEY_ID"):
+        return None
+    from obstore.auth.boto3 import Boto3CredentialProvider  # noqa: PLC0415
+
+    return Boto3CredentialProvider()
 
 
 def bucket_of(path: PurePath) -> Bucket:
@@ -75,7 +133,7 @@ def _of_s3(authority: str) -> Bucket:
         # A small file is then put by one request, and not by three.
         allow_delayed_open=True,
     )
-    return Bucket(system, authority)
+    return Bucket(system, authority, f"s3://{authority}")
 
 
 def _of_google(authority: str) -> Bucket:
@@ -83,13 +141,13 @@ def _of_google(authority: str) -> Bucket:
 
     endpoint = endpoint_of("gs")
     if endpoint is None:
-        return Bucket(fs.GcsFileSystem(retry_time_limit=_PATIENCE), authority)
+        return Bucket(fs.GcsFileSystem(retry_time_limit=_PATIENCE), authority, f"gs://{authority}")
     # Whoever stands in for Google knows none of its accounts.
     scheme, _, host = endpoint.rpartition("://")
     system = fs.GcsFileSystem(
         anonymous=True, scheme=scheme or "http", endpoint_override=host, retry_time_limit=_PATIENCE
     )
-    return Bucket(system, authority)
+    return Bucket(system, authority, f"gs://{authority}")
 
 
 def _of_azure(authority: str) -> Bucket:
@@ -106,7 +164,8 @@ def _of_azure(authority: str) -> Bucket:
         hosts |= {f"{kind}_storage_scheme": there.scheme for kind in ("blob", "dfs")}
     key, token = (os.environ.get(name) for name in ("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN"))
     token = None if key else token  # Arrow takes one of them
-    return Bucket(fs.AzureFileSystem(account, account_key=key, sas_token=token, **hosts), container)
+    system = fs.AzureFileSystem(account, account_key=key, sas_token=token, **hosts)
+    return Bucket(system, container, f"abfs://{authority}")
 
 
 def _of_hdfs(authority: str) -> Bucket:
@@ -116,7 +175,7 @@ def _of_hdfs(authority: str) -> Bucket:
         raise SetupError(
             f"hdfs://{authority} is read by hdfs-native, which is not installed: pip install 'offsets-tool[hdfs]'"
         ) from error
-    return Bucket(hdfs(authority), "")
+    return Bucket(hdfs(authority), "", f"hdfs://{authority}")
 
 
 def _of_hadoop(scheme: str, authority: str) -> Bucket:
@@ -127,4 +186,4 @@ def _of_hadoop(scheme: str, authority: str) -> Bucket:
             f"{scheme}://{authority} is read by Hadoop's classes in a JVM, which needs JPype: pip install 'offsets-tool[hadoop]'; "
             "s3://, gs://, abfs://, hdfs:// and file:// are read without, as are plain paths"
         ) from error
-    return Bucket(hadoop(scheme, authority), "")
+    return Bucket(hadoop(scheme, authority), "", f"{scheme}://{authority}")

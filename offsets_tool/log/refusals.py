@@ -184,9 +184,13 @@ def is_unanswered(error: Exception) -> bool:
 
 def _raised_by_storage() -> tuple[type[Exception], ...]:
     """Return the classes of errors of storage; clients have some of their own, which nothing raises before they are loaded."""
-    arrow, delta = sys.modules.get("pyarrow"), sys.modules.get("deltalake.exceptions")
-    theirs = [*([arrow.ArrowException] if arrow else []), *([delta.DeltaError] if delta else [])]
-    return (OSError, ValueError, NotImplementedError, *theirs)
+    theirs = (
+        ("pyarrow", "ArrowException"),
+        ("deltalake.exceptions", "DeltaError"),
+        ("obstore.exceptions", "BaseError"),
+    )
+    loaded = ((sys.modules[module], name) for module, name in theirs if module in sys.modules)
+    return (OSError, ValueError, NotImplementedError, *(getattr(module, name) for module, name in loaded))
 
 
 @contextmanager

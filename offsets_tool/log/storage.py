@@ -40,6 +40,7 @@ _FORMS: Final = {
     "abfs": "abfs://CONTAINER@ACCOUNT.dfs.core.windows.net/KEY",
     "hdfs": "hdfs://NAMENODE:PORT/PATH",
 }
+_OBJECTS: Final = ("s3", "gs", "abfs")
 _NO_FOLDERS: Final = ("http", "https", "ftp", "ftps")
 """Schemes of places that do not say what they have, though some are file systems to Hadoop."""
 _UNSAYABLE: Final = (
@@ -188,6 +189,12 @@ def is_of_hadoop(path: str | os.PathLike[str]) -> bool:
     """Return whether only Hadoop's own classes know where a path is."""
     there = as_path(path)
     return isinstance(there, StoredPath) and there.parts[0].removesuffix(":") not in _FORMS
+
+
+def has_objects(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is in object storage, whose files are put whole, and not in a file system of Hadoop's."""
+    there = as_path(path)
+    return isinstance(there, StoredPath) and there.parts[0].removesuffix(":") in _OBJECTS
 
 
 def real_path(path: str | os.PathLike[str]) -> str:

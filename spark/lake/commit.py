@@ -25,23 +25,10 @@ from offsets_tool.errors import OffsetsToolError
 from offsets_tool.lake.journal import JOURNAL, REWRITTEN, app_of, finished, interrupted_note, journal_of
 from offsets_tool.lake.layout import layout_error, other_columns
 from offsets_tool.lake.tables import REPLAY_TABLES, SOURCES, TABLES, Maker, Table
-from offsets_tool.log.archive.delta import (
-    bring_up_to_date,
-    history_of,
-    open_delta,
-    open_to_commit,
-    rows_of,
-)
-from offsets_tool.log.archive.delta_mirror import (
-    changed,
-    committing,
-    delta_options,
-    has_commit,
-    kept_tables,
-    within_reach,
-)
+from offsets_tool.log.archive.delta import bring_up_to_date, history_of, open_delta, rows_of
+from offsets_tool.log.archive.delta_mirror import committing, has_commit, within_reach
 from offsets_tool.log.refusals import is_unanswered
-from offsets_tool.log.storage import is_of_hadoop, is_stored
+from offsets_tool.log.storage import is_stored
 from offsets_tool.rows import Row
 from spark.lake.log_checkpoints import NOTHING_AFTER, checkpoint_log, tidying
 from spark.lake.merge import few_files
@@ -97,8 +84,6 @@ class ArrowLake:
         self._tables = chain.tables
         self._first, *self._others = chain.tables
         self._opened: dict[str, DeltaTable] = {}
-        self._itself = kept_tables(root)
-        """The tables in storage that were opened to commit to them, and not by a mirror of their logs."""
 
     def create(self) -> None:
         for table in self._tables:
@@ -107,18 +92,14 @@ class ArrowLake:
             # deltalake takes a log whose first commit is lost for no table, and would begin it anew.
             if not has_commit(self._root / table.name):
                 with within_reach(path), committing(path) as place:
-                    made = DeltaTable.create(
-                        place, schema, "ignore", None, *about, storage_options=delta_options(path)
-                    )
-                if is_stored(path) and not is_of_hadoop(path):
-                    self._itself[table.name] = made
+                    self._opened[table.name] = DeltaTable.create(place, schema, "ignore", None, *about)
             there = self._open(table)
             _require_columns(path, there.schema(), schema, table)
             has = there.metadata().configuration
             missing = {c.name: c.sql for c in table.checks if f"delta.constraints.{c.name}" not in has}
             if missing:
                 with committing(path):
-                    self._to_commit(table, there).alter.add_constraint(missing)
+                    there.alter.add_constraint(missing)
 
     def sources(self) -> list[Row]:
         return self.rows(SOURCES)
@@ -229,9 +210,8 @@ class ArrowLake:
             if some is None:
                 return
             try:
-                itself = self._to_commit(table, there)
                 with committing(path):
-                    itself.create_write_transaction(
+                    there.create_write_transaction(
                         some,
                         "append",
                         there.schema(),
@@ -241,13 +221,12 @@ class ArrowLake:
             except (DeltaError, OSError) as error:
                 # Opened anew, it is what the other has made of it, or has the commit of which only the answer was lost.
                 self._opened.pop(table.name)
-                self._itself.pop(table.name, None)
                 is_passing = isinstance(error, CommitFailedError) or is_unanswered(error)
                 if attempt == ATTEMPTS - 1 or not is_passing:
                     raise
             else:
                 with tidying():
-                    checkpoint_log(itself, path)
+                    checkpoint_log(there, path)
                 return
 
     def _actions(
@@ -277,21 +256,6 @@ class ArrowLake:
 
     def _last_run(self, table: Table) -> int:
         return self._open(table).transaction_version(self._app) or 0
-
-    def _to_commit(self, table: Table, there: DeltaTable) -> DeltaTable:
-        """Return a table so that it can be changed, at the version of what was read; CommitFailedError if there is a newer one."""
-        path = self._root / table.name
-        if not is_stored(path) or is_of_hadoop(path):
-            return there
-        itself = self._itself.get(table.name)
-        if itself is None:
-            itself = self._itself[table.name] = open_to_commit(path)
-        elif itself.version() != there.version():
-            bring_up_to_date(itself, path)
-        if itself.version() != there.version():
-            changed(path)
-            raise CommitFailedError(f"another writer committed to {path} meanwhile")
-        return itself
 
     def _open(self, table: Table) -> DeltaTable:
         """Return a table as it is now: opened once, and then only what was committed since is read."""

@@ -16,10 +16,10 @@ from offsets_tool.errors import SourceError
 from offsets_tool.lake.journal import COMPACTED
 from offsets_tool.lake.tables import ALL_TABLES, Table
 from offsets_tool.lake.whole import is_table
-from offsets_tool.log.archive.delta import history_of, open_delta, open_to_commit, parquet_files
+from offsets_tool.log.archive.delta import history_of, open_delta, parquet_files
 from offsets_tool.log.archive.delta_mirror import committing, data_files_known
 from offsets_tool.log.refusals import answer_of
-from offsets_tool.log.storage import is_of_hadoop, is_stored
+from offsets_tool.log.storage import is_stored
 from spark.lake.commit import ArrowLake
 from spark.lake.folder import locked, require_lake, root_of, uri_of
 from spark.lake.merge import FILE_BYTES, MERGED_BYTES, merged
@@ -104,7 +104,7 @@ def _vacuum(path: Path, days_kept: int) -> int:
     """Delete files that no kept version needs, and return their number; without such files no commit is made."""
     hours = days_kept * 24
     with data_files_known(path):
-        table = open_to_commit(path)
+        table = open_delta(path)
         old = answer_of(
             lambda: table.vacuum(hours, dry_run=True, enforce_retention_duration=False, full=True)
         )
@@ -112,10 +112,9 @@ def _vacuum(path: Path, days_kept: int) -> int:
         if there:
             with committing(path):
                 table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
-    for file in there if is_of_hadoop(path) else ():
-        file.unlink(missing_ok=True)
-    for file in there if not is_stored(path) else ():
-        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)  # what Spark writes beside its files
+    for file in there:
+        # On disk, what Spark writes beside its files; in storage, deltalake has deleted what stood for the files.
+        (file if is_stored(path) else file.with_name(f".{file.name}.crc")).unlink(missing_ok=True)
     return len(there)
 
 

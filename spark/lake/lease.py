@@ -27,11 +27,9 @@ from offsets_tool.log.archive.delta import (
     bring_up_to_date,
     history_of,
     open_delta,
-    open_to_commit,
     reading_delta,
 )
-from offsets_tool.log.archive.delta_mirror import committing, delta_options, has_commit, within_reach
-from offsets_tool.log.refusals import answer_of
+from offsets_tool.log.archive.delta_mirror import committing, has_commit, within_reach
 from spark.lake.log_checkpoints import NOTHING_AFTER, checkpoint_log, clean_log
 
 LEASE: Final = "_lease"
@@ -101,7 +99,6 @@ def written_meanwhile(root: Path) -> LakeInUse:
 
 def _create(table: Path) -> None:
     if not has_commit(table):
-        options = delta_options(table)
         # Of two who create it at once, one has.
         with (
             reading_delta(table),
@@ -110,9 +107,7 @@ def _create(table: Path) -> None:
             committing(table) as place,
         ):
             about = LEASE, None, _PROPERTIES
-            answer_of(
-                lambda: DeltaTable.create(place, _SCHEMA, "ignore", None, *about, storage_options=options)
-            )
+            DeltaTable.create(place, _SCHEMA, "ignore", None, *about)
 
 
 def _holder() -> str:
@@ -135,7 +130,7 @@ class _Lease:
         """
         failure: DeltaError | OSError | None = None
         for _ in range(_ATTEMPTS):
-            there = open_to_commit(self._table)
+            there = open_delta(self._table)
             held = _last_holding(self._table, there)
             if held is not None and held.job == self._mine.job:
                 return
@@ -157,7 +152,7 @@ class _Lease:
         """Extend the lease; return False, and do nothing, where another job has taken it by now."""
         there = self._opened
         if there is None:
-            there = open_to_commit(self._table)
+            there = open_delta(self._table)
         else:
             bring_up_to_date(there, self._table)
         # Each version is committed once: where the newest is ours, nobody has taken the lease.

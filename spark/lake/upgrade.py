@@ -13,7 +13,7 @@ from deltalake import DeltaTable, Schema
 from offsets_tool.lake.layout import added_since, other_columns
 from offsets_tool.lake.tables import ALL_TABLES, SOURCES, Table
 from offsets_tool.lake.whole import is_table, no_lake
-from offsets_tool.log.archive.delta import open_to_commit
+from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.archive.delta_mirror import committing
 from spark.lake.folder import locked, root_of
 
@@ -34,7 +34,7 @@ def upgrade(lake: str) -> list[Upgraded]:
     if not is_table(root, SOURCES):
         raise no_lake(root)
     with locked(root):
-        tables = {table: open_to_commit(root / table.name) for table in ALL_TABLES if is_table(root, table)}
+        tables = {table: open_delta(root / table.name) for table in ALL_TABLES if is_table(root, table)}
         lacking = {table: _lacking(there, table, root) for table, there in tables.items()}
         for table, fields in lacking.items():
             with committing(root / table.name):

@@ -6,7 +6,7 @@ of Arrow's that still holds a file of it when the interpreter ends aborts the pr
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import unquote
@@ -75,19 +75,6 @@ def open_delta(table: str | Path, version: int | None = None, *, with_history: b
             return answer_of(lambda: DeltaTable(place, version, storage_options=options))
 
 
-def open_to_commit(table: str | Path) -> OpenDelta:
-    """Open a Delta table at its newest version, so that it can be changed; errors as `open_delta` has them.
-
-    What is opened for reading may be a mirror of the table's log, which no commit is made to.
-    """
-    if not is_stored(table) or is_of_hadoop(table):
-        return open_delta(table)
-    from deltalake import DeltaTable  # noqa: PLC0415
-
-    with reading_delta(table):
-        return answer_of(lambda: DeltaTable(str(table), storage_options=delta_options(table)))
-
-
 def _lost_commit(table: str | Path, place: str, version: int | None) -> Damage | None:
     found = lost_commit(as_path(place), version)
     if found is None or not is_stored(table):
@@ -100,8 +87,7 @@ def _lost_commit(table: str | Path, place: str, version: int | None) -> Damage |
 
 def bring_up_to_date(opened: OpenDelta, table: str | Path) -> None:
     """Let an open table be at its newest version, of which only what was committed since is read. SourceError as `open_delta`."""
-    is_itself = is_stored(opened.table_uri)
-    with nullcontext() if is_itself else within_reach(table), reading_delta(table):
+    with within_reach(table), reading_delta(table):
         answer_of(opened.update_incremental)
 
 
@@ -263,7 +249,7 @@ def _queried(table: Path, opened: OpenDelta, columns: Sequence[str]) -> Iterator
         yield f"{table}: rows of it are deleted by deletion vectors, which are not read there; copy the table to disk"
         return
     if is_stored(table):
-        opened = open_to_commit(table)  # its engine reads the files where the log is
+        opened = _itself(table)
     quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
     try:
         with reading_delta(table):
@@ -276,6 +262,14 @@ def _queried(table: Path, opened: OpenDelta, columns: Sequence[str]) -> Iterator
                 batch = next(batches, None)
     except SourceError as error:
         yield str(error)
+
+
+def _itself(table: str | Path) -> OpenDelta:
+    """Open a table in storage, and no mirror of its log: deltalake's own engine reads files where the log is."""
+    from deltalake import DeltaTable  # noqa: PLC0415
+
+    with reading_delta(table):
+        return answer_of(lambda: DeltaTable(str(table), storage_options=delta_options(table)))
 
 
 def _files_of(table: str | Path) -> fs.FileSystem:

@@ -1,17 +1,15 @@
 """The logs of Delta tables in storage: deltalake is given a mirror on disk, which this module keeps up to date.
 
-In object storage it is for reading alone: deltalake would ask for each commit twice and for a checkpoint column by column, each
-time that a table is opened; a mirror asks for each file once. Commits are made where the table is.
-Of Hadoop's file systems deltalake reaches HDFS alone: there, what it commits to a mirror counts once the table's own log has it,
-under a name that nobody had taken, as Delta's log store for HDFS does it. A mirror is this process's own. Of a long log it has the
-newest checkpoint and what came since, unless its history is asked for. Data are read and written where they are. Knows only the
-names of the log's files.
+In object storage deltalake would ask for each commit twice and for a checkpoint column by column, each time that a table is
+opened, and five times for a commit; a mirror asks for each file once. Of Hadoop's file systems deltalake reaches HDFS alone. What
+it commits to a mirror counts once the table's own log has it, under a name that nobody had taken, as Delta's log stores do it. A
+mirror is this process's own. Of a long log it has the newest checkpoint and what came since, unless its history is asked for. Data
+are read and written where they are. Knows only the names of the log's files.
 """
 
 import atexit
 import hashlib
 import io
-import json
 import os
 import re
 import shutil
@@ -23,7 +21,7 @@ from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 from pyarrow import fs
@@ -37,7 +35,7 @@ from offsets_tool.log.archive.delta_log import (
     since_checkpoint,
 )
 from offsets_tool.log.archive.new_files import put_new
-from offsets_tool.log.buckets import bucket_of, endpoint_of
+from offsets_tool.log.buckets import bucket_of, client_options
 from offsets_tool.log.refusals import answer_of, refusals_of
 from offsets_tool.log.storage import StoredPath, as_path, is_of_hadoop, look_for
 from offsets_tool.log.stored_bytes import for_arrow
@@ -148,11 +146,6 @@ def file_written(path: Path, size: int) -> None:
         _FILES.sizes[path] = size
 
 
-def kept_tables(root: Path) -> dict[str, Any]:
-    """Return where tables of a lake are kept, by name, that were opened to commit to them: until `logs_listed_once` ends."""
-    return _FILES.tables.setdefault(root, {}) if is_listed_once(root) else {}
-
-
 def changed(table: str | Path) -> None:
     """Have a table's log listed again when it is needed next: somebody has committed to it."""
     if mirror := _mirror_of(table):
@@ -181,11 +174,8 @@ def committing(table: str | Path) -> Iterator[str]:
     must be opened anew.
     """
     mirror = _mirror_of(table)
-    if mirror is None or not is_of_hadoop(table):
-        try:
-            yield str(table)
-        finally:
-            changed(table)
+    if mirror is None:
+        yield str(table)
         return
     with mirror.lock, mirror.published():
         yield str(mirror.folder)
@@ -194,7 +184,7 @@ def committing(table: str | Path) -> Iterator[str]:
 @contextmanager
 def data_files_known(table: Path) -> Iterator[None]:
     """Inside of a `with` block, let deltalake find the table's data files where it looks: by name and time, and empty."""
-    mirror = _mirror_of(table) if is_of_hadoop(table) else None
+    mirror = _mirror_of(table)
     with mirror.stand_ins() if mirror else nullcontext():
         yield
 
@@ -372,11 +362,21 @@ class _Mirror:
             self._publish(before)
         except BaseException:
             self._forget(_differing(before, self._files()))
+            self.forget_listing()
             raise
 
     def _publish(self, before: _Names) -> None:
         after = self._files()
         changed = _differing(before, after)
+        listing = self._listing
+        if listing is None or after.keys() < before.keys():
+            self.forget_listing()
+        else:
+            new = (name for name in changed if name in after and is_of_log(name))
+            listing += (
+                fs.FileInfo(f"{self._own}/{name}", fs.FileType.File, size=after[name].size) for name in new
+            )
+            self.rows.clear()
         commits = sorted(name for name in changed if is_commit(name) and name in after)
         for name in commits:
             if not put_new(self._own / name, (self._log / name).read_bytes()):
@@ -423,7 +423,6 @@ class _Files:
         self._folders: Final[dict[StoredPath, dict[StoredPath, list[FileInfo] | None]]] = {}
         """By root that was listed as a whole, what is in each folder; None of one that was changed since."""
         self._kept: Final[dict[StoredPath, bytes]] = {}
-        self.tables: Final[dict[Path, dict[str, Any]]] = {}
         self._lock: Final = RLock()
 
     def list_all(self, root: StoredPath) -> None:
@@ -467,7 +466,6 @@ class _Files:
 
     def forget(self, root: Path) -> None:
         with self._lock:
-            self.tables.pop(root, None)
             for known in (self._folders, self._kept, self.sizes):
                 for path in [each for each in known if each.is_relative_to(root)]:
                     del known[path]
@@ -505,24 +503,7 @@ _FILES: Final = _Files()
 def delta_options(table: str | Path) -> dict[str, str] | None:
     """Return the options of storage, such as endpoints, that deltalake does not find by itself; None for a table on disk."""
     path = as_path(table)
-    if not isinstance(path, StoredPath):
-        return None
-    system, scheme = bucket_of(path).system, path.parts[0].removesuffix(":")
-    options = {"aws_region": system.region} if isinstance(system, fs.S3FileSystem) else {}
-    if endpoint := endpoint_of(scheme):
-        options |= {**_to_endpoint(scheme, endpoint), "allow_http": "true"}
-    return options
-
-
-def _to_endpoint(scheme: str, endpoint: str) -> dict[str, str]:
-    if scheme != "gs":
-        return {{"s3": "aws_endpoint", "abfs": "azure_storage_endpoint"}[scheme]: endpoint}
-    # deltalake takes Google's address, and that nobody is to be asked for a token, from an account alone.
-    url = endpoint if "://" in endpoint else f"http://{endpoint}"
-    account = {"gcs_base_url": url, "disable_oauth": True} | dict.fromkeys(
-        ("client_email", "private_key", "private_key_id"), ""
-    )
-    return {"google_service_account_key": json.dumps(account)}
+    return client_options(bucket_of(path)) if isinstance(path, StoredPath) else None
 
 
 def _mirror_of(table: str | Path) -> _Mirror | None:

@@ -1,6 +1,7 @@
-"""Writes a file in storage under a name that nobody has, or not at all: what commits rest on where no client does it for us.
+"""Writes a file in storage under a name that nobody has, or not at all: what commits rest on.
 
-It is written beside its place and given its name by a rename that does not replace. Knows not what files hold.
+Object storage does it by one request. Elsewhere the file is written beside its place and given its name by a rename that does not
+replace. Knows not what files hold.
 """
 
 from contextlib import suppress
@@ -11,12 +12,17 @@ from uuid import uuid4
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.log.buckets import bucket_of
 from offsets_tool.log.refusals import refusals_of
+from offsets_tool.log.storage import has_objects
 
 _STAGED: Final = ".new"
 
 
 def put_new(path: Path, data: bytes) -> bool:
     """Write a file whole under a name that nobody has; return False, and do nothing, where somebody has it."""
+    if has_objects(path):
+        with refusals_of(path):
+            # Of a request that was made again, as only its answer was lost, storage says that somebody has the name.
+            return bucket_of(path).put_new(path, data) or _content(path) == data
     staged = path.with_name(f"{path.name}.{uuid4()}{_STAGED}")
     staged.write_bytes(data)
     bucket = bucket_of(path)
