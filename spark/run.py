@@ -5,7 +5,6 @@ Every job makes its own commit: killed and run again, the tables end up the same
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -14,14 +13,16 @@ from pyspark.sql import SparkSession
 from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.lake.tables import LAG
 from offsets_tool.log.files.folders import PathKind, look_at
+from offsets_tool.log.storage import listings_kept
 from offsets_tool.log.topics import find_topics, ids_of
-from spark.derived.derive import Derived, asked_before, finished
+from spark.derived.derive import Derived, asked_before, finished, replayed
 from spark.derived.ends import EndsRequest
 from spark.derived.expiry import expiry
 from spark.derived.findings import findings
 from spark.derived.lag import OF_LAG, LagRequest, lag
-from spark.ingest.ingest import Ingested, Request, Writer, ingest
-from spark.lake.folder import locked, root_of
+from spark.ingest.ingest import Ingested, Request, ingest
+from spark.lake.commit import Lake
+from spark.lake.folder import opened
 from spark.replay.replay import Replayed, replay
 from spark.replay.topic_ids import DIRECTORY, Named
 from spark.runtime.memory import release_unused
@@ -55,37 +56,22 @@ def run(
     `start` makes a session, and is called only if a job needs one; `topic_ids` are names that no record gives; `progress` is called
     with a job's name as it begins, and returns the function that is told how far it is.
     `coordinator` (auto, classic or new) and `policy` are for the cluster of `request`, or for all where it names none; None leaves
-    each cluster what it had, at first what its log proves. Lag is computed as it was last asked for. The lake is locked from the
-    first job to the last.
+    each cluster what it had, at first what its log proves. Lag is computed as it was last asked for. The lake is opened once, and
+    locked from the first job to the last.
     """
-    # What only Spark can write is locked by no job.
-    with locked(root_of(request.lake)) if request.writer is Writer.ARROW else nullcontext():
-        yield from _all_jobs(request, start, coordinator, progress, topic_ids, policy=policy)
-
-
-def _all_jobs(
-    request: Request,
-    start: Callable[[], SparkSession],
-    coordinator: str | None,
-    progress: Callable[[str], Progress],
-    topic_ids: Named,
-    *,
-    policy: PolicyOverrides | None,
-) -> Iterator[JobDone]:
-    yield _timed(lambda: _ingested(ingest(request, start, progress("ingest"))))
-    replaying = progress("replay")
-    named = _names_of(request.paths) | dict(topic_ids)
-    of_replay = None if coordinator is None else request.cluster
-    yield run_replay(request.lake, start, coordinator, named, replaying, cluster=of_replay)
-    lagging = progress("lag")
-    ends = EndsRequest(paths=request.paths, cluster=request.cluster)
-    root = root_of(request.lake)
-    notes = finished(root, OF_LAG)
-    asked = asked_before(root, LAG)
-    yield _also(notes, run_lag(request.lake, start, LagRequest(ends=ends, **asked), lagging))
-    of_policy = None if policy is None else request.cluster
-    yield run_expiry(request.lake, start, policy, progress("expiry"), cluster=of_policy)
-    yield _found(request.lake, start, (), progress("findings"))
+    with opened(request.lake) as lake, listings_kept():
+        yield _timed(lambda: _ingested(ingest(request, start, progress("ingest"), lake)))
+        replaying = progress("replay")
+        named = _names_of(request.paths) | dict(topic_ids)
+        of_replay = None if coordinator is None else request.cluster
+        yield run_replay(lake, start, coordinator, named, replaying, cluster=of_replay)
+        lagging = progress("lag")
+        ends = EndsRequest(paths=request.paths, cluster=request.cluster)
+        notes = finished(lake, OF_LAG)
+        yield _also(notes, run_lag(lake, start, LagRequest(ends=ends, **asked_before(lake, LAG)), lagging))
+        of_policy = None if policy is None else request.cluster
+        yield run_expiry(lake, start, policy, progress("expiry"), cluster=of_policy)
+        yield _found(lake, start, (), progress("findings"))
 
 
 def _names_of(paths: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -95,7 +81,7 @@ def _names_of(paths: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 
 def run_replay(
-    lake: str,
+    lake: str | Lake,
     start: Callable[[], SparkSession],
     coordinator: str | None,
     topic_ids: Named = MappingProxyType({}),
@@ -108,14 +94,14 @@ def run_replay(
 
 
 def run_lag(
-    lake: str, start: Callable[[], SparkSession], request: LagRequest, progress: Progress = untold
+    lake: str | Lake, start: Callable[[], SparkSession], request: LagRequest, progress: Progress = untold
 ) -> JobDone:
     """Compute the lag of a lake's groups, and return what was done; errors are those of spark.derived.lag.lag."""
     return _timed(lambda: _derived("lag", lag(lake, start, request, progress)))
 
 
 def run_expiry(
-    lake: str,
+    lake: str | Lake,
     start: Callable[[], SparkSession],
     request: PolicyOverrides | None,
     progress: Progress = untold,
@@ -127,7 +113,7 @@ def run_expiry(
 
 
 def run_findings(
-    lake: str,
+    lake: str | Lake,
     start: Callable[[], SparkSession],
     clusters: Collection[str] = (),
     progress: Progress = untold,
@@ -136,12 +122,13 @@ def run_findings(
 
     Findings rest on expiry: it is computed first, as it was last asked for, where that is not done.
     """
-    expired = run_expiry(lake, start, None)
-    return _also(expired.notes, _found(lake, start, clusters, progress))
+    with replayed(lake) as (open_lake, _):
+        expired = run_expiry(open_lake, start, None)
+        return _also(expired.notes, _found(open_lake, start, clusters, progress))
 
 
 def _found(
-    lake: str, start: Callable[[], SparkSession], clusters: Collection[str], progress: Progress
+    lake: str | Lake, start: Callable[[], SparkSession], clusters: Collection[str], progress: Progress
 ) -> JobDone:
     return _timed(lambda: _derived("findings", findings(lake, start, clusters, progress)))
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from offsets_tool.errors import UsageError
 from offsets_tool.lake.tables import Table
+from offsets_tool.log.archive.delta import OpenDelta
 
 
 def added_since(columns: Collection[str], table: Table) -> list[pa.Field] | None:
@@ -40,3 +41,13 @@ def layout_error(path: str, columns: Collection[str], table: Table) -> UsageErro
         f"{path} was made by an earlier version, and has no column {names}: run offsets-spark upgrade on the lake, which adds "
         "what it lacks"
     )
+
+
+def require_columns(path: str, opened: OpenDelta, table: Table) -> None:
+    """Raise UsageError for an open table with other columns than are declared; their order and their comments may differ."""
+    there, declared = opened.schema(), type(opened.schema()).from_arrow(table.schema)
+    fields = {field.name: field for field in there.fields}
+    if error := layout_error(path, list(fields), table):
+        raise error
+    if any((f.type, f.nullable) != (fields[f.name].type, fields[f.name].nullable) for f in declared.fields):
+        raise other_columns(path)

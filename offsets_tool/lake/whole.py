@@ -7,12 +7,12 @@ from offsets_tool.lake.layout import added_since, layout_error
 from offsets_tool.lake.tables import ALL_TABLES, SOURCES, TABLES, Table
 from offsets_tool.log.archive.delta import OpenDelta, open_delta
 from offsets_tool.log.archive.delta_log import lost_commit
-from offsets_tool.log.archive.delta_mirror import has_commit, has_log
+from offsets_tool.log.archive.delta_mirror import has_commit
 
 
 def is_table(root: Path, table: Table) -> bool:
-    """Return whether the lake has the table."""
-    return has_log(root / table.name)
+    """Return whether the lake has the table: who is killed while it makes one leaves a log without a commit."""
+    return has_commit(root / table.name)
 
 
 def no_lake(lake: str | Path, missing: Table = SOURCES) -> UsageError:
@@ -50,8 +50,7 @@ def layout_error_of(root: Path, table: Table) -> UsageError | None:
 def open_table(root: Path, table: Table) -> "OpenDelta | None":
     """Open a table of the lake; None if it does not exist, UsageError for other columns than this version declares."""
     path = root / table.name
-    # Who is killed while it makes a table leaves a log without a commit.
-    if not has_commit(path):
+    if not is_table(root, table):
         return None
     opened = open_delta(path)
     if refused := layout_error(path.as_posix(), _columns(opened), table):

@@ -245,17 +245,29 @@ _Tree = dict[Path, dict[str, StoredEntry]]
 """By folder, what is in it, by name."""
 _LISTINGS: Final[ContextVar[dict[StoredPath, _Tree] | None]] = ContextVar("listings", default=None)
 """What was listed inside of the `with` block that is open, by its top; None outside of any."""
+_KEPT: Final[ContextVar[dict[StoredPath, _Tree] | None]] = ContextVar("kept", default=None)
+"""What was listed inside of any such block, where that is kept."""
 
 
 @contextmanager
 def one_listing() -> Iterator[None]:
     """Inside of a `with` block, list each folder in storage once, with all folders below it, and answer from that listing."""
-    around = _LISTINGS.get()
+    around = _KEPT.get() if _LISTINGS.get() is None else _LISTINGS.get()
     token = _LISTINGS.set({} if around is None else around)
     try:
         yield
     finally:
         _LISTINGS.reset(token)
+
+
+@contextmanager
+def listings_kept() -> Iterator[None]:
+    """Have all blocks of `one_listing` inside of a `with` block answer from the listings that one of them has made."""
+    token = _KEPT.set({})
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
 
 
 def stored_in(folder: StoredPath) -> list[StoredEntry]:

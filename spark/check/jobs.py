@@ -15,7 +15,6 @@ from spark.check.files import unused_defect
 from spark.check.lake import Fields, LakeToCheck
 from spark.derived.forget import CHAINS
 from spark.ingest.plan import ARCHIVE, counts
-from spark.lake.commit import ArrowLake
 from spark.lake.folder import RETAINING, interrupted
 from spark.replay.checkpoints import CHECKPOINTS, REMEDY, lost_checkpoints
 from spark.replay.copies import last_ingests
@@ -34,10 +33,11 @@ def runs(lake: LakeToCheck) -> Looked:
     for chain in CHAINS:
         if not all(map(lake.has, chain.tables)):
             continue
-        maker, made = chain.tables[0].made_by, ArrowLake(lake.root, chain)
+        maker = chain.tables[0].made_by
+        begun, done = (lake.last_run(table, chain.app) for table in (chain.tables[0], chain.tables[-1]))
         whole = f"{lake.command(maker)} finishes it; until then its rows do not count"
-        said = f"run {made.next_run() - 1} of {maker} was interrupted between its commits"
-        yield None if made.is_whole() else Defect(chain.tables[0].name, Severity.WARNING, said, whole)
+        said = f"run {begun} of {maker} was interrupted between its commits"
+        yield None if begun <= done else Defect(chain.tables[0].name, Severity.WARNING, said, whole)
 
 
 def partitions(lake: LakeToCheck) -> Looked:

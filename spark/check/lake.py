@@ -3,55 +3,49 @@
 import shlex
 from collections import Counter
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from deltalake import DeltaTable
 
 from offsets_tool.errors import SourceError
 from offsets_tool.lake.layout import added_since
 from offsets_tool.lake.tables import COPIES, DERIVATIONS, REPLAYS, SOURCES, Table
-from offsets_tool.lake.whole import is_table
-from offsets_tool.log.archive.delta import delta_rows, open_delta
 from spark.lake.replaced import is_only
-from spark.lake.scan import FileFacts, facts_of, file_rows
+from spark.lake.scan import FileFacts, LakeTables, file_rows
 
 Fields = dict[str, Any]
 """A row of a small table, by column."""
 
 
-class LakeToCheck:
-    """A lake in the folder `root`. Everything raises SourceError for files that do not read.
+class LakeToCheck(LakeTables):
+    """A lake whose tables may have any columns. Everything raises SourceError for files that do not read.
 
     Of a table that an earlier version made, columns that it lacks are null.
     """
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
-
     @cached_property
     def sources(self) -> list[Fields]:
-        return self._rows(SOURCES)
+        return self._of(SOURCES)
 
     @cached_property
     def copies(self) -> list[Fields]:
-        return self._rows(COPIES)
+        return self._of(COPIES)
 
     @cached_property
     def replays(self) -> list[Fields]:
-        return self._rows(REPLAYS)
+        return self._of(REPLAYS)
 
     @cached_property
     def derivations(self) -> list[Fields]:
-        return self._rows(DERIVATIONS)
+        return self._of(DERIVATIONS)
 
-    def has(self, table: Table) -> bool:
-        """Return whether the lake has the table."""
-        return is_table(self.root, table)
+    def _check_columns(self, opened: DeltaTable, table: Table) -> None:
+        """Take a table as it is: which columns it has is a check of its own."""
 
     def files(self, table: Table) -> list[FileFacts]:
-        """Return what Delta knows of each file of a table."""
-        return facts_of(open_delta(self.root / table.name)) if self.has(table) else []
+        """Return what Delta knows of each file of a table; nothing of one that is not there."""
+        return super().files(table) if self.has(table) else []
 
     def count(self, table: Table, *columns: str) -> Counter[tuple[Any, ...]]:
         """Return how many rows of a table have which values in these columns; files with one value are not opened."""
@@ -72,15 +66,10 @@ class LakeToCheck:
         """Return a command of offsets-spark on this lake, to be copied into a shell."""
         return shlex.join(["offsets-spark", name, *arguments, "--lake", self.root.as_posix()])
 
-    def _rows(self, table: Table) -> list[Fields]:
+    def _of(self, table: Table) -> list[Fields]:
         if not self.has(table):
             return []
-        folder = self.root / table.name
-        rows = delta_rows(folder)
-        lacking = added_since(rows.column_names, table)
-        if lacking is None:
-            raise SourceError(folder.as_posix(), "has other columns than this version writes")
-        for field in lacking:
-            rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
-        found: list[Fields] = rows.to_pylist()
-        return found
+        columns = [field.name for field in self.opened(table).schema().fields]
+        if added_since(columns, table) is None:
+            raise SourceError(f"{self.root}/{table.name}", "has other columns than this version writes")
+        return self.rows(table)

@@ -23,10 +23,11 @@ from offsets_tool.lake.whole import is_table
 from offsets_tool.rows import Row
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import String
-from spark.lake.commit import REPLAY, ArrowLake, Chain
-from spark.lake.folder import locked
+from spark.lake.commit import REPLAY, ArrowLake, Chain, Lake
+from spark.lake.folder import opened, root_of
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.replaced import Replaced, ReplacedPartitions, Replacement
+from spark.lake.scan import LakeTables
 
 BasisFields = Mapping[str, Any]
 """What rows were computed from: the run of the replay and the options, as JSON has them."""
@@ -64,26 +65,19 @@ class Derivation(NamedTuple):
 
 
 @contextmanager
-def replayed(root: Path) -> Iterator[dict[str, int]]:
-    """Lock the lake and return the run of each cluster's last replay; errors are those of `all_replays`."""
-    with all_replays(root) as replays:
-        yield last_runs(replays)
+def replayed(lake: "str | Path | Lake") -> Iterator[tuple[Lake, list[Row]]]:
+    """Open a lake and yield what its `replays` say of runs and coordinators; first finish a replay that was interrupted.
 
-
-@contextmanager
-def all_replays(root: Path) -> Iterator[list[Row]]:
-    """Lock the lake and return what its `replays` say of runs and coordinators; first finish a replay that was interrupted.
-
-    UsageError where the lake has no histories yet, or while another job writes to it.
+    UsageError where the lake has no histories yet, LakeInUse while another job writes to it.
     """
-    if not is_table(root, REPLAYS):
-        raise UsageError(f"{root} has no histories: run offsets-spark replay first")
-    with locked(root):
-        lake = ArrowLake(root, REPLAY)
+    if not isinstance(lake, Lake) and not is_table(root_of(lake), REPLAYS):
+        raise UsageError(f"{root_of(lake)} has no histories: run offsets-spark replay first")
+    with opened(lake) as open_lake:
+        commits = ArrowLake(open_lake, REPLAY)
         # A lake of an earlier release does not have all tables.
-        lake.create()
-        lake.finish()
-        yield lake.rows(REPLAYS, ("cluster", "coordinator", "run"))
+        commits.create()
+        commits.finish()
+        yield open_lake, open_lake.rows(REPLAYS, ("cluster", "coordinator", "run"))
 
 
 def last_runs(replays: Iterable[Row]) -> dict[str, int]:
@@ -95,34 +89,34 @@ def last_runs(replays: Iterable[Row]) -> dict[str, int]:
 
 
 def derive(
-    root: Path, job: Chain, basis: Mapping[str, BasisFields], make: Make, since: Since | None = None
+    lake: Lake, job: Chain, basis: Mapping[str, BasisFields], make: Make, since: Since | None = None
 ) -> Derived:
     """Let `make` compute the rows of clusters whose `basis` has changed, and commit them together, instead of the old rows.
 
     The job's last table is `derivations`; the rows that are counted are those of the first. For a cluster that has rows already,
     `since` gives the partitions of topics to compute again; without it, all are. What `make` does not give stays as it was.
     """
-    at, lake, tables = datetime.now(UTC), ArrowLake(root, job), job.tables[:-1]
-    lake.create()
-    notes = [note for note in [lake.finish()] if note]
-    newest = _newest_rows(lake, tables)
+    at, commits, tables = datetime.now(UTC), ArrowLake(lake, job), job.tables[:-1]
+    commits.create()
+    notes = [note for note in [commits.finish()] if note]
+    newest = _newest_rows(commits, tables)
     new = _outdated(newest, basis)
     if not new:
         return Derived(None, {}, notes)
-    known, run = newest[0], lake.next_run()
+    known, run = newest[0], commits.next_run()
     wanted = {of: since(of, json.loads(known[of]["basis"])) if since and of in known else None for of in new}
     made = make(wanted, run)
     if not made:
         return Derived(None, {}, notes)
     counted = {(of, table.name): _count(files, table) for of, files in made.items() for table in tables}
     replaced = {of: replaced_rows(of, wanted[of]) for of in made}
-    remaining = _remaining_rows(lake, known, replaced)
+    remaining = _remaining_rows(commits, known, replaced)
     derivations = [
         DerivationRow(of, table, _text(basis[of]), rows + remaining.get(of, 0), at, run)
         for (of, table), rows in counted.items()
     ]
-    files = [*chain.from_iterable(made.values()), *write_rows(root, DERIVATIONS, derivations)]
-    lake.commit(run, files, list(replaced.values()))
+    files = [*chain.from_iterable(made.values()), *lake.new_file(DERIVATIONS, derivations)]
+    commits.commit(run, files, list(replaced.values()))
     sums = {table.name: sum(counted[of, table.name] for of in made) for table in tables}
     return Derived(run, {of: counted[of, tables[0].name] for of in made}, notes, tables=sums)
 
@@ -131,9 +125,9 @@ def _count(files: Iterable[NewFile], table: Table) -> int:
     return sum(file.rows for file in files if file.table == table.name)
 
 
-def outdated(lake: ArrowLake, tables: Sequence[Table], basis: Mapping[str, BasisFields]) -> list[str]:
+def outdated(commits: ArrowLake, tables: Sequence[Table], basis: Mapping[str, BasisFields]) -> list[str]:
     """Return the clusters whose rows of one of the tables were not computed from this basis, in the order of their names."""
-    return _outdated(_newest_rows(lake, tables), basis)
+    return _outdated(_newest_rows(commits, tables), basis)
 
 
 def _outdated(newest: Sequence[Mapping[str, Row]], basis: Mapping[str, BasisFields]) -> list[str]:
@@ -148,11 +142,11 @@ def _text(basis: BasisFields) -> str:
     return json.dumps(basis, sort_keys=True)
 
 
-def known_derivations(root: Path, table: Table) -> dict[str, Derivation]:
+def known_derivations(lake: LakeTables, table: Table) -> dict[str, Derivation]:
     """Return what each cluster's rows of a table were computed from; empty where none were."""
-    if not is_table(root, DERIVATIONS):
+    if not lake.has(DERIVATIONS):
         return {}
-    [newest] = _newest(ArrowLake(root, REPLAY), [table])
+    [newest] = _newest(lake, [table])
     return {of: Derivation(row["run"], json.loads(row["basis"])) for of, row in newest.items()}
 
 
@@ -164,46 +158,38 @@ def replaced_rows(cluster: str, partitions: pa.Table | None) -> Replacement:
 
 
 def _remaining_rows(
-    lake: ArrowLake, known: Mapping[str, Row], replaced: Mapping[str, Replacement]
+    commits: ArrowLake, known: Mapping[str, Row], replaced: Mapping[str, Replacement]
 ) -> dict[str, int]:
     """Return by cluster how many of its rows stay, where those of some partitions go; `known` are its rows of `derivations`."""
     some = {of: each for of, each in replaced.items() if of in known and not isinstance(each, Replaced)}
-    gone = lake.count_replaced(some.values()) if some else []
+    gone = commits.count_replaced(some.values()) if some else []
     return {of: int(known[of]["rows"]) - count for of, count in zip(some, gone, strict=True)}
 
 
-def write_rows(root: Path, table: Table, rows: Sequence[tuple[Any, ...]]) -> list[NewFile]:
-    """Write rows of a table's class to a new file in its folder, and return it; an empty list for no rows."""
-    with TableWriter(root, table) as writer:
-        writer.write(record_batch(table.row, rows))
-        return writer.close()
-
-
-def finished(root: Path, job: Chain) -> list[str]:
+def finished(lake: Lake, job: Chain) -> list[str]:
     """Commit what an interrupted job has left to commit, and return a note on it; an empty list where there is nothing.
 
-    From then on the options of that job count as the last ones. UsageError while another job writes to the lake.
+    From then on the options of that job count as the last ones.
     """
-    if not all(is_table(root, table) for table in job.tables):
+    if not lake.has(*job.tables):
         return []
-    with locked(root):
-        return [note for note in [ArrowLake(root, job).finish()] if note]
+    return [note for note in [ArrowLake(lake, job).finish()] if note]
 
 
-def asked_before(root: Path, table: Table) -> Row:
+def asked_before(lake: Lake, table: Table) -> Row:
     """Return the options with which a table's newest rows were computed; empty where there are none.
 
     The options of an interrupted job count once `finished` has committed it.
     """
-    newest = max(known_derivations(root, table).values(), key=lambda each: each.run, default=None)
+    newest = max(known_derivations(lake, table).values(), key=lambda each: each.run, default=None)
     asked: Row = newest.basis["asked"] if newest else {}
     return asked
 
 
-def bases_before(root: Path, table: Table) -> Iterator[tuple[str, Row]]:
+def bases_before(lake: Lake, table: Table) -> Iterator[tuple[str, Row]]:
     """Yield clusters with what their rows of a table were computed from, also with what later runs replaced: the newest first."""
-    if is_table(root, DERIVATIONS):
-        rows = ArrowLake(root, REPLAY).rows(DERIVATIONS, ("cluster", "derived", "basis", "run"))
+    if lake.has(DERIVATIONS):
+        rows = lake.rows(DERIVATIONS, ("cluster", "derived", "basis", "run"))
         of_table = (row for row in rows if row["derived"] == table.name)
         for row in sorted(of_table, key=itemgetter("run"), reverse=True):
             yield row["cluster"], json.loads(row["basis"])
@@ -253,12 +239,12 @@ def made_of(clusters: Iterable[str], results: Iterable[Sequence[Any]]) -> Made:
     return made
 
 
-def _newest_rows(lake: ArrowLake, tables: Sequence[Table]) -> list[dict[str, Row]]:
+def _newest_rows(commits: ArrowLake, tables: Sequence[Table]) -> list[dict[str, Row]]:
     """Return for each table, by cluster, its newest row of `derivations`; none where an interrupted job may have left others."""
-    return _newest(lake, tables) if lake.is_whole() else [{} for _ in tables]
+    return _newest(commits.lake, tables) if commits.is_whole() else [{} for _ in tables]
 
 
-def _newest(lake: ArrowLake, tables: Sequence[Table]) -> list[dict[str, Row]]:
+def _newest(lake: LakeTables, tables: Sequence[Table]) -> list[dict[str, Row]]:
     found = lake.table(DERIVATIONS, ("cluster", "derived", "basis", "rows", "run"))
     newest = found.group_by(["cluster", "derived"]).aggregate([("run", "max")]).rename_columns(_IDENTITY)
     rows = found.join(newest, list(_IDENTITY), join_type="inner").to_pylist()

@@ -5,7 +5,6 @@ Reads in this process: files of end offsets are small, and of a directory only n
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, NamedTuple
 
 import pyarrow as pa
@@ -20,8 +19,7 @@ from offsets_tool.lake.journal import app_of
 from offsets_tool.lake.tables import ENDS, SOURCES
 from offsets_tool.log.storage import as_path, real_path
 from offsets_tool.wire.text import shown, shown_row
-from spark.derived.derive import write_rows
-from spark.lake.commit import ArrowLake, Chain
+from spark.lake.commit import ArrowLake, Chain, Lake
 from spark.lake.folder import unknown_cluster
 from spark.lake.scan import scan
 
@@ -49,32 +47,32 @@ class EndsAdded(NamedTuple):
     notes: list[str]
 
 
-def add_ends(root: Path, request: EndsRequest, newest: Mapping[str, int]) -> EndsAdded:
+def add_ends(lake: Lake, request: EndsRequest, newest: Mapping[str, int]) -> EndsAdded:
     """Add the samples of end offsets that the lake does not have yet to its table `ends`, and commit them.
 
     `newest` has the time of each cluster's newest record, in epoch milliseconds: up to then the end of a directory counts.
     SourceError for a file of end offsets that cannot be read; UsageError where nothing says which cluster a file belongs to, or
     where the cluster that is named is not in the lake.
     """
-    lake = ArrowLake(root, OF_ENDS)
-    lake.create()
-    found = _Found(root, request, newest)
+    commits = ArrowLake(lake, OF_ENDS)
+    commits.create()
+    found = _Found(lake, request, newest)
     rows = dict.fromkeys((*found.of_files(), *found.of_directories()))
-    for known in _stored_samples(root, rows):
+    for known in _stored_samples(lake, rows):
         rows.pop(known, None)
     if rows:
-        run = lake.next_run()
-        lake.commit(run, write_rows(root, ENDS, [row._replace(run=run) for row in rows]))
+        run = commits.next_run()
+        commits.commit(run, lake.new_file(ENDS, [row._replace(run=run) for row in rows]))
     return EndsAdded(len(rows), found.notes)
 
 
-def _stored_samples(root: Path, found: Iterable[EndRow]) -> Iterator[EndRow]:
+def _stored_samples(lake: Lake, found: Iterable[EndRow]) -> Iterator[EndRow]:
     """Yield the samples that the lake has from the same sources as these, with run 0 so that they compare equal."""
     sources: dict[str, set[str]] = {}
     for row in found:
         sources.setdefault(row.cluster, set()).add(row.source)
     names = pa.array(sorted(set().union(*sources.values())), pa.string())
-    for rows in scan(root, ENDS, ENDS.schema.names, sources):
+    for rows in scan(lake, ENDS, ENDS.schema.names, sources):
         of_these = pc.is_in(rows.column("source").cast(pa.string()), names)
         for row in rows.filter(of_these).to_pylist():
             yield EndRow(**row)._replace(run=0, observed_at=row["timestamp"])
@@ -83,12 +81,10 @@ def _stored_samples(root: Path, found: Iterable[EndRow]) -> Iterator[EndRow]:
 class _Found:
     """Collects the samples of a request's files and directories as rows with their cluster, and notes on what cannot be read."""
 
-    def __init__(self, root: Path, request: EndsRequest, newest: Mapping[str, int]) -> None:
+    def __init__(self, lake: Lake, request: EndsRequest, newest: Mapping[str, int]) -> None:
         self._request, self._newest = request, newest
-        self._clusters = {
-            row["directory"]: row["cluster"]
-            for row in ArrowLake(root).rows(SOURCES, ("directory", "cluster"))
-        }
+        rows = lake.rows(SOURCES, ("directory", "cluster"))
+        self._clusters = {row["directory"]: row["cluster"] for row in rows}
         self.notes: list[str] = []
 
     def of_files(self) -> Iterator[EndRow]:

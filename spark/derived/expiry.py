@@ -31,7 +31,6 @@ from offsets_tool.findings.sentences import listed
 from offsets_tool.lake.expiry import ExpiryAsked, checkpoint_ages, checkpoint_homes, removal_ages
 from offsets_tool.lake.journal import app_of
 from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, GROUP_HISTORY, REMOVALS, REPLAYS, SOURCES, Maker
-from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log_clock import latest_of
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import Row
@@ -41,12 +40,12 @@ from offsets_tool.wire.schema import Bytes, String
 from spark.derived.derive import (
     Derived,
     Made,
-    all_replays,
     bases_before,
     derive,
     finished,
     last_runs,
     made_of,
+    replayed,
 )
 from spark.derived.expiry_tasks import (
     ExpiryInput,
@@ -57,9 +56,9 @@ from spark.derived.expiry_tasks import (
     write_removed,
 )
 from spark.ingest.plan import ARCHIVE, counts
-from spark.lake.commit import ArrowLake, Chain
-from spark.lake.folder import root_of, unknown_cluster
-from spark.lake.scan import FileFacts, facts_of, scan
+from spark.lake.commit import Chain, Lake
+from spark.lake.folder import unknown_cluster
+from spark.lake.scan import FileFacts, LakeTables, scan, values_within
 from spark.replay.checkpoints import REMEDY, checkpoint_path, log_facts_of
 from spark.replay.plan import AUTO, Coordinators, LogPartition, last_coordinators, latest
 from spark.replay.plan import LakeRow as Replay
@@ -89,11 +88,11 @@ class BrokerSettings(NamedTuple):
     others: PolicyOverrides = _NONE_GIVEN
 
     @classmethod
-    def before(cls, root: Path) -> "BrokerSettings":
+    def before(cls, lake: Lake) -> "BrokerSettings":
         """Return the settings by which the lake's expiry was last computed."""
         newest: dict[str, PolicyOverrides | None] = {}
         others: PolicyOverrides | None = None
-        for cluster, basis in bases_before(root, EXPIRY):
+        for cluster, basis in bases_before(lake, EXPIRY):
             is_own = basis.get(_OWN, False)
             if cluster not in newest:
                 newest[cluster] = _policy(basis["asked"]) if is_own else None
@@ -133,7 +132,7 @@ def _policy(asked: Row) -> PolicyOverrides:
 
 
 def expiry(
-    lake: str,
+    lake: str | Lake,
     start: StartSpark,
     request: PolicyOverrides | None,
     progress: Progress = untold,
@@ -146,16 +145,15 @@ def expiry(
     all as they were. `progress` counts checkpoints of log partitions, and files of `removals`.
     UsageError where the lake has no histories yet, and for an unknown cluster; OffsetsToolError for a lost checkpoint.
     """
-    root = root_of(lake)
-    with all_replays(root) as replays:
+    with replayed(lake) as (open_lake, replays):
         runs = last_runs(replays)
         if cluster is not None and cluster not in runs:
             raise unknown_cluster(cluster, runs)
-        finishing = finished(root, OF_EXPIRY)
-        settings = BrokerSettings.before(root).changed(request, cluster)
+        finishing = finished(open_lake, OF_EXPIRY)
+        settings = BrokerSettings.before(open_lake).changed(request, cluster)
         basis = {name: {"replay": run, **settings.basis(name)} for name, run in runs.items()}
-        making = _Expiry(root, start, settings, progress)
-        done = derive(root, OF_EXPIRY, basis, making.make)
+        making = _Expiry(open_lake, start, settings, progress)
+        done = derive(open_lake, OF_EXPIRY, basis, making.make)
         coordinators = last_coordinators(replays)
         named = _settings_notes(settings, coordinators)
         if cluster is None and request not in (None, _NONE_GIVEN) and runs.keys() <= settings.own.keys():
@@ -200,23 +198,24 @@ def _settings_text(policy: PolicyOverrides, coordinator: str) -> str:
 class _Expiry:
     """Computes expiry in tasks: live offsets from checkpoints, removed ones from `removals`; `notes` name the policy."""
 
-    def __init__(self, root: Path, start: StartSpark, settings: BrokerSettings, progress: Progress) -> None:
-        self._root, self._start, self._settings, self._progress = root, start, settings, progress
+    def __init__(self, lake: Lake, start: StartSpark, settings: BrokerSettings, progress: Progress) -> None:
+        self._lake, self._root = lake, lake.root
+        self._start, self._settings, self._progress = start, settings, progress
         self.notes: list[str] = []
 
     def make(self, clusters: Collection[str], run: int) -> Made:
         of_clusters = ds.field("cluster").isin(sorted(clusters))
-        replays = latest(ArrowLake(self._root).rows(REPLAYS, where=of_clusters))
+        replays = latest(self._lake.rows(REPLAYS, where=of_clusters))
         facts = facts_of_logs(self._root, replays)
         checkpoints = [(log_partition, row["checkpoint"]) for log_partition, row in replays.items()]
         here: dict[str, list[LogFacts]] = {cluster: [] for cluster in sorted(clusters)}
         for (cluster, _), fact in facts.items():
             here[cluster].append(fact)
         bases = {cluster: self._basis_of(cluster, some) for cluster, some in here.items()}
-        homes = _homes(self._root, checkpoints)
+        homes = _homes(self._lake, checkpoints)
         asked = {cluster: _asked(each, homes.get(cluster, {})) for cluster, each in bases.items()}
-        job = ExpiryJob(self._root.as_posix(), run, asked, _log_ends(self._root, replays, facts))
-        given = self._input(checkpoints)
+        job = ExpiryJob(self._root.as_posix(), run, asked, _log_ends(self._lake, replays, facts))
+        given = self._input(checkpoints, sorted(clusters))
         found = self._searched(job, bases, given)
         for cluster, each in found.items():
             self._say(cluster, each.bases[0])
@@ -226,8 +225,8 @@ class _Expiry:
         live = write_live(job, given)
         return made_of(clusters, [*live.files, *write_removed(job, given, live.longest)])
 
-    def _input(self, checkpoints: Sequence[tuple[LogPartition, str]]) -> ExpiryInput:
-        files = facts_of(open_delta(self._root / REMOVALS.name))
+    def _input(self, checkpoints: Sequence[tuple[LogPartition, str]], clusters: Sequence[str]) -> ExpiryInput:
+        files = [file for file in self._lake.files(REMOVALS) if values_within(file, "cluster", clusters)]
         held = sum(checkpoint_path(self._root, name).stat().st_size for _, name in checkpoints)
         is_here = is_little(held // RECORD_BYTES + sum(file["num_records"] for file in files))
         paths = [self._root / REMOVALS.name / file["path"] for file in files]
@@ -285,29 +284,29 @@ def _asked(of: _ClusterBasis, homes: Mapping[str, int | None]) -> ExpiryAsked:
 
 
 def _homes(
-    root: Path, checkpoints: Sequence[tuple[LogPartition, str]]
+    lake: Lake, checkpoints: Sequence[tuple[LogPartition, str]]
 ) -> dict[str, Mapping[str, int | None]]:
     """Return by cluster where each group lives that lies in several log partitions; OffsetsToolError for a lost checkpoint."""
     paths = defaultdict[str, list[Path]](list)
     for (cluster, _), name in checkpoints:
-        paths[cluster].append(checkpoint_path(root, name))
+        paths[cluster].append(checkpoint_path(lake.root, name))
     several = [cluster for cluster, of_cluster in paths.items() if len(of_cluster) > 1]
     try:
         return {
             cluster: checkpoint_homes((path.read_bytes(), path.as_posix()) for path in paths[cluster])
-            for cluster in _with_moved_groups(root, several)
+            for cluster in _with_moved_groups(lake, several)
         }
     except SourceError as error:
         raise OffsetsToolError(f"{error}; {REMEDY}") from error
 
 
-def _with_moved_groups(root: Path, clusters: Collection[str]) -> list[str]:
+def _with_moved_groups(lake: Lake, clusters: Collection[str]) -> list[str]:
     """Return the clusters in which a group lies in several log partitions."""
     if not clusters:
         return []
     schema = pa.schema([("cluster", pa.string()), ("group", pa.string()), ("log_partition", pa.int32())])
     places = list[pa.RecordBatch]()
-    for rows in scan(root, GROUP_HISTORY, (*schema.names, "to_log_offset"), clusters, may_have=_has_open):
+    for rows in scan(lake, GROUP_HISTORY, (*schema.names, "to_log_offset"), clusters, may_have=_has_open):
         is_open = pc.and_(pc.is_null(rows.column("to_log_offset")), pc.is_valid(rows.column("log_partition")))
         places.append(rows.filter(is_open).select(schema.names).cast(schema))
     of_groups = pa.Table.from_batches(places, schema).group_by(["cluster", "group"])
@@ -329,10 +328,10 @@ def facts_of_logs(root: Path, replays: Mapping[LogPartition, Replay]) -> dict[Lo
 
 
 def _log_ends(
-    root: Path, replays: Mapping[LogPartition, Replay], facts: Mapping[LogPartition, LogFacts]
+    lake: Lake, replays: Mapping[LogPartition, Replay], facts: Mapping[LogPartition, LogFacts]
 ) -> dict[LogPartition, LogEnd]:
     """Return how each log partition ends, and from which offset on it is complete, given its row of `replays` and log facts."""
-    begins = first_offsets(root, max((row["ingest_run"] for row in replays.values()), default=0))
+    begins = first_offsets(lake, max((row["ingest_run"] for row in replays.values()), default=0))
     return {
         log_partition: log_end_of(
             is_new=row["rules"] == Rules.NEW,
@@ -347,10 +346,10 @@ def _log_ends(
 _OF_FIRST: Final = ("cluster", "log_partition", "first_offset", "base_offset", "kind", "fate", "run")
 
 
-def first_offsets(root: Path, upto: int) -> dict[LogPartition, int]:
+def first_offsets(lake: LakeTables, upto: int) -> dict[LogPartition, int]:
     """Return the base offset of each log partition's first segment, among those of ingests up to the run `upto`."""
     begins: dict[LogPartition, int] = {}
-    for source in ArrowLake(root).rows(SOURCES, _OF_FIRST):
+    for source in lake.rows(SOURCES, _OF_FIRST):
         first = source["first_offset"] if source["base_offset"] is None else source["base_offset"]
         is_segment = counts(source["kind"], source["fate"]) and source["kind"] != ARCHIVE
         if source["run"] <= upto and is_segment and first is not None:

@@ -38,6 +38,7 @@ from spark.derived.derive import (
     WantedRows,
     derive,
     known_derivations,
+    last_runs,
     made_of,
     outdated,
     replayed,
@@ -49,9 +50,9 @@ from spark.derived.finding_rows import FindingInput, GroupsTask
 from spark.derived.history_rows import history_files, retention_of
 from spark.derived.log_findings import partition_facts
 from spark.ingest.plan import SourceFields
-from spark.lake.commit import ArrowLake, Chain
+from spark.lake.commit import ArrowLake, Chain, Lake
 from spark.lake.failures import in_one_sentence
-from spark.lake.folder import root_of, unknown_cluster
+from spark.lake.folder import unknown_cluster
 from spark.lake.parquet import NewFile
 from spark.replay.plan import LakeRow, LogPartition, latest
 from spark.runtime.rows import Batches, Progress, StartSpark, Task, untold
@@ -73,42 +74,43 @@ class _Part(NamedTuple):
 
 
 def findings(
-    lake: str, start: StartSpark, clusters: Collection[str] = (), progress: Progress = untold
+    lake: str | Lake, start: StartSpark, clusters: Collection[str] = (), progress: Progress = untold
 ) -> Derived:
     """Compute findings and rebalances of clusters (all, if none is named) where something is new; commit them, some at a time.
 
     `start` makes a session, and is called only where there is much to do; `progress` counts files and tasks of one cluster.
     UsageError where the lake has no histories yet, and for an unknown cluster. A cluster that fails is named in `problems`.
     """
-    root = root_of(lake)
-    with replayed(root) as replays:
+    with replayed(lake) as (open_lake, rows):
+        replays = last_runs(rows)
         if unknown := sorted(set(clusters) - replays.keys()):
             raise unknown_cluster(unknown[0], replays)
-        finding = _Findings(root, start, replays, progress)
+        finding = _Findings(open_lake, start, replays, progress)
         return finding.of(clusters or replays.keys())
 
 
 class _Findings:
     """Computes the findings of clusters, some at a time; reads once what the lake has on all clusters."""
 
-    def __init__(self, root: Path, start: StartSpark, runs: Mapping[str, int], progress: Progress) -> None:
-        self._root, self._start, self._runs, self._progress = root, start, runs, progress
-        self._expiry = known_derivations(root, EXPIRY)
+    def __init__(self, lake: Lake, start: StartSpark, runs: Mapping[str, int], progress: Progress) -> None:
+        self._lake, self._root = lake, lake.root
+        self._start, self._runs, self._progress = start, runs, progress
+        self._expiry = known_derivations(lake, EXPIRY)
         self._problems: dict[str, str] = {}
 
     def of(self, clusters: Collection[str]) -> Derived:
         """Compute the findings of each cluster where they are not up to date, and return what was done."""
-        lake = ArrowLake(self._root, OF_FINDINGS)
-        lake.create()
-        notes = [note for note in [lake.finish()] if note]
+        commits = ArrowLake(self._lake, OF_FINDINGS)
+        commits.create()
+        notes = [note for note in [commits.finish()] if note]
         bases = {cluster: self._basis(cluster) for cluster in clusters}
-        wanted = outdated(lake, OF_FINDINGS.tables[:-1], bases)
+        wanted = outdated(commits, OF_FINDINGS.tables[:-1], bases)
         run, rows, tables = None, dict[str, int](), Counter[str]()
         if wanted:
             self._read(wanted)
         for begin in range(0, len(wanted), CLUSTERS_AT_ONCE):
             some = {cluster: bases[cluster] for cluster in wanted[begin : begin + CLUSTERS_AT_ONCE]}
-            each = derive(self._root, OF_FINDINGS, some, self._make)
+            each = derive(self._lake, OF_FINDINGS, some, self._make)
             run, rows, notes = each.run or run, rows | each.rows, notes + each.notes
             tables.update(each.tables)
         problems = (f"findings of cluster {cluster!r}: {why}" for cluster, why in self._problems.items())
@@ -116,13 +118,13 @@ class _Findings:
 
     def _read(self, clusters: Sequence[str]) -> None:
         """Read what the lake has on some clusters: of a lake of a thousand, most nights few are new."""
-        self._files = history_files(self._root)
-        lake, some = ArrowLake(self._root), ds.field("cluster").isin(clusters)
+        self._files = history_files(self._lake)
+        some = ds.field("cluster").isin(clusters)
         self._sources: dict[str, list[SourceFields]] = defaultdict(list)
-        for row in lake.rows(SOURCES, where=some):
+        for row in self._lake.rows(SOURCES, where=some):
             self._sources[row["cluster"]].append(row)
         self._replays: dict[str, dict[LogPartition, LakeRow]] = defaultdict(dict)
-        for place, replay in latest(lake.rows(REPLAYS, where=some)).items():
+        for place, replay in latest(self._lake.rows(REPLAYS, where=some)).items():
             self._replays[place[0]][place] = replay
 
     def _basis(self, cluster: str) -> BasisFields:

@@ -7,7 +7,6 @@ on with what was interrupted; `sources`, which says what is to go, is changed la
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -25,14 +24,14 @@ from offsets_tool.lake.tables import (
     TABLES,
     Table,
 )
-from offsets_tool.lake.whole import is_table
 from offsets_tool.log.storage import real_path
 from offsets_tool.wire.text import shown
+from spark.derived.derive import finished
 from spark.derived.expiry import OF_EXPIRY
 from spark.derived.findings import OF_FINDINGS
 from spark.derived.lag import OF_LAG
-from spark.lake.commit import INGEST, REPLAY, ArrowLake
-from spark.lake.folder import FORGETTING, locked, mark, require_lake, root_of
+from spark.lake.commit import INGEST, REPLAY, Lake
+from spark.lake.folder import FORGETTING, mark, opened_whole
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.replaced import Replacing, is_only, rewritten
 from spark.lake.scan import FileFacts, file_rows, is_within
@@ -66,15 +65,12 @@ def forget(lake: str, cluster: str, source: str | None = None) -> list[Forgotten
 
     UsageError where there is no lake, or nothing of these in it.
     """
-    root = root_of(lake)
-    require_lake(root)
     path = None if source is None else shown(real_path(source))
     asked = json.dumps({"cluster": cluster, "source": path})
-    with locked(root, asked):
+    with opened_whole(lake, asked) as open_lake:
         for chain in CHAINS:
-            if all(is_table(root, table) for table in chain.tables):
-                ArrowLake(root, chain).finish()
-        job, marker = _Forget(root, cluster, path), root / FORGETTING
+            finished(open_lake, chain)
+        job, marker = _Forget(open_lake, cluster, path), open_lake.root / FORGETTING
         if not job.gone and not marker.exists():
             raise UsageError(_nothing(job.sources, cluster, source))
         mark(marker, asked)
@@ -95,10 +91,10 @@ def _nothing(sources: Iterable[_Fields], cluster: str, source: str | None) -> st
 class _Forget:
     """One removal from a lake: which rows go, and which rows other sources take over."""
 
-    def __init__(self, root: Path, cluster: str, path: str | None) -> None:
-        self._root, self._cluster, self._path = root, cluster, path
-        self._lake = ArrowLake(root)
-        self.sources = self._lake.sources()
+    def __init__(self, lake: Lake, cluster: str, path: str | None) -> None:
+        self._root, self._cluster, self._path = lake.root, cluster, path
+        self._lake = lake
+        self.sources = lake.rows(SOURCES)
         of_cluster = [row for row in self.sources if row["cluster"] == cluster]
         self.gone = {row["source"] for row in of_cluster if path is None or self._is_below(row["path"])}
         """The names of the sources that go."""
@@ -111,7 +107,7 @@ class _Forget:
         """Change all tables of the lake, and yield what each has lost."""
         checkpoints = self._checkpoints()
         for table in reversed(ALL_TABLES):
-            if table not in TABLES and is_table(self._root, table):
+            if table not in TABLES and self._lake.has(table):
                 is_by_path = table is ENDS and self._path is not None
                 yield self._rewrite(table, self._other_ends if is_by_path else None)
         for table in (EVENTS, LOG):
@@ -123,7 +119,7 @@ class _Forget:
 
     def _checkpoints(self) -> list[str]:
         """Return the file names of the cluster's checkpoints."""
-        rows = self._lake.rows(REPLAYS) if is_table(self._root, REPLAYS) else []
+        rows = self._lake.rows(REPLAYS) if self._lake.has(REPLAYS) else []
         return [row["checkpoint"] for row in rows if row["cluster"] == self._cluster and row["checkpoint"]]
 
     def _rewrite(self, table: Table, keep: _Keep | None) -> Forgotten:

@@ -17,10 +17,9 @@ from offsets_tool.lake.tables import (
     OFFSET_HISTORY,
     TRANSACTIONS,
 )
-from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.wire.text import from_shown
 from spark.derived.derive import Derivation
-from spark.lake.scan import FileFacts, facts_of
+from spark.lake.scan import FileFacts, LakeTables
 
 KINDS: Final[tuple[type[GroupRow], ...]] = (
     OffsetHistoryRow,
@@ -43,12 +42,12 @@ class HistoryFile(NamedTuple):
     facts: FileFacts
 
 
-def history_files(root: Path) -> list[HistoryFile]:
+def history_files(lake: LakeTables) -> list[HistoryFile]:
     """Return the files of all tables of a lake that findings rest on."""
     return [
-        HistoryFile(kind, root / table.name / facts["path"], facts)
+        HistoryFile(kind, lake.root / table.name / facts["path"], facts)
         for kind, table in enumerate(TABLES)
-        for facts in facts_of(open_delta(root / table.name))
+        for facts in lake.files(table)
     ]
 
 

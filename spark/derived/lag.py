@@ -26,6 +26,7 @@ from spark.derived.derive import (
     Made,
     WantedRows,
     derive,
+    last_runs,
     made_of,
     replaced_rows,
     replayed,
@@ -35,8 +36,7 @@ from spark.derived.ends import EndsRequest, add_ends
 from spark.derived.expiry import facts_of_logs
 from spark.derived.lag_news import new_partitions
 from spark.derived.lag_rows import LagInput
-from spark.lake.commit import ArrowLake, Chain
-from spark.lake.folder import root_of
+from spark.lake.commit import Chain, Lake
 from spark.lake.scan import greatest_of
 from spark.replay.plan import latest
 from spark.runtime.rows import Batches, Progress, StartSpark, Task, untold
@@ -56,18 +56,18 @@ class LagRequest:
     """Whether lag counts to the last stable offset, for consumers with isolation.level=read_committed."""
 
 
-def lag(lake: str, start: StartSpark, request: LagRequest, progress: Progress = untold) -> Derived:
+def lag(lake: str | Lake, start: StartSpark, request: LagRequest, progress: Progress = untold) -> Derived:
     """Add new end offsets to the lake, and compute and commit the lag of clusters where something is new.
 
     `start` makes a session, and is called only if there is something to do; `progress` counts units of about half a million
     rows. UsageError where the lake has no histories yet, and for ends of an unknown cluster; SourceError for a file of end offsets
     that cannot be read.
     """
-    root = root_of(lake)
-    with replayed(root) as replays:
-        newest = _newest_records(root, replays)
-        added = add_ends(root, request.ends, newest)
-        ends = greatest_of(root, ENDS, ("timestamp", "run"), replays)
+    with replayed(lake) as (open_lake, rows):
+        replays = last_runs(rows)
+        newest = _newest_records(open_lake, replays)
+        added = add_ends(open_lake, request.ends, newest)
+        ends = greatest_of(open_lake, ENDS, ("timestamp", "run"), replays)
         newest |= {cluster: max(newest[cluster], of["timestamp"]) for cluster, of in ends.items()}
         basis = {
             cluster: {
@@ -77,8 +77,8 @@ def lag(lake: str, start: StartSpark, request: LagRequest, progress: Progress = 
             }
             for cluster, run in replays.items()
         }
-        counting = _Lag(root, start, _asked(request), newest, progress)
-        done = derive(root, OF_LAG, basis, counting.make, counting.since)
+        counting = _Lag(open_lake, start, _asked(request), newest, progress)
+        done = derive(open_lake, OF_LAG, basis, counting.make, counting.since)
         return done._replace(notes=[*added.notes, *done.notes])
 
 
@@ -88,13 +88,11 @@ def _asked(request: LagRequest) -> Row:
     return {name: getattr(request, name) for name in names}
 
 
-def _newest_records(root: Path, clusters: Iterable[str]) -> dict[str, int]:
+def _newest_records(lake: Lake, clusters: Iterable[str]) -> dict[str, int]:
     """Return by cluster the time of its newest record in epoch milliseconds; 0 where none has a time."""
     ends: dict[str, list[int | None]] = {cluster: [] for cluster in clusters}
-    replays = ArrowLake(root).rows(
-        REPLAYS, where=ds.field("cluster").isin(pa.array(sorted(ends), pa.string()))
-    )
-    for (cluster, _), facts in facts_of_logs(root, latest(replays)).items():
+    replays = lake.rows(REPLAYS, where=ds.field("cluster").isin(pa.array(sorted(ends), pa.string())))
+    for (cluster, _), facts in facts_of_logs(lake.root, latest(replays)).items():
         ends[cluster].append(facts.newest)
     return {cluster: latest_of(of_logs) or 0 for cluster, of_logs in ends.items()}
 
@@ -102,7 +100,7 @@ def _newest_records(root: Path, clusters: Iterable[str]) -> dict[str, int]:
 class _Lag(NamedTuple):
     """Computes lag by tasks, for whole clusters or for some partitions of their topics."""
 
-    root: Path
+    lake: Lake
     start: StartSpark
     asked: Mapping[str, Any]
     newest: Mapping[str, int]
@@ -112,7 +110,7 @@ class _Lag(NamedTuple):
         """Return the partitions of topics to compute again for a cluster, given the basis of its rows; None for all."""
         if known["asked"] != self.asked or self.asked["grid_ms"] is not None:
             return None
-        return new_partitions(self.root, cluster, known["replay"], known["ends"])
+        return new_partitions(self.lake, cluster, known["replay"], known["ends"])
 
     def make(self, clusters: WantedRows, run: int) -> Made:
         wanted = {
@@ -122,9 +120,9 @@ class _Lag(NamedTuple):
             return made_of(clusters, [])
         asked = LagAsked({cluster: self.newest[cluster] for cluster in wanted}, **self.asked)
         rows = LagInput.of(
-            self.root, {of: replaced_rows(of, partitions) for of, partitions in wanted.items()}
+            self.lake, {of: replaced_rows(of, partitions) for of, partitions in wanted.items()}
         )
-        task, schema = _task(self.root, run, asked), arrow_schema(FilesMade)
+        task, schema = _task(self.lake.root, run, asked), arrow_schema(FilesMade)
         return made_of(clusters, rows.through(self.start, task, schema, asked, self.progress).collect())
 
 

@@ -7,7 +7,6 @@ what later replays wrote is read: the rows that they added and those that still 
 
 from collections.abc import Iterable, Mapping
 from itertools import chain
-from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
@@ -15,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from offsets_tool.lake.tables import ENDS, OFFSET_HISTORY, REPLAYS
-from spark.lake.commit import REPLAY, ArrowLake
+from spark.lake.commit import Lake
 from spark.lake.scan import scan
 from spark.replay.plan import latest
 
@@ -26,9 +25,9 @@ AT_ONCE: Final = 1 << 17
 _SPAN: Final = ("log_partition", "from_log_offset", "to_log_offset")
 
 
-def new_partitions(root: Path, cluster: str, replay: int, ends: int) -> pa.Table | None:
+def new_partitions(lake: Lake, cluster: str, replay: int, ends: int) -> pa.Table | None:
     """Return the topics and partitions with rows of replays after run `replay`, or samples after run `ends`; None means all."""
-    replays = ArrowLake(root, REPLAY).rows(REPLAYS, where=ds.field("cluster") == cluster)
+    replays = lake.rows(REPLAYS, where=ds.field("cluster") == cluster)
     before = latest(row for row in replays if row["run"] <= replay)
     since = [row for row in replays if row["run"] > replay]
     partitions = {(row["cluster"], row["log_partition"]) for row in since}
@@ -38,8 +37,8 @@ def new_partitions(root: Path, cluster: str, replay: int, ends: int) -> pa.Table
         partition[1]: before[partition]["settled_log_offset"] if partition in before else 0
         for partition in partitions
     }
-    sampled = scan(root, ENDS, PARTITION, [cluster], ends)
-    committed = scan(root, OFFSET_HISTORY, (*PARTITION, *_SPAN), [cluster], replay)
+    sampled = scan(lake, ENDS, PARTITION, [cluster], ends)
+    committed = scan(lake, OFFSET_HISTORY, (*PARTITION, *_SPAN), [cluster], replay)
     return _distinct(chain(sampled, (_changed(rows, settled) for rows in committed)))
 
 

@@ -23,12 +23,11 @@ from offsets_tool.columns.packing import pack, unpack
 from offsets_tool.columns.sorting import places_in_order
 from offsets_tool.lag.samples import EndMethod
 from offsets_tool.lake.tables import ENDS, OFFSET_HISTORY, Table
-from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.schema import Bytes, Int32, String
 from spark.lake.parquet import encoded_schema
 from spark.lake.replaced import Replacement
-from spark.lake.scan import RowsPiece, facts_of, file_rows, pieces_of, scan, values_within
+from spark.lake.scan import LakeTables, RowsPiece, file_rows, pieces_of, scan, values_within
 from spark.runtime.rows import (
     Batches,
     Progress,
@@ -89,19 +88,19 @@ class LagInput(NamedTuple):
     """By cluster, how many buckets its rows make if they are packed."""
 
     @classmethod
-    def of(cls, root: Path, wanted: Mapping[str, Replacement]) -> "LagInput":
+    def of(cls, lake: LakeTables, wanted: Mapping[str, Replacement]) -> "LagInput":
         """Return the files of the lake that may have `wanted` rows, which are given by cluster."""
         pieces, records, clusters = [], 0, sorted(wanted)
         by_cluster = Counter[str]()
         for table in (OFFSET_HISTORY, ENDS):
-            for facts in facts_of(open_delta(root / table.name)):
+            for facts in lake.files(table):
                 if its := values_within(facts, "cluster", clusters):
                     by_cluster.update(dict.fromkeys(its, facts["num_records"]))
-                    path = root / table.name / facts["path"]
+                    path = lake.root / table.name / facts["path"]
                     pieces += [LagPiece(table, path, piece) for piece in pieces_of(facts)]
                     records += facts["num_records"]
         buckets = {cluster: max(1, -(-rows // PACKED_AT_ONCE)) for cluster, rows in by_cluster.items()}
-        return cls(pieces, list(wanted.values()), Readings.of(root, wanted), records, buckets)
+        return cls(pieces, list(wanted.values()), Readings.of(lake, wanted), records, buckets)
 
     def through(
         self, start: StartSpark, task: Task, schema: pa.Schema, asked: LagAsked, progress: Progress
@@ -179,10 +178,10 @@ class Readings(NamedTuple):
     runs: pa.Array
 
     @classmethod
-    def of(cls, root: Path, clusters: Collection[str]) -> "Readings":
+    def of(cls, lake: LakeTables, clusters: Collection[str]) -> "Readings":
         """Read from the table `ends` which run last read each directory of a partition, in these clusters."""
         found = pa.schema([("key", pa.string()), ("run", pa.int64())]).empty_table()
-        for rows in scan(root, ENDS, (*_READING, *_CLOSING, "run"), clusters):
+        for rows in scan(lake, ENDS, (*_READING, *_CLOSING, "run"), clusters):
             some = rows.filter(_is_closing(rows))
             readings = pa.table({"key": _key(some), "run": some.column("run")})
             found = pa.concat_tables([found, readings]).group_by("key").aggregate([("run", "max")])

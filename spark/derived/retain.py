@@ -15,14 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.lake.tables import EVENTS, LOG, REPLAYS, SOURCES
-from offsets_tool.lake.whole import is_table
-from offsets_tool.log.archive.delta import open_delta
+from spark.derived.derive import finished
 from spark.derived.forget import CHAINS
 from spark.derived.survivors import Survivors
-from spark.lake.commit import ArrowLake
-from spark.lake.folder import RETAINING, locked, mark, require_lake, root_of
+from spark.lake.commit import Lake
+from spark.lake.folder import RETAINING, mark, opened_whole
 from spark.lake.replaced import ReplacedRecords, replace, rewritten
-from spark.lake.scan import facts_of, file_rows, values_within
+from spark.lake.scan import file_rows, values_within
 from spark.replay.copies import last_ingests
 from spark.replay.notes import partition_text
 from spark.replay.plan import LogPartition, Work, failed, latest
@@ -56,24 +55,20 @@ def retain(lake: str, keep_ms: int, at: int | None = None) -> Retained:
 
     UsageError where there is no lake, or while a job writes to it.
     """
-    root = root_of(lake)
-    require_lake(root)
     before = (time.time_ns() // 1_000_000 if at is None else at) - keep_ms
-    with locked(root):
+    with opened_whole(lake) as open_lake:
         for chain in CHAINS:
-            if all(is_table(root, table) for table in chain.tables):
-                ArrowLake(root, chain).finish()
-        return _Retention(root, before).run()
+            finished(open_lake, chain)
+        return _Retention(open_lake, before).run()
 
 
 class _Retention:
     """One retention of a lake: the rows of its small tables, and which records go."""
 
-    def __init__(self, root: Path, before: int) -> None:
-        self._root, self._before = root, before
-        self._lake = ArrowLake(root)
-        self._sources = self._lake.sources()
-        self._replays = self._lake.rows(REPLAYS) if is_table(root, REPLAYS) else []
+    def __init__(self, lake: Lake, before: int) -> None:
+        self._lake, self._root, self._before = lake, lake.root, before
+        self._sources = lake.rows(SOURCES)
+        self._replays = lake.rows(REPLAYS) if lake.has(REPLAYS) else []
 
     def run(self) -> Retained:
         """Take the records out of all tables, and return what was taken out and what was left as it is."""
@@ -84,13 +79,13 @@ class _Retention:
         )
         log_partitions = sorted(last_ingests(old), key=repr)
         why_not = dict(self._kept_whole(log_partitions))
-        rows = LakeRows.now(self._root, self._sources)
+        rows = LakeRows.now(self._lake, self._sources)
         found = [
             self._superseded(rows, log_partition)
             for log_partition in log_partitions
             if log_partition not in why_not
         ]
-        counted = _RetainCounts(self._root, found, self._sources)
+        counted = _RetainCounts(self._lake, found, self._sources)
         done = counted.partitions()
         if done:
             self._change([each for each in found if counted.dropped[_log_partition(each)]], counted, done)
@@ -165,7 +160,7 @@ def _proven(row: _Fields, proven: Mapping[LogPartition, int]) -> _Fields:
 class _RetainCounts:
     """Counts in one pass over `log`, for the clusters concerned, how many records go and how many stay."""
 
-    def __init__(self, root: Path, replaced: Sequence[ReplacedRecords], sources: Sequence[_Fields]) -> None:
+    def __init__(self, lake: Lake, replaced: Sequence[ReplacedRecords], sources: Sequence[_Fields]) -> None:
         self.replaced = replaced
         self.dropped: Counter[LogPartition] = Counter()
         self._last: dict[LogPartition, int] = {}
@@ -177,10 +172,10 @@ class _RetainCounts:
             if row["same_as"] is None and row["cluster"] in self._clusters:
                 self._ranges.setdefault((row["cluster"], row["source"], row["run"]), []).append(row)
         clusters = sorted(self._clusters)
-        for file in facts_of(open_delta(root / LOG.name)) if replaced else ():
+        for file in lake.files(LOG) if replaced else ():
             if values_within(file, "cluster", clusters):
                 concerned = [each for each in replaced if each.may_be_in(file, LOG)]
-                for rows in file_rows(root / LOG.name / file["path"], LOG, _READ):
+                for rows in file_rows(lake.root / LOG.name / file["path"], LOG, _READ):
                     self._observe(rows, concerned)
 
     def _observe(self, rows: pa.RecordBatch, replaced: Iterable[ReplacedRecords]) -> None:

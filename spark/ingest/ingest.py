@@ -30,8 +30,8 @@ from spark.ingest.own_files import foreign_files
 from spark.ingest.plan import FilePiece, IngestFile, find_files, in_units, plan, rest
 from spark.ingest.tasks import IngestJob, UnitDone, account_units, log_units, write_units
 from spark.lake.commit import ArrowLake, Lake
-from spark.lake.folder import locked, root_of
-from spark.lake.parquet import NewFile, TableWriter
+from spark.lake.folder import opened
+from spark.lake.parquet import NewFile
 from spark.lake.spark_lake import SparkLake
 from spark.runtime.rows import RECORD_BYTES, Progress, StartSpark, Task, is_little, of_units, untold
 from spark.runtime.settings import is_on_cluster
@@ -96,39 +96,38 @@ class Ingested(NamedTuple):
         return sum(source["records"] for source in self.sources if source["same_as"] is None)
 
 
-def ingest(request: Request, start: StartSpark, progress: Progress = untold) -> Ingested:
+def ingest(
+    request: Request, start: StartSpark, progress: Progress = untold, lake: Lake | None = None
+) -> Ingested:
     """Read what is new in the sources of a request, and commit it to the lake; `progress` counts bytes.
 
-    `start` makes a session, and is called only when there is something to read. SourceError for a source that cannot be read,
-    UsageError or SetupError for a lake that cannot be written.
+    `start` makes a session, and is called only when there is something to read; `lake` is that of the request, where it is open
+    already. SourceError for a source that cannot be read, UsageError or SetupError for a lake that cannot be written.
     """
     tasks = Tasks(start, progress)
     if request.writer is Writer.ARROW:
-        root = root_of(request.lake)
-        with locked(root):
-            return _with_arrow(tasks, request, root)
+        with opened(lake or request.lake) as open_lake:
+            return _with_arrow(tasks, request, open_lake)
     is_local = "://" not in request.lake
     root = Path(request.lake).absolute()
-    with locked(root) if is_local else nullcontext():
+    with opened(root) if is_local else nullcontext():
         return _with_spark(tasks, request, SparkLake(start(), str(root) if is_local else request.lake))
 
 
-def _with_arrow(tasks: "Tasks", request: Request, root: Path) -> Ingested:
-    """Ingest into a lake in a folder, which must be locked: the tasks write the files, this process commits them."""
-    lake = ArrowLake(root)
+def _with_arrow(tasks: "Tasks", request: Request, lake: Lake) -> Ingested:
+    """Ingest into a lake that is open: the tasks write the files, this process commits them."""
+    commits = ArrowLake(lake)
 
     def run(job: IngestJob, found: _Found) -> pa.RecordBatch:
-        files, read = tasks.collect(job, lambda part: write_units(part, root))
+        files, read = tasks.collect(job, lambda part: write_units(part, lake.root))
         sources = found.sources(read, job)
         if sources.num_rows:
-            for table, rows in ((COPIES, found.copies(sources, job.run)), (SOURCES, sources)):
-                with TableWriter(root, table) as writer:
-                    writer.write(rows)
-                    files += writer.close()
-            lake.commit(job.run, files)
+            files += lake.new_file(COPIES, found.copies(sources, job.run))
+            files += lake.new_file(SOURCES, sources)
+            commits.commit(job.run, files)
         return sources
 
-    return _in_runs(lake, request, run)
+    return _in_runs(commits, request, run)
 
 
 def _with_spark(tasks: "Tasks", request: Request, lake: SparkLake) -> Ingested:
@@ -166,7 +165,9 @@ class _Found(NamedTuple):
         return record_batch(CopyRow, found_copies(self.files, self.before, sources.to_pylist(), run))
 
 
-def _in_runs(lake: Lake, request: Request, run: Callable[[IngestJob, _Found], pa.RecordBatch]) -> Ingested:
+def _in_runs(
+    lake: ArrowLake | SparkLake, request: Request, run: Callable[[IngestJob, _Found], pa.RecordBatch]
+) -> Ingested:
     """Ingest what is new, in as many runs as needed, each with its own commit; return what they did together."""
     last, sources, notes = None, list[Row](), list[str]()
     while True:
@@ -178,7 +179,7 @@ def _in_runs(lake: Lake, request: Request, run: Callable[[IngestJob, _Found], pa
             return Ingested(last, sources, [*notes, *copies_notes([*found.before, *rows], sources)])
 
 
-def _prepare(lake: Lake, request: Request) -> tuple[IngestJob, _Found, str | None]:
+def _prepare(lake: ArrowLake | SparkLake, request: Request) -> tuple[IngestJob, _Found, str | None]:
     """Finish an interrupted run, and return the job of this run, the files found, and a note; leave out the lake's own files."""
     found = find_files(request.paths, request.cluster, request.log_partition, request.columns)
     files = foreign_files(found, request.lake, request.paths)

@@ -112,9 +112,11 @@ def find_files(
     files: list[IngestFile] = []
     for path in paths:
         here = real_path(path)
-        archives = (
-            archive_files(here, columns) if look_at(here).kind in (PathKind.FILE, PathKind.FOLDER) else []
-        )
+        kind = look_at(here).kind
+        if kind is PathKind.FOLDER and is_stored(here):
+            # What is asked below is then answered by this listing.
+            listing(as_path(here))
+        archives = archive_files(here, columns) if kind in (PathKind.FILE, PathKind.FOLDER) else []
         files += [_archive(file, cluster, log_partition) for file in archives]
         if any(file.is_named for file in archives):
             continue

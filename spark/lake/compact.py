@@ -15,13 +15,12 @@ from pyspark.sql import SparkSession
 from offsets_tool.errors import SourceError
 from offsets_tool.lake.journal import COMPACTED
 from offsets_tool.lake.tables import ALL_TABLES, Table
-from offsets_tool.lake.whole import is_table
 from offsets_tool.log.archive.delta import history_of, open_delta, parquet_files
 from offsets_tool.log.archive.delta_mirror import committing, data_files_known
 from offsets_tool.log.refusals import answer_of
 from offsets_tool.log.storage import is_stored
-from spark.lake.commit import ArrowLake
-from spark.lake.folder import locked, require_lake, root_of, uri_of
+from spark.lake.commit import Lake
+from spark.lake.folder import opened_whole, uri_of
 from spark.lake.merge import FILE_BYTES, MERGED_BYTES, merged
 from spark.lake.scan import FileFacts, facts_of
 
@@ -48,17 +47,15 @@ def compact(
 
     `start` makes a session, and is called only if a large table is sorted as a whole. UsageError where there is no lake.
     """
-    root = root_of(lake)
-    require_lake(root)
-    with locked(root):
-        there = [table for table in ALL_TABLES if is_table(root, table)]
-        return [_compact(root, table, start, days_kept, is_full=is_full) for table in there]
+    with opened_whole(lake) as open_lake:
+        there = [table for table in ALL_TABLES if open_lake.has(table)]
+        return [_compact(open_lake, table, start, days_kept, is_full=is_full) for table in there]
 
 
 def _compact(
-    root: Path, table: Table, start: Callable[[], SparkSession], days_kept: int, *, is_full: bool
+    lake: Lake, table: Table, start: Callable[[], SparkSession], days_kept: int, *, is_full: bool
 ) -> Compacted:
-    path = root / table.name
+    path = lake.root / table.name
     before = _files(path)
     new = _new_files(path)
     if is_stored(path) and (new is None or is_full):
@@ -68,7 +65,7 @@ def _compact(
         start().sql(f"OPTIMIZE delta.`{uri_of(path)}` ZORDER BY ({order})").collect()
     elif new:
         names = {file["path"] for file in new}
-        ArrowLake(root).rewrite(table, lambda files: merged(root, table, files, names), COMPACTED)
+        lake.rewrite(table, lambda files: merged(lake.root, table, files, names), COMPACTED)
     after = _files(path)
     return Compacted(table.name, before[0], after[0], before[1], after[1], _vacuum(path, days_kept))
 

@@ -4,7 +4,6 @@ import errno
 import fcntl
 import json
 import shlex
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,12 +14,13 @@ from typing import Final, NamedTuple
 
 from offsets_tool.errors import LakeInUse, SetupError, SourceError, UsageError
 from offsets_tool.lake.tables import ALL_TABLES, TABLES
-from offsets_tool.lake.whole import check_whole, is_table, layout_error_of, no_lake
+from offsets_tool.lake.whole import check_whole, is_table, no_lake
 from offsets_tool.log.archive.delta_log import DELTA_LOG
-from offsets_tool.log.archive.delta_mirror import logs_listed_once
+from offsets_tool.log.archive.delta_mirror import files_in, logs_listed_once
 from offsets_tool.log.files.folders import size_of
 from offsets_tool.log.storage import StoredPath, as_path, is_stored
 from offsets_tool.log.stored_bytes import open_binary
+from spark.lake.commit import Lake
 from spark.lake.lease import leased, unleased, written_meanwhile
 from spark.lake.whole_file import write_whole
 
@@ -33,8 +33,6 @@ CAPTURED: Final = "_captured"
 LOCK: Final = ".ingest.lock"
 """The file of a lake that jobs lock."""
 _SMALL: Final = 64 << 20
-_HELD: Final[set[tuple[int, Path]]] = set()
-"""The threads of this process that have locked a lake, and the lake."""
 _PAUSES: Final = (0.5, 5.0)
 """Seconds after which a lake that is in use is asked for again: on disk, and in storage, where each time takes some requests."""
 
@@ -49,7 +47,7 @@ class _Patience(NamedTuple):
 _PATIENCE: Final[ContextVar[_Patience | None]] = ContextVar("patience", default=None)
 
 
-def root_of(lake: str) -> Path:
+def root_of(lake: str | Path) -> Path:
     """Return a lake's folder, on disk or in storage; SourceError for a URI without a bucket, UsageError for a name no lake has."""
     root = as_path(lake).absolute()
     if isinstance(root, StoredPath) and any(mark in str(root) for mark in "%#"):
@@ -73,27 +71,33 @@ def unknown_cluster(name: str, names: Iterable[str]) -> UsageError:
 
 
 @contextmanager
-def locked(root: Path, forgetting: str | None = None) -> Iterator[None]:
-    """Lock a lake, so that one job at a time works on it; the lock ends with the process that holds it (in storage: soon after).
+def opened(lake: "str | Path | Lake", forgetting: str | None = None) -> Iterator[Lake]:
+    """Open a lake and lock it, so that one job at a time works on it; the lock ends with its process (in storage: soon after).
 
-    Within the block of a thread that has locked the lake already, do nothing: several jobs are then one to all others.
+    A lake that is open already is yielded as it is: several jobs are then one to all others.
 
     SetupError if nothing can be written, SourceError for a lake that has lost a table. LakeInUse while somebody else writes, at
     once or when the time of `waiting` is over.
     UsageError where something else than `forgetting`, as FORGETTING has it, was forgotten in part: only that can go on.
     """
-    held = threading.get_ident(), root
-    if held in _HELD:
-        yield
+    if isinstance(lake, Lake):
+        yield lake
         return
+    root = root_of(lake)
     with _waited_for(root), logs_listed_once(root, is_at_rest=True):
         check_whole(root)
         _refuse_half_forgotten(root, forgetting)
-        _HELD.add(held)
-        try:
-            yield
-        finally:
-            _HELD.discard(held)
+        yield Lake(root)
+
+
+@contextmanager
+def opened_whole(lake: "str | Path | Lake", forgetting: str | None = None) -> Iterator[Lake]:
+    """Open a lake as `opened` does, with its tables; UsageError for a folder that is no lake, and for one of another layout."""
+    if not isinstance(lake, Lake) and not any(is_table(root_of(lake), table) for table in TABLES):
+        raise no_lake(root_of(lake), TABLES[0])
+    with opened(lake, forgetting) as whole:
+        whole.require(*ALL_TABLES)
+        yield whole
 
 
 @contextmanager
@@ -206,7 +210,7 @@ def mark(marker: Path, text: str) -> None:
 def interrupted(root: Path) -> str | None:
     """Return a sentence on a removal of rows that was interrupted, and the command that finishes it; None if none was."""
     marker = root / FORGETTING
-    if not marker.exists():
+    if marker not in files_in(root):
         return None
     try:
         with open_binary(marker) as file:
@@ -233,17 +237,6 @@ def _refuse_half_forgotten(root: Path, forgetting: str | None) -> None:
 def uri_of(path: str | Path) -> str:
     """Return a path on disk as a URI for Spark, which takes a path without a scheme for one in the cluster's file system."""
     return f"file://{path}"
-
-
-def require_lake(root: Path) -> None:
-    """Raise UsageError for a folder that is no lake or a lake of another layout, SourceError for one that has lost a table."""
-    check_whole(root)
-    missing = [table for table in TABLES if not is_table(root, table)]
-    if missing:
-        raise no_lake(root, missing[0])
-    for table in ALL_TABLES:
-        if is_table(root, table) and (error := layout_error_of(root, table)):
-            raise error
 
 
 def is_small(lake: str) -> bool:

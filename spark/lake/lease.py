@@ -23,13 +23,8 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from offsets_tool.errors import LakeInUse, OffsetsToolError
-from offsets_tool.log.archive.delta import (
-    bring_up_to_date,
-    history_of,
-    open_delta,
-    reading_delta,
-)
-from offsets_tool.log.archive.delta_mirror import committing, has_commit, within_reach
+from offsets_tool.log.archive.delta import history_of, open_delta, reading_delta
+from offsets_tool.log.archive.delta_mirror import committing, has_commit, logs_listed_once, within_reach
 from spark.lake.log_checkpoints import NOTHING_AFTER, checkpoint_log, clean_log
 
 LEASE: Final = "_lease"
@@ -59,14 +54,15 @@ class Holding(NamedTuple):
 def leased(root: Path) -> Iterator[None]:
     """Hold the lease of a lake in storage. LakeInUse while somebody else holds it, errors of storage in one sentence."""
     table = root / LEASE
-    _create(table)
     now = datetime.now(UTC)
     mine = Holding(str(uuid4()), _holder(), now.isoformat(timespec="seconds"), (now + LASTS).isoformat())
     ended = threading.Event()
     lease = _Lease(table, mine)
     renewing = threading.Thread(target=_renew, args=(lease, ended), daemon=True)
     try:
-        lease.take(now)
+        with logs_listed_once(table):
+            _create(table)
+            lease.take(now)
         renewing.start()
         yield
     finally:
@@ -115,13 +111,12 @@ def _holder() -> str:
 
 
 class _Lease:
-    """The lease of a lake for one job: its table, opened once, of which then only what was committed since is read."""
+    """The lease of a lake for one job: its table, opened once, as our own newest commit has made it."""
 
     def __init__(self, table: Path, mine: Holding) -> None:
         self._table, self._mine = table, mine
         self._opened: DeltaTable | None = None
-        self._version = -1
-        """The version of our own newest commit, as far as we have an answer."""
+        """None where we have no answer on our own newest commit."""
 
     def take(self, now: datetime) -> None:
         """Take the lease; LakeInUse where somebody holds it.
@@ -150,24 +145,23 @@ class _Lease:
 
     def prolong(self, by: timedelta) -> bool:
         """Extend the lease; return False, and do nothing, where another job has taken it by now."""
-        there = self._opened
-        if there is None:
-            there = open_delta(self._table)
-        else:
-            bring_up_to_date(there, self._table)
-        # Each version is committed once: where the newest is ours, nobody has taken the lease.
-        if there.version() != self._version:
-            held = _last_holding(self._table, there)
-            if held is None or held.job != self._mine.job:
-                return False
-        self._put(there, self._mine._replace(until=(datetime.now(UTC) + by).isoformat()))
+        holding = self._mine._replace(until=(datetime.now(UTC) + by).isoformat())
+        if self._opened is not None:
+            # Each version is committed once: where the next one is ours too, nobody has taken the lease.
+            with suppress(CommitFailedError):
+                self._put(self._opened, holding)
+                return True
+        there = open_delta(self._table)
+        held = _last_holding(self._table, there)
+        if held is None or held.job != self._mine.job:
+            return False
+        self._put(there, holding)
         return True
 
     def _put(self, there: DeltaTable, holding: Holding) -> None:
-        version = there.version() + 1
         self._opened = None
         _put(self._table, there, holding)
-        self._opened, self._version = there, version
+        self._opened = there
 
 
 def _give_back(lease: _Lease) -> None:
@@ -211,6 +205,7 @@ def _put(table: Path, there: DeltaTable, holding: Holding) -> None:
             commit_properties=properties,
             post_commithook_properties=NOTHING_AFTER,
         )
+        there.update_incremental()
     # The holding is committed, whatever becomes of the log.
     with suppress(DeltaError, OSError, OffsetsToolError):
         if checkpoint_log(there, table):

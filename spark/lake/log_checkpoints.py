@@ -9,7 +9,7 @@ from deltalake import PostCommitHookProperties
 from deltalake.exceptions import DeltaError
 
 from offsets_tool.errors import SetupError, SourceError
-from offsets_tool.log.archive.delta import OpenDelta, bring_up_to_date
+from offsets_tool.log.archive.delta import OpenDelta
 from offsets_tool.log.archive.delta_mirror import committing, within_reach
 from offsets_tool.log.storage import is_stored
 
@@ -32,10 +32,9 @@ def tidying() -> Iterator[None]:
 
 
 def checkpoint_log(there: OpenDelta, table: Path) -> bool:
-    """Write a checkpoint of a table, open at the version before the commit just made, if one is due; return whether."""
-    if (there.version() + 1) % VERSIONS_BETWEEN:
+    """Write a checkpoint of a table, open at the version of the commit just made, if one is due; return whether."""
+    if there.version() % VERSIONS_BETWEEN:
         return False
-    bring_up_to_date(there, table)
     with committing(table):
         there.create_checkpoint()
     if is_stored(table) and there.version() % _BETWEEN_CLEANINGS == 0:

@@ -1,4 +1,4 @@
-"""Read rows of a table of any size in batches; hold one batch at a time.
+"""The tables of a lake, opened once, and their rows: those of a table of any size in batches, one at a time, of small ones all.
 
 Files that cannot have wanted rows, by Delta's statistics, are not opened. Reads file after file: data sets of Arrow read many
 row groups ahead. Does not know what rows are used for.
@@ -6,20 +6,26 @@ row groups ahead. Does not know what rows are used for.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from offsets_tool.errors import SourceError
-from offsets_tool.lake.tables import Table
-from offsets_tool.log.archive.delta import open_delta
-from offsets_tool.log.archive.delta_log import UNREADABLE, first_line
-from offsets_tool.log.archive.delta_mirror import data_for_arrow
+from offsets_tool.lake.layout import require_columns
+from offsets_tool.lake.tables import TABLES, Table
+from offsets_tool.lake.whole import is_table, no_lake
+from offsets_tool.log.archive.delta import open_delta, reading_delta
+from offsets_tool.log.archive.delta_log import UNREADABLE, damage_of_sizes, first_line
+from offsets_tool.log.archive.delta_mirror import data_for_arrow, small_files
+from offsets_tool.log.storage import is_stored
+from offsets_tool.rows import Row
 from spark.lake.parquet import encoded_schema
 
 ROWS_AT_ONCE: Final = 16_384
@@ -43,6 +49,98 @@ class RowsPiece:
 
 
 WHOLE: Final = RowsPiece()
+
+
+class LakeTables:
+    """The tables of a lake as they are opened, each once; of small ones, which are read whole, each file is read once."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._opened: dict[str, DeltaTable] = {}
+        self._facts: dict[str, tuple[int, list[FileFacts]]] = {}
+        self._rows: dict[str, dict[str, pa.Table]] = {}
+        """By table the rows of its files, by the name of the file."""
+
+    def has(self, *tables: Table) -> bool:
+        """Return whether the lake has all these tables."""
+        return all(table.name in self._opened or is_table(self.root, table) for table in tables)
+
+    def require(self, *tables: Table) -> None:
+        """Open the tables that are there; UsageError for a table that no lake lacks, and for one with other columns."""
+        for table in tables:
+            if self.has(table):
+                self.opened(table)
+            elif table in TABLES:
+                raise no_lake(self.root, table)
+
+    def opened(self, table: Table) -> DeltaTable:
+        """Return a table as it is opened; UsageError for one with other columns than this version declares."""
+        if table.name not in self._opened:
+            opened = open_delta(self.root / table.name)
+            self._check_columns(opened, table)
+            self._opened[table.name] = opened
+        return self._opened[table.name]
+
+    def _check_columns(self, opened: DeltaTable, table: Table) -> None:
+        require_columns(f"{self.root}/{table.name}", opened, table)
+
+    def last_run(self, table: Table, app: str) -> int:
+        """Return the last run that a table has of an application; 0 without any."""
+        return self.opened(table).transaction_version(app) or 0
+
+    def forget(self, *tables: Table) -> None:
+        """Have tables opened anew when they are asked for next, as another may have committed to them."""
+        for table in tables:
+            self._opened.pop(table.name, None)
+
+    def keep(self, table: Table, rows: Mapping[str, pa.Table]) -> None:
+        """Keep the rows of files of a small table, by their names, so that nobody has to read them."""
+        self._rows[table.name] = {**self._rows.get(table.name, {}), **rows}
+
+    def files(self, table: Table) -> list[FileFacts]:
+        """Return what Delta knows of each file of a table."""
+        opened = self.opened(table)
+        if self._facts.get(table.name, (-1, []))[0] != opened.version():
+            self._facts[table.name] = opened.version(), facts_of(opened)
+        return self._facts[table.name][1]
+
+    def rows(
+        self, table: Table, columns: Sequence[str] | None = None, where: ds.Expression | None = None
+    ) -> list[Row]:
+        """Return the rows of a small table, all or those that `where` says, with all columns or only these: each costs time."""
+        rows: list[Row] = self.table(table, columns, where).to_pylist()
+        return rows
+
+    def table(
+        self, table: Table, columns: Sequence[str] | None = None, where: ds.Expression | None = None
+    ) -> pa.Table:
+        """Return the rows of a small table as `rows` does, and make no objects of them; SourceError for a damaged file."""
+        files, kept = self.files(table), self._rows.get(table.name, {})
+        new = [file for file in files if file["path"] not in kept]
+        self.keep(table, _read_whole(self.root / table.name, table, new))
+        kept = self._rows[table.name]
+        found = pa.concat_tables([table.schema.empty_table(), *(kept[file["path"]] for file in files)])
+        found = found if where is None else found.filter(where)
+        return found.select(list(columns)) if columns else found
+
+
+def _read_whole(folder: Path, table: Table, files: Sequence[FileFacts]) -> dict[str, pa.Table]:
+    """Return the rows of files by their names; SourceError for a file that is not as long as its log says, or damaged."""
+    if not is_stored(folder) and (
+        found := damage_of_sizes(folder, [(f["path"], f["size_bytes"]) for f in files])
+    ):
+        raise SourceError(found.path.as_posix(), found.reason)
+    small_files(folder, [file["path"] for file in files])
+    with reading_delta(folder):
+        return {file["path"]: whole_table(folder / file["path"], table) for file in files}
+
+
+def whole_table(path: Path, table: Table) -> pa.Table:
+    """Return all rows of a file of a table, their texts as they are; SourceError where the file is damaged."""
+    with pq.ParquetFile(data_for_arrow(path)) as file:
+        batches = file.read().to_batches()
+    with reading_rows(path):
+        return pa.Table.from_batches([_with_added(rows, table.schema) for rows in batches], table.schema)
 
 
 def facts_of(there: DeltaTable) -> list[FileFacts]:
@@ -88,11 +186,17 @@ def group_rows(
     encoded = encoded_schema(table.schema)
     schema = pa.schema([encoded.field(name) for name in columns])
     repeating = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+    with reading_rows(path), pq.ParquetFile(data_for_arrow(path), read_dictionary=repeating) as file:
+        for group in groups.groups(file.num_row_groups) if isinstance(groups, RowsPiece) else groups:
+            for rows in file.iter_batches(ROWS_AT_ONCE, [group], list(columns)):
+                yield group, _with_added(rows, schema)
+
+
+@contextmanager
+def reading_rows(path: Path) -> Iterator[None]:
+    """Turn what Arrow raises of a file inside of a `with` block into a SourceError."""
     try:
-        with pq.ParquetFile(data_for_arrow(path), read_dictionary=repeating) as file:
-            for group in groups.groups(file.num_row_groups) if isinstance(groups, RowsPiece) else groups:
-                for rows in file.iter_batches(ROWS_AT_ONCE, [group], list(columns)):
-                    yield group, _with_added(rows, schema)
+        yield
     except (*UNREADABLE, KeyError) as error:
         raise SourceError(path.as_posix(), f"does not hold the table's rows ({first_line(error)})") from error
 
@@ -117,7 +221,7 @@ def _with_added(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def scan(
-    lake: Path,
+    lake: LakeTables | Path,
     table: Table,
     columns: Sequence[str],
     clusters: Collection[str],
@@ -131,7 +235,8 @@ def scan(
     """
     wanted = sorted(clusters)
     names = pa.array(wanted, pa.string())
-    for file in facts_of(open_delta(lake / table.name)):
+    tables = lake if isinstance(lake, LakeTables) else LakeTables(lake)
+    for file in tables.files(table):
         greatest = file.get("max.run")
         is_old = greatest is not None and greatest <= after
         if is_old or not values_within(file, "cluster", wanted):
@@ -139,14 +244,14 @@ def scan(
         if not may_have(file):
             continue
         for rows in file_rows(
-            lake / table.name / file["path"], table, list(dict.fromkeys((*columns, "cluster", "run")))
+            tables.root / table.name / file["path"], table, list(dict.fromkeys((*columns, "cluster", "run")))
         ):
             is_of = pc.is_in(rows.column("cluster").cast(pa.string()), names)
             yield rows.filter(pc.and_(is_of, pc.greater(rows.column("run"), after))).select(columns)
 
 
 def greatest_of(
-    lake: Path, table: Table, columns: Sequence[str], clusters: Collection[str]
+    lake: LakeTables, table: Table, columns: Sequence[str], clusters: Collection[str]
 ) -> dict[str, dict[str, int]]:
     """Return by cluster the greatest value of each column, without clusters that have no rows."""
     found: dict[str, dict[str, int]] = {}

@@ -16,7 +16,6 @@ from offsets_tool.lake.layout import layout_error, other_columns
 from offsets_tool.lake.tables import COPIES, EVENTS, LOG, SOURCES, TABLES, Table
 from offsets_tool.rows import Row
 from spark.lake.commit import INGEST
-from spark.lake.statements import create_statement
 
 
 class SparkLake:
@@ -91,3 +90,27 @@ class SparkLake:
 
     def _name(self, table: Table) -> str:
         return f"delta.`{self._root}/{table.name}`"
+
+
+def create_statement(table: Table, name: str) -> str:
+    """Return the SQL that makes a table under a name if it is not there."""
+    described = ", ".join(
+        f"`{c.name}` {c.dataType.simpleString()}{'' if c.nullable else ' NOT NULL'} COMMENT {_quoted(_comment(table, c.name))}"
+        for c in from_arrow_schema(table.schema)
+    )
+    properties = table.properties | {f"delta.constraints.{check.name}": check.sql for check in table.checks}
+    properties_text = ", ".join(f"'{key}' = {_quoted(value)}" for key, value in properties.items())
+    more = f" TBLPROPERTIES ({properties_text})" if properties_text else ""
+    return (
+        f"CREATE TABLE IF NOT EXISTS {name} ({described}) USING delta COMMENT {_quoted(table.comment)}{more}"
+    )
+
+
+def _comment(table: Table, column: str) -> str:
+    metadata: dict[bytes, bytes] = table.schema.field(column).metadata
+    return metadata[b"comment"].decode()
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

@@ -15,7 +15,7 @@ from offsets_tool.lake.tables import ALL_TABLES, SOURCES, Table
 from offsets_tool.lake.whole import is_table, no_lake
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.archive.delta_mirror import committing
-from spark.lake.folder import locked, root_of
+from spark.lake.folder import opened, root_of
 
 
 class Upgraded(NamedTuple):
@@ -33,7 +33,7 @@ def upgrade(lake: str) -> list[Upgraded]:
     root = root_of(lake)
     if not is_table(root, SOURCES):
         raise no_lake(root)
-    with locked(root):
+    with opened(root):
         tables = {table: open_delta(root / table.name) for table in ALL_TABLES if is_table(root, table)}
         lacking = {table: _lacking(there, table, root) for table, there in tables.items()}
         for table, fields in lacking.items():

@@ -10,18 +10,19 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.job_rows import ReplayRow
-from offsets_tool.lake.tables import COPIES, REPLAYS, TOPIC_NAMES, Table
+from offsets_tool.lake.tables import COPIES, REPLAYS, SOURCES, TOPIC_NAMES
+from offsets_tool.log.archive.delta_mirror import files_in
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import Row
-from offsets_tool.wire.arrow import arrow_schema, record_batch
-from spark.lake.commit import REPLAY, ArrowLake
-from spark.lake.folder import locked, require_lake, root_of, unknown_cluster
+from offsets_tool.wire.arrow import arrow_schema
+from spark.lake.commit import REPLAY, ArrowLake, Lake
+from spark.lake.folder import opened_whole, unknown_cluster
 from spark.lake.log_checkpoints import tidying
-from spark.lake.parquet import NewFile, TableWriter
+from spark.lake.parquet import NewFile
 from spark.lake.replaced import Replaced
 from spark.replay.checkpoints import CHECKPOINTS, lost_checkpoints
 from spark.replay.copies import LakeCopy, copies_of, ends_before_retention
@@ -58,7 +59,7 @@ class Replayed(NamedTuple):
 
 
 def replay(
-    lake: str,
+    lake: str | Lake,
     start: StartSpark,
     coordinator: str | None = None,
     topic_ids: Named = MappingProxyType({}),
@@ -73,10 +74,8 @@ def replay(
     no record names. A partition that cannot be replayed is named in `problems`; its histories stay as they were, and the next one
     tries again. UsageError for a folder that is no lake, and for an unknown cluster.
     """
-    root = root_of(lake)
-    require_lake(root)
-    with locked(root):
-        return _Replay(root, start, topic_ids, progress).run(coordinator, cluster)
+    with opened_whole(lake) as open_lake:
+        return _Replay(open_lake, start, topic_ids, progress).run(coordinator, cluster)
 
 
 class _Done(NamedTuple):
@@ -91,18 +90,18 @@ class _Done(NamedTuple):
 class _Replay:
     """One replay of a lake: what it was asked for, and what it has found so far."""
 
-    def __init__(self, root: Path, start: StartSpark, topic_ids: Named, progress: Progress) -> None:
+    def __init__(self, lake: Lake, start: StartSpark, topic_ids: Named, progress: Progress) -> None:
         self._topic_ids = topic_ids
-        self._root = root
+        self._lake, self._root = lake, lake.root
         self._start = start
         self._progress = progress
         self._asked: dict[str, str] = {}
         """By cluster whose rules are asked for (plan.Coordinators)."""
         self._at = datetime.now(UTC)
-        self._lake = ArrowLake(root, REPLAY)
-        self._sources = ArrowLake(root).sources()
+        self._commits = ArrowLake(lake, REPLAY)
+        self._sources = lake.rows(SOURCES)
         self._upto = max((row["run"] for row in self._sources), default=0)
-        self._copies = copies_of(ArrowLake(root).rows(COPIES), self._sources)
+        self._copies = copies_of(lake.rows(COPIES), self._sources)
         self._ends = ends_before_retention(self._sources)
         self._notes: list[str] = []
         self._failed: dict[LogPartition, str] = {}
@@ -111,14 +110,14 @@ class _Replay:
 
     def run(self, coordinator: str | None, cluster: str | None) -> Replayed:
         """Run all steps of the replay, and return what it did; call it once. The arguments are those of `replay`."""
-        self._lake.create()
-        if note := self._lake.finish():
+        self._commits.create()
+        if note := self._commits.finish():
             self._notes.append(note)
         replays = self._lake.rows(REPLAYS)
         known, before = latest(replays), failed(replays)
         self._ask(coordinator, cluster, last_coordinators(replays))
         # In any case: a replay that was killed right after its commit has left old checkpoints behind.
-        self._forget_checkpoints(known)
+        self._forget_checkpoints(known, files_in(self._root / CHECKPOINTS))
         since = self._since(known)
         lost = lost_checkpoints(self._root, known)
         is_as_asked = all(row["coordinator"] == self._asked[of] for (of, _), row in known.items())
@@ -129,7 +128,7 @@ class _Replay:
             return Replayed(None, [], {}, self._notes)
         self._notes += (replayed_from_start(*key, why) for key, why in lost.items())
         self._notes += set_aside_notes(row for row in self._sources if row["run"] > since[row["cluster"]])
-        rows = LakeRows.now(self._root, self._sources)
+        rows = LakeRows.now(self._lake, self._sources)
         found = news(rows, since, self._start)
         for name in found.names:
             names.learn(*name, RECORD)
@@ -137,7 +136,7 @@ class _Replay:
         work = plan(self._asked, found.new, known, names.added, from_start)
         if not work:
             return Replayed(None, [], {}, self._notes)
-        run = self._lake.next_run()
+        run = self._commits.next_run()
         done = self._replay(rows, work, run, names)
         known = {key: row for key, row in known.items() if key not in self._failed}
         again = to_replay_again(self._asked, known, {key: each.row for key, each in done.items()})
@@ -265,11 +264,11 @@ class _Replay:
         files += self._few.write(self._root, done.keys())
         rows = [each.row for each in done.values()]
         rows += [self._failed_row(key, known.get(key, {}), run) for key in self._failed]
-        files += self._write(TOPIC_NAMES, names.rows(run) if done else [])
-        files += self._write(REPLAYS, [ReplayRow(**row) for row in rows])
-        self._lake.commit(run, files, [Replaced(*key, each.settled) for key, each in done.items()])
+        files += self._lake.new_file(TOPIC_NAMES, names.rows(run) if done else [])
+        files += self._lake.new_file(REPLAYS, [ReplayRow(**row) for row in rows])
+        self._commits.commit(run, files, [Replaced(*key, each.settled) for key, each in done.items()])
         with tidying():
-            self._forget_checkpoints(latest(self._lake.rows(REPLAYS)))
+            self._forget_checkpoints(latest(self._lake.rows(REPLAYS)), (self._root / CHECKPOINTS).glob("*"))
         counts = {table.name: sum(f.rows for f in files if f.table == table.name) for table in REPLAY.tables}
         self._notes += joined_notes((each.row for each in done.values()), self._copies)
         return Replayed(run, [dict(row) for row in rows], counts, self._notes, self._problems())
@@ -293,11 +292,6 @@ class _Replay:
             for key, why in sorted(self._failed.items(), key=repr)
         )
 
-    def _write(self, table: Table, rows: Sequence[tuple[Any, ...]]) -> list[NewFile]:
-        writer = TableWriter(self._root, table)
-        writer.write(record_batch(table.row, rows))
-        return writer.close()
-
     def _discard(self, done: Mapping[LogPartition, _Done]) -> None:
         """Delete files that no commit will name, and forget rows that are in no file yet."""
         for key, each in done.items():
@@ -305,10 +299,10 @@ class _Replay:
             for file in each.files:
                 (self._root / file.table / file.path).unlink()
 
-    def _forget_checkpoints(self, known: Mapping[LogPartition, LakeRow]) -> None:
-        """Delete all checkpoints except those that the newest rows of `replays` name."""
+    def _forget_checkpoints(self, known: Mapping[LogPartition, LakeRow], checkpoints: Iterable[Path]) -> None:
+        """Delete of these checkpoints all but those that the newest rows of `replays` name."""
         kept = {row["checkpoint"] for row in known.values()}
-        for path in [each for each in (self._root / CHECKPOINTS).glob("*") if each.name not in kept]:
+        for path in [each for each in checkpoints if each.name not in kept]:
             path.unlink()
 
 

@@ -15,15 +15,14 @@ import pyarrow.compute as pc
 
 from offsets_tool.columns.replay.row_events import COLUMNS, PLACE, RAW
 from offsets_tool.lake.tables import EVENTS, LOG, Table
-from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.records.kinds import COMMITS
 from spark.ingest.plan import counts
 from spark.lake.parquet import encoded_schema
 from spark.lake.scan import (
     WHOLE,
     FileFacts,
+    LakeTables,
     RowsPiece,
-    facts_of,
     file_rows,
     group_rows,
     is_within,
@@ -99,11 +98,10 @@ class LakeRows(NamedTuple):
     upto: int
 
     @classmethod
-    def now(cls, root: Path, sources: Sequence[Mapping[str, Any]]) -> "LakeRows":
+    def now(cls, lake: LakeTables, sources: Sequence[Mapping[str, Any]]) -> "LakeRows":
         """Return the files and the counting sources of a lake as it is now, given its rows of `sources`."""
         events, log = (
-            [TableFile.of(root, table, facts) for facts in facts_of(open_delta(root / table.name))]
-            for table in (EVENTS, LOG)
+            [TableFile.of(lake.root, table, facts) for facts in lake.files(table)] for table in (EVENTS, LOG)
         )
         counting = frozenset(
             (row["cluster"], row["source"], row["run"]) for row in sources if counts(row["kind"], row["fate"])

@@ -13,12 +13,11 @@ from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import Snapshot, replay_events
 from offsets_tool.columns.replay.row_events import MomentRows
 from offsets_tool.columns.replay.snapshot import replay_rows
-from offsets_tool.lake.tables import COPIES, REPLAYS, TOPIC_NAMES
+from offsets_tool.lake.tables import COPIES, REPLAYS, SOURCES, TOPIC_NAMES
 from offsets_tool.log.copies.lineage import NO_END
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topic_names import TopicNames
 from spark.derived.expiry import facts_of_logs, first_offsets
-from spark.lake.commit import ArrowLake
 from spark.replay.copies import LakeCopy, copies_of
 from spark.replay.joined import JoinedRows
 from spark.replay.plan import LogPartition, Work, latest
@@ -36,18 +35,18 @@ class LakeMoments:
 
     def __init__(self, of: ClusterTables) -> None:
         """Read what the last replay says of each log partition; OffsetsToolError for a lost checkpoint."""
-        lake = ArrowLake(of.root)
+        lake = of.lake
         self._cluster = of.name
         self._replays = {
             log_partition: row
             for log_partition, row in latest(lake.rows(REPLAYS)).items()
             if log_partition[0] == of.name
         }
-        self._facts = facts_of_logs(of.root, self._replays)
+        self._facts = facts_of_logs(lake.root, self._replays)
         upto = max((row["ingest_run"] for row in self._replays.values()), default=0)
-        sources = [row for row in lake.sources() if row["cluster"] == of.name and row["run"] <= upto]
-        self._rows = LakeRows.now(of.root, sources)
-        self._begins = first_offsets(of.root, upto)
+        sources = [row for row in lake.rows(SOURCES) if row["cluster"] == of.name and row["run"] <= upto]
+        self._rows = LakeRows.now(lake, sources)
+        self._begins = first_offsets(lake, upto)
         self._damaged = damaged_partitions(sources)
         self._copies = copies_of(
             (row for row in lake.rows(COPIES) if row["cluster"] == of.name and row["run"] <= upto), sources

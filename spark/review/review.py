@@ -31,8 +31,8 @@ from offsets_tool.story.shapes import group_events
 from offsets_tool.story.state import state_sentences
 from offsets_tool.story.story import GroupStory
 from offsets_tool.story.timeline import in_time
-from spark.derived.derive import known_derivations, replayed
-from spark.lake.folder import root_of, unknown_cluster
+from spark.derived.derive import known_derivations, last_runs, replayed
+from spark.lake.folder import unknown_cluster
 from spark.review.ranking import RankedGroups, groups_of, ranked_groups
 from spark.review.rows import ClusterTables, GroupHome, files_of, replayed_cluster
 from spark.review.way_back import lake_way_back
@@ -59,15 +59,15 @@ def review_of_lake(
 
     UsageError where the lake has several clusters and none is named, or an unknown one, and where it has no findings yet.
     """
-    root = root_of(lake)
-    with replayed(root) as replays:
+    with replayed(lake) as (open_lake, rows):
+        replays = last_runs(rows)
         name = _chosen(cluster, sorted(replays))
-        derived = known_derivations(root, FINDINGS).get(name)
+        derived = known_derivations(open_lake, FINDINGS).get(name)
         if derived is None or derived.basis.get("replay") != replays[name]:
             raise UsageError(
                 f"the findings of cluster {name!r} are not those of its last replay: run offsets-spark findings first"
             )
-        return _review(ClusterTables(root, name, asked), most_groups, most_records)
+        return _review(ClusterTables(open_lake, name, asked), most_groups, most_records)
 
 
 def lacks(review: Review) -> list[str]:

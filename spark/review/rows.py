@@ -6,7 +6,6 @@ Texts and times have the form of the library's rows. Does not decide what a revi
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -17,7 +16,7 @@ from offsets_tool.evidence.answers.cited_records import CitedPlace
 from offsets_tool.findings.finders import worst_first
 from offsets_tool.findings.group_rows import GroupRow
 from offsets_tool.findings.rows import Finding
-from offsets_tool.lake.tables import EXPIRY, FINDINGS, LOG, REBALANCES, REPLAYS, Table
+from offsets_tool.lake.tables import EXPIRY, FINDINGS, LOG, REBALANCES, REPLAYS, SOURCES, Table
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.log_clock import LogClock
 from offsets_tool.rebalances.rows import HeldBack, MemberName, RebalanceRow
@@ -29,7 +28,7 @@ from spark.derived.derive import known_derivations
 from spark.derived.expiry import facts_of_logs
 from spark.derived.history_rows import KINDS, TABLES, column_values, is_counted, retention_of
 from spark.ingest.plan import ARCHIVE, counts
-from spark.lake.commit import ArrowLake
+from spark.lake.commit import Lake
 from spark.lake.scan import FileFacts, is_within, scan
 from spark.replay.plan import latest
 
@@ -42,7 +41,7 @@ _MEMBERS: Final = ("joined", "left", "replaced", "resubscribed")
 class ClusterTables(NamedTuple):
     """One cluster of a lake, and the groups that are asked about."""
 
-    root: Path
+    lake: Lake
     name: str
     asked: ReviewAsked
 
@@ -59,7 +58,7 @@ class ClusterTables(NamedTuple):
         def may_have(file: FileFacts) -> bool:
             return any(is_within(file, "group", each) for each in names)
 
-        for rows in scan(self.root, table, fields, [self.name], may_have=may_have):
+        for rows in scan(self.lake, table, fields, [self.name], may_have=may_have):
             found = rows.filter(
                 pc.is_in(rows.column("group").cast(pa.string()), pa.array(names, pa.string()))
             )
@@ -68,7 +67,7 @@ class ClusterTables(NamedTuple):
 
     def group_rows(self, groups: Collection[str]) -> Iterator[GroupRow]:
         """Yield the rows of some groups, of all kinds that findings are made of."""
-        expiry = known_derivations(self.root, EXPIRY).get(self.name)
+        expiry = known_derivations(self.lake, EXPIRY).get(self.name)
         retention_ms = expiry and retention_of(expiry)
         for table, kind in zip(TABLES, KINDS, strict=True):
             for rows in self.rows(table, kind._fields, groups):
@@ -77,7 +76,7 @@ class ClusterTables(NamedTuple):
 
     def findings(self) -> list[Finding]:
         """Return the findings of the wanted groups, and all about no group, the worst first."""
-        found = map(self._wanted, scan(self.root, FINDINGS, Finding._fields, [self.name]))
+        found = map(self._wanted, scan(self.lake, FINDINGS, Finding._fields, [self.name]))
         return worst_first(Finding._make(each) for rows in found for each in _tuples(rows))
 
     def _wanted(self, rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -99,7 +98,7 @@ class ClusterTables(NamedTuple):
     def rows_by_group(self, table: Table) -> Counter[GroupHome]:
         """Return how many rows of a table each group has; only names are read."""
         counts: Counter[GroupHome] = Counter()
-        for rows in scan(self.root, table, _HOME, [self.name]):
+        for rows in scan(self.lake, table, _HOME, [self.name]):
             for row in pa.table(rows).group_by(list(_HOME)).aggregate([([], "count_all")]).to_pylist():
                 if row["group"] is not None:
                     counts[from_shown(row["group"]), row["log_partition"]] += row["count_all"]
@@ -118,7 +117,7 @@ class ClusterTables(NamedTuple):
                 for number, at in wanted
             )
 
-        for rows in scan(self.root, LOG, _LOG, [self.name], may_have=may_have):
+        for rows in scan(self.lake, LOG, _LOG, [self.name], may_have=may_have):
             for row in rows.filter(pc.is_in(rows.column("log_offset"), offsets)).to_pylist():
                 there = found[row["log_partition"], row["log_offset"]]
                 event = decode(_record(row))
@@ -144,9 +143,7 @@ _LOG: Final = (
 def files_of(of: ClusterTables) -> list[LedgerEntry]:
     """Return the files of a cluster as ledgers, one of each range that an ingest read."""
     sources = [
-        row
-        for row in ArrowLake(of.root).sources()
-        if row["cluster"] == of.name and counts(row["kind"], row["fate"])
+        row for row in of.lake.rows(SOURCES) if row["cluster"] == of.name and counts(row["kind"], row["fate"])
     ]
     order = sorted(sources, key=lambda row: (row["source"], row["range_start"], row["run"]))
     return list(map(_ledger, order))
@@ -179,9 +176,9 @@ class ReplayedCluster(NamedTuple):
 
 def replayed_cluster(of: ClusterTables) -> ReplayedCluster:
     """Return how far a cluster's log partitions were replayed, and the clocks of these."""
-    rows = latest(ArrowLake(of.root).rows(REPLAYS))
+    rows = latest(of.lake.rows(REPLAYS))
     replays = {log_partition: row for log_partition, row in rows.items() if log_partition[0] == of.name}
-    facts = facts_of_logs(of.root, replays)
+    facts = facts_of_logs(of.lake.root, replays)
     order = sorted(replays, key=lambda log_partition: -1 if log_partition[1] is None else log_partition[1])
     partitions = [
         CoveredPartition(

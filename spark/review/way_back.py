@@ -61,7 +61,7 @@ def _command(has_copies: bool) -> PlanCommand:
 
 def _samples(of: ClusterTables, places: Collection[TopicPartition]) -> Iterator[EndSample]:
     """Yield what the lake knows of the ends of partitions from files and directories."""
-    if not (of.root / ENDS.name / "_delta_log").is_dir():
+    if not of.lake.has(ENDS):
         return
     fields = [{"at": "timestamp"}.get(name, name) for name in EndSample._fields]
     for row in _of_topics(of, ENDS, fields, places):
@@ -95,7 +95,7 @@ def _of_topics(
         has_held = not is_history or file.get("null_count.to_log_offset") != 0
         return has_held and any(is_within(file, "topic", each) for each in topics)
 
-    for rows in scan(of.root, table, fields, [of.name], may_have=may_have):
+    for rows in scan(of.lake, table, fields, [of.name], may_have=may_have):
         found = rows.filter(pc.is_in(rows.column("topic").cast(pa.string()), pa.array(topics, pa.string())))
         if is_history:
             found = found.filter(

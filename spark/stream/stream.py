@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pyspark.sql import SparkSession
 
 from offsets_tool.errors import LakeInUse, UsageError
-from offsets_tool.lake.tables import SOURCES
+from offsets_tool.lake.tables import SOURCES, TABLES
 from offsets_tool.lake.whole import is_table
 from offsets_tool.log.storage import as_path, is_stored
 from spark.ingest.ingest import Request
-from spark.lake.commit import ArrowLake
-from spark.lake.folder import locked, root_of, uri_of
+from spark.lake.folder import opened, root_of, uri_of
 from spark.replay.topic_ids import Named
 from spark.run import JobDone, run
 from spark.stream.micro_batches import Arrived, BatchDone, Jobs, MicroBatches, Stopped
@@ -164,8 +163,8 @@ def _make_lake(root: Path) -> None:
     # Who writes to it meanwhile makes them.
     with suppress(LakeInUse):
         if not is_table(root, SOURCES):
-            with locked(root):
-                ArrowLake(root).create()
+            with opened(root) as lake:
+                lake.create(*TABLES)
 
 
 def _follow(query: "StreamingQuery", batches: MicroBatches, stop: threading.Event) -> None:

@@ -234,7 +234,7 @@ def test_the_lake_has_the_table_and_a_view_of_the_kind(run: Run, tmp_path: Path)
 from pathlib import Path
 from deltalake import DeltaTable
 from spark.lake.commit import REPLAY, ArrowLake
-from spark.lake.statements import create_statement
+from spark.lake.spark_lake import create_statement
 from offsets_tool.lake.tables import ALL_TABLES, REPLAY_TABLES
 from offsets_tool.lake.contents import VIEWS
 

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 
 from spark.cli import main
 from spark.ingest.ingest import Request
-from spark.lake.folder import locked
+from spark.lake.folder import opened
 from spark.run import run
 from tests.depth import DEEP
 from tests.spark.lakes import (
@@ -92,7 +92,7 @@ def in_use(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A lake that a job is writing to."""
     lake = tmp_path_factory.mktemp("in-use") / "lake"
     list(run(Request(paths=[str(SEGMENT)], lake=str(lake), cluster="c"), no_session, "auto"))
-    with locked(lake):
+    with opened(lake):
         yield lake
 
 
@@ -159,7 +159,7 @@ def test_a_lake_is_waited_for(in_use: Path, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     shutil.copytree(in_use, lake)
     with ExitStack() as job:
-        job.enter_context(locked(lake))
+        job.enter_context(opened(lake))
         with ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(CliRunner().invoke, main, ["replay", "--lake", str(lake), "--wait", "10m"])
             time.sleep(0.3)

@@ -85,12 +85,6 @@ def _lost_commit(table: str | Path, place: str, version: int | None) -> Damage |
         return lost_commit(as_path(place), version)
 
 
-def bring_up_to_date(opened: OpenDelta, table: str | Path) -> None:
-    """Let an open table be at its newest version, of which only what was committed since is read. SourceError as `open_delta`."""
-    with within_reach(table), reading_delta(table):
-        answer_of(opened.update_incremental)
-
-
 def history_of(table: str | Path, opened: OpenDelta, limit: int | None = None) -> list[dict[str, Any]]:
     """Return what the commits of an open table say of themselves, so many as `limit` says, the newest first."""
     with reading_delta(table):

@@ -125,6 +125,14 @@ def whole_file(path: Path) -> bytes | None:
     return _FILES.read(path) if is_kept and isinstance(path, StoredPath) else None
 
 
+def files_in(folder: Path) -> list[Path]:
+    """Return the files of a folder; of one in storage, as all was listed by `logs_listed_once`, where that was done."""
+    listed = _FILES.listed(folder) if isinstance(folder, StoredPath) else None
+    if listed is None:
+        return list(folder.glob("*"))
+    return [folder / Path(each.path).name for each in listed if each.type.name == "File"]
+
+
 def small_files(folder: Path, names: Collection[str]) -> dict[str, bytes]:
     """Return the bytes of those of a folder's files that `whole_file` reads, by name; several are asked for at a time."""
     if isinstance(folder, StoredPath) and not is_of_hadoop(folder) and is_listed_once(folder):
@@ -150,12 +158,6 @@ def changed(table: str | Path) -> None:
     """Have a table's log listed again when it is needed next: somebody has committed to it."""
     if mirror := _mirror_of(table):
         mirror.forget_listing()
-
-
-def has_log(table: Path) -> bool:
-    """Return whether there is a Delta table in a folder, though perhaps one without a commit."""
-    mirror = _mirror_of(table)
-    return (table / DELTA_LOG).is_dir() if mirror is None else mirror.has_log()
 
 
 def has_commit(table: Path) -> bool:
@@ -248,9 +250,6 @@ class _Mirror:
         self._listing, self._is_current = None, False
         _FILES.forget_folder(self._own)
         self.rows.clear()
-
-    def has_log(self) -> bool:
-        return bool(self._entries())
 
     def has_commit(self) -> bool:
         return any(entry.path.endswith(".json") for entry in self._entries())

@@ -22,7 +22,7 @@ from spark.cli import main
 from spark.derived.forget import forget
 from spark.derived.lag import LagRequest, lag
 from spark.lake.commit import ArrowLake
-from spark.lake.folder import locked
+from spark.lake.folder import opened
 from spark.lake.parquet import TableWriter
 from spark.lake.replaced import Replacing
 from tests.evidence.copies import copy, rolled
@@ -106,7 +106,7 @@ def changed(lake: Path, **values: Any) -> None:
             writer.write(record_batch(SOURCES.row, rows))
             return Replacing([file["path"] for file in files], writer.close())
 
-    arrow.rewrite(SOURCES, write)
+    arrow.lake.rewrite(SOURCES, write)
 
 
 def first(lake: Path) -> Row:
@@ -361,7 +361,7 @@ def test_sources_are_read_again_where_that_is_asked_for(
 
 
 def test_while_a_job_writes_nothing_is_checked(lake: Path, tmp_path: Path) -> None:
-    with locked(lake), pytest.raises(LakeInUse, match="a job is writing"):
+    with opened(lake), pytest.raises(LakeInUse, match="a job is writing"):
         wrong(lake)
     with pytest.raises(UsageError, match="is no lake"):
         wrong(tmp_path)

@@ -20,7 +20,7 @@ from offsets_tool.cli import main as tool
 from offsets_tool.errors import LakeInUse, SetupError, SourceError
 from spark.check.check import check
 from spark.check.checked import Checked
-from spark.lake.folder import FORGETTING, LOCK, locked
+from spark.lake.folder import FORGETTING, LOCK, opened
 from tests.depth import DEEP, sample
 from tests.evidence.copies import copy
 from tests.log.archive.hostile import Json, changed
@@ -206,7 +206,7 @@ def test_a_check_keeps_no_job_from_its_work(lake: Path, tmp_path: Path) -> None:
     """Nothing is locked; who looked while a job wrote is told so at the end."""
     rows = check(str(lake))
     next(rows)
-    with locked(lake):
+    with opened(lake):
         pass
     next(rows)
     ingest_here(lake, copy(tmp_path / "d", LOG[:3]), cluster="d")
@@ -214,5 +214,5 @@ def test_a_check_keeps_no_job_from_its_work(lake: Path, tmp_path: Path) -> None:
         list(rows)
     rows = check(str(lake))
     next(rows)
-    with locked(lake), pytest.raises(LakeInUse, match="a job is writing"):
+    with opened(lake), pytest.raises(LakeInUse, match="a job is writing"):
         list(rows)

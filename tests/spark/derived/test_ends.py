@@ -8,7 +8,7 @@ import pytest
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.lake.tables import ENDS
 from spark.derived.ends import OF_ENDS, EndsAdded, EndsRequest, add_ends
-from spark.lake.commit import ArrowLake
+from spark.lake.commit import ArrowLake, Lake
 from tests.spark.histories import rows
 
 
@@ -30,7 +30,7 @@ def sample_file(folder: Path, name: str, *ats: int) -> str:
 
 
 def bring(lake: Path, cluster: str, *files: str) -> int:
-    return add_ends(lake, EndsRequest(files=files, cluster=cluster), {"a": 0, "b": 0}).rows
+    return add_ends(Lake(lake), EndsRequest(files=files, cluster=cluster), {"a": 0, "b": 0}).rows
 
 
 def test_a_sample_is_kept_once(lake: Path, tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_cluster_that_the_lake_does_not_have_is_refused(lake: Path, tmp_path: 
     """A misspelt name would keep ends that no group is ever counted against."""
     asked = EndsRequest(files=[sample_file(tmp_path, "one", 1)], cluster="prodd")
     with pytest.raises(UsageError, match="the lake has no cluster 'prodd': choose among prod, test"):
-        add_ends(lake, asked, {"test": 0, "prod": 0})
+        add_ends(Lake(lake), asked, {"test": 0, "prod": 0})
     assert rows(lake, "ends") == []
 
 
@@ -69,7 +69,7 @@ def test_what_is_there_is_not_read_where_nothing_is_brought(lake: Path, tmp_path
     bring(lake, "a", one)
     for path in (lake / ENDS.name).glob("*.parquet"):
         path.unlink()
-    assert add_ends(lake, EndsRequest(), {"a": 0, "b": 0}) == EndsAdded(0, [])
+    assert add_ends(Lake(lake), EndsRequest(), {"a": 0, "b": 0}) == EndsAdded(0, [])
     assert bring(lake, "b", one) == 1
     with pytest.raises(SourceError, match="does not hold the table's rows"):
         bring(lake, "a", one)

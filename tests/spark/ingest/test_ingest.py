@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from offsets_tool.errors import LakeInUse, SourceError, UsageError
 from offsets_tool.lake.tables import EVENTS
 from spark.ingest.ingest import Writer
-from spark.lake.folder import locked, root_of
+from spark.lake.folder import opened, root_of
 from tests.corpora import COPIES
 from tests.spark.lakes import (
     CORPORA,
@@ -114,7 +114,7 @@ def test_names_that_clients_read_otherwise_are_refused(name: str) -> None:
 
 def test_one_ingest_at_a_time(session: SparkSession, tmp_path: Path) -> None:
     """Jobs of one thread that hold the lake together are one to all others; another thread's is another."""
-    with ThreadPoolExecutor(1) as other, locked(tmp_path):
+    with ThreadPoolExecutor(1) as other, opened(tmp_path):
         refused = other.submit(bring, session, tmp_path, SEGMENT)
         with pytest.raises(LakeInUse, match="another job is writing"):
             refused.result()

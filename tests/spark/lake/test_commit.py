@@ -11,14 +11,14 @@ from deltalake.table import TableAlterer
 from pyspark.sql import SparkSession
 
 from offsets_tool.errors import OffsetsToolError
-from offsets_tool.lake.tables import TABLES
+from offsets_tool.lake.tables import ALL_TABLES
 from offsets_tool.log.archive.delta import delta_rows
-from spark.ingest.ingest import Writer
-from spark.lake import commit
+from spark.ingest.ingest import Request, Writer
 from spark.lake.commit import ArrowLake
 from spark.lake.parquet import NewFile
 from spark.lake.spark_lake import SparkLake
-from tests.spark.lakes import CORPORA, SEGMENT, bring, content, ingest_here, rows
+from spark.run import run
+from tests.spark.lakes import CORPORA, SEGMENT, bring, content, ingest_here, no_session, rows
 
 OTHER = CORPORA / "4.1.2-newgroups" / "segments"
 
@@ -204,20 +204,18 @@ def test_a_run_whose_number_another_job_took_is_refused(tmp_path: Path) -> None:
     assert content(tmp_path) == before
 
 
-def test_a_table_is_opened_once_and_is_as_it_is_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Opening costs what the table has files; what others commit meanwhile is seen all the same."""
-    ingest_here(tmp_path, SEGMENT)
-    opened = list[Path]()
+def test_a_run_opens_each_table_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Opening costs what a table has commits; what a job commits, the jobs after it see all the same."""
+    opened, made = list[str](), DeltaTable.__init__
 
-    def counted(path: Path) -> DeltaTable:
-        opened.append(path)
-        return DeltaTable(path)
+    def counted(table: DeltaTable, table_uri: str, *arguments: Any, **options: Any) -> None:
+        opened.append(table_uri)
+        made(table, table_uri, *arguments, **options)
 
-    monkeypatch.setattr(commit, "open_delta", counted)
-    lake = ArrowLake(tmp_path)
-    assert lake.next_run() == 2
-    lake.create()
-    first = list(opened)
-    ingest_here(tmp_path, OTHER)
-    assert (lake.next_run(), lake.is_whole()) == (3, True)
-    assert sorted(first) == sorted(tmp_path / table.name for table in TABLES)
+    for source in (SEGMENT, OTHER):
+        request = Request(paths=[str(source)], lake=str(tmp_path), cluster="c")
+        opened.clear()
+        monkeypatch.setattr(DeltaTable, "__init__", counted)
+        steps = list(run(request, no_session, None))
+        assert [step.job for step in steps if step.run is None] == []
+    assert sorted(opened) == sorted(str(tmp_path / table.name) for table in ALL_TABLES)

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from offsets_tool.lake.journal import COMPACTED
 from offsets_tool.lake.tables import TABLES, Table
 from spark.cli import main
-from spark.lake.commit import ArrowLake
+from spark.lake.commit import Lake
 from tests.spark.histories import histories, rows
 from tests.spark.lakes import CORPORA, content, ingest_here
 
@@ -300,15 +300,15 @@ def test_a_job_that_goes_table_by_table_says_that_part_of_it_may_be_done(
     lake: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All tables before the one that fails are compacted; a run of jobs that commit last counts for nothing."""
-    rewrite, compacted = ArrowLake.rewrite, list[str]()
+    rewrite, compacted = Lake.rewrite, list[str]()
 
-    def fail_later(self: ArrowLake, table: Table, *arguments: Any) -> None:
+    def fail_later(self: Lake, table: Table, *arguments: Any) -> None:
         if compacted:
             raise DeltaError("of this test")
         compacted.append(table.name)
         rewrite(self, table, *arguments)
 
-    monkeypatch.setattr(ArrowLake, "rewrite", fail_later)
+    monkeypatch.setattr(Lake, "rewrite", fail_later)
     done = invoke("compact", lake)
     said = "it could not be done (of this test); part of it may be done, and all else is as it was: run the same command again"
     assert (done.exit_code, done.stderr) == (1, f"Error: {said}\n")

@@ -26,7 +26,8 @@ import sys
 from pathlib import Path
 import pyarrow as pa
 from spark.derived.lag_news import new_partitions
-places = new_partitions(Path(sys.argv[1]), "c", 0, 0)
+from spark.lake.commit import Lake
+places = new_partitions(Lake(Path(sys.argv[1])), "c", 0, 0)
 print(places.num_rows, pa.default_memory_pool().max_memory())
 """
 

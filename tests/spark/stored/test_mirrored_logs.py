@@ -22,7 +22,7 @@ from offsets_tool.log.archive.delta_mirror import committing
 from offsets_tool.log.buckets import bucket_of
 from offsets_tool.log.storage import as_path
 from spark.lake import lease, log_checkpoints
-from spark.lake.commit import ArrowLake
+from spark.lake.commit import ArrowLake, Lake
 from spark.lake.parquet import TableWriter
 from spark.lake.replaced import Replacing
 from spark.lake.scan import FileFacts
@@ -162,11 +162,11 @@ def test_the_log_of_a_table_is_cleaned(mounted: Mounted, monkeypatch: pytest.Mon
     bring(str(lake), next(SEGMENTS.rglob("*.log")))
     mine = ArrowLake(lake)
     for number in range(12):
-        mine.rewrite(SOURCES, lambda _, number=number: new_file(lake, str(number)))  # type: ignore[misc]
+        mine.lake.rewrite(SOURCES, lambda _, number=number: new_file(lake, str(number)))  # type: ignore[misc]
     for path in (mounted.on_disk(lake) / "sources" / "_delta_log").iterdir():
         os.utime(path, (1, 1))
     while open_delta(lake / "sources").version() < 21:
-        mine.rewrite(SOURCES, lambda _: new_file(lake, "more"))
+        mine.lake.rewrite(SOURCES, lambda _: new_file(lake, "more"))
     assert f"{0:020d}.json" not in log_of(lake / "sources")
     assert {"0", "11", "more"} < {row["source"] for row in ArrowLake(lake).sources()}
 
@@ -258,10 +258,10 @@ def test_who_was_slower_commits_to_what_the_other_made(root: str, tmp_path: Path
         mine = new_file(lake, "mine")
         if len(tried) == 1:
             with another_process(tmp_path):
-                ArrowLake(lake).rewrite(SOURCES, lambda _: new_file(lake, "other"))
+                Lake(lake).rewrite(SOURCES, lambda _: new_file(lake, "other"))
         return mine
 
     mine = ArrowLake(lake)
-    mine.rewrite(SOURCES, meanwhile)
+    mine.lake.rewrite(SOURCES, meanwhile)
     assert tried == [1, 2]
     assert {row["source"] for row in mine.sources()} > {"mine", "other"}

@@ -19,6 +19,7 @@ from spark.check.check import check
 from spark.cli import main
 from spark.ingest.ingest import Ingested, Request, ingest
 from tests.corpora import CORPORA
+from tests.log.environment import environment
 from tests.log.object_store import SECRET, ObjectStore, object_store
 from tests.spark.lakes import no_session
 
@@ -132,3 +133,15 @@ def test_all_tables_and_answers_are_those_of_a_lake_on_disk(server: ObjectStore,
         list(DuckLake("s3://evidence/whole").ask("SELECT * FROM events").rows)
     said = str(error.value)
     assert said.startswith("s3://evidence/whole") and "\n" not in said and SECRET not in said
+
+
+def test_a_profile_gives_the_credentials_of_all_requests(server: ObjectStore, tmp_path: Path) -> None:
+    """Commits are put by another client than the rest, which does not look for profiles itself."""
+    file = tmp_path / "credentials"
+    file.write_text(f"[night]\naws_access_key_id = offsets\naws_secret_access_key = {SECRET}\n")
+    profile = {"AWS_PROFILE": "night", "AWS_SHARED_CREDENTIALS_FILE": str(file)}
+    with environment({}), pytest.MonkeyPatch.context() as patch:
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            patch.delenv(name)
+        with environment(profile):
+            assert bring("s3://evidence/by-profile", "s3://evidence/dump").run == 1
