@@ -320,11 +320,18 @@ def _has_open(file: FileFacts) -> bool:
 
 
 def facts_of_logs(root: Path, replays: Mapping[LogPartition, Replay]) -> dict[LogPartition, LogFacts]:
-    """Return the log facts of partitions, given their rows of `replays`; OffsetsToolError for a lost checkpoint."""
-    try:
-        return {log_partition: log_facts_of(root, row) for log_partition, row in replays.items()}
-    except SourceError as error:
-        raise OffsetsToolError(f"{error}; {REMEDY}") from error
+    """Return the log facts of partitions, given their rows of `replays`; OffsetsToolError for a lost checkpoint.
+
+    One that cannot be read is deleted: the next replay looks at no more than whether it is there.
+    """
+    facts: dict[LogPartition, LogFacts] = {}
+    for log_partition, row in replays.items():
+        try:
+            facts[log_partition] = log_facts_of(root, row)
+        except SourceError as error:
+            checkpoint_path(root, row["checkpoint"]).unlink(missing_ok=True)
+            raise OffsetsToolError(f"{error}; {REMEDY}") from error
+    return facts
 
 
 def _log_ends(

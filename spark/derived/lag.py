@@ -4,7 +4,7 @@ Partitions of topics with something new are computed again (lag_news.py); the wh
 grid, because that reaches up to the cluster's newest time for every offset. Holds no rules about lag (columns.lag).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -65,10 +65,9 @@ def lag(lake: str | Lake, start: StartSpark, request: LagRequest, progress: Prog
     """
     with replayed(lake) as (open_lake, rows):
         replays = last_runs(rows)
-        newest = _newest_records(open_lake, replays)
+        newest = _NewestRecords(open_lake, replays)
         added = add_ends(open_lake, request.ends, newest)
         ends = greatest_of(open_lake, ENDS, ("timestamp", "run"), replays)
-        newest |= {cluster: max(newest[cluster], of["timestamp"]) for cluster, of in ends.items()}
         basis = {
             cluster: {
                 "replay": run,
@@ -77,7 +76,7 @@ def lag(lake: str | Lake, start: StartSpark, request: LagRequest, progress: Prog
             }
             for cluster, run in replays.items()
         }
-        counting = _Lag(open_lake, start, _asked(request), newest, progress)
+        counting = _Lag(open_lake, start, _asked(request), newest, ends, progress)
         done = derive(open_lake, OF_LAG, basis, counting.make, counting.since)
         return done._replace(notes=[*added.notes, *done.notes])
 
@@ -88,13 +87,23 @@ def _asked(request: LagRequest) -> Row:
     return {name: getattr(request, name) for name in names}
 
 
-def _newest_records(lake: Lake, clusters: Iterable[str]) -> dict[str, int]:
-    """Return by cluster the time of its newest record in epoch milliseconds; 0 where none has a time."""
-    ends: dict[str, list[int | None]] = {cluster: [] for cluster in clusters}
-    replays = lake.rows(REPLAYS, where=ds.field("cluster").isin(pa.array(sorted(ends), pa.string())))
-    for (cluster, _), facts in facts_of_logs(lake.root, latest(replays)).items():
-        ends[cluster].append(facts.newest)
-    return {cluster: latest_of(of_logs) or 0 for cluster, of_logs in ends.items()}
+class _NewestRecords(Mapping[str, int]):
+    """By cluster the time of its newest record in epoch milliseconds, 0 where none has one; read where it is asked for."""
+
+    def __init__(self, lake: Lake, clusters: Collection[str]) -> None:
+        self._lake, self._clusters = lake, clusters
+
+    def __getitem__(self, cluster: str) -> int:
+        if cluster not in self._clusters:
+            raise KeyError(cluster)
+        replays = latest(self._lake.rows(REPLAYS, where=ds.field("cluster") == cluster))
+        return latest_of(facts.newest for facts in facts_of_logs(self._lake.root, replays).values()) or 0
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._clusters)
+
+    def __len__(self) -> int:
+        return len(self._clusters)
 
 
 class _Lag(NamedTuple):
@@ -104,6 +113,7 @@ class _Lag(NamedTuple):
     start: StartSpark
     asked: Mapping[str, Any]
     newest: Mapping[str, int]
+    ends: Mapping[str, Mapping[str, int]]
     progress: Progress
 
     def since(self, cluster: str, known: BasisFields) -> pa.Table | None:
@@ -118,7 +128,8 @@ class _Lag(NamedTuple):
         }
         if not wanted:
             return made_of(clusters, [])
-        asked = LagAsked({cluster: self.newest[cluster] for cluster in wanted}, **self.asked)
+        newest = {of: max(self.newest[of], self.ends.get(of, {}).get("timestamp", 0)) for of in wanted}
+        asked = LagAsked(newest, **self.asked)
         rows = LagInput.of(
             self.lake, {of: replaced_rows(of, partitions) for of, partitions in wanted.items()}
         )

@@ -1,15 +1,16 @@
 """The lake's checkpoints, one file for each log partition: find them, write them, and read the log facts at their beginning.
 
-Does not know what else is in a checkpoint (offsets_tool.checkpoint does), nor when one may be deleted (spark.replay.replay).
+A name says which version a checkpoint is of, so that one that nobody needs is not opened. Does not know what else is in a
+checkpoint (offsets_tool.checkpoint does), nor when one may be deleted (spark.replay.replay).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-from offsets_tool.checkpoint import read_log_facts
+from offsets_tool.checkpoint import VERSION, read_log_facts
 from offsets_tool.errors import SourceError
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.log.archive.delta_mirror import whole_file
@@ -19,6 +20,8 @@ from spark.replay.plan import LakeRow, LogPartition
 
 CHECKPOINTS: Final = "_checkpoints"
 """The folder of the lake that holds the checkpoints."""
+_OF_VERSION: Final = f"v{VERSION}-"
+"""How names of checkpoints begin that this release reads; those of earlier releases say no version."""
 REMEDY: Final = "run offsets-spark replay, which replays its partition from the first record"
 """What to do where a checkpoint is lost."""
 
@@ -30,7 +33,7 @@ def checkpoint_path(root: Path, name: str) -> Path:
 
 def keep_checkpoint(root: Path, checkpoint: bytes) -> str:
     """Write a checkpoint and return its name; the file is complete or does not exist. OSError where it cannot be written."""
-    name = f"{uuid4()}.gz"
+    name = f"{_OF_VERSION}{uuid4()}.gz"
     write_whole(checkpoint_path(root, name), checkpoint)
     return name
 
@@ -49,6 +52,18 @@ def log_facts_of(root: Path, row: LakeRow) -> LogFacts:
         raise SourceError(path.as_posix(), f"cannot be read ({error.strerror})") from error
     assert facts is not None
     return facts
+
+
+def absent_checkpoints(
+    root: Path, replays: Mapping[LogPartition, LakeRow], there: Collection[str]
+) -> dict[LogPartition, str]:
+    """Return the log partitions whose checkpoints are not `there`, or are of another release, and why."""
+    unknown = {
+        key: row
+        for key, row in replays.items()
+        if row["checkpoint"] not in there or not row["checkpoint"].startswith(_OF_VERSION)
+    }
+    return lost_checkpoints(root, unknown)
 
 
 def lost_checkpoints(root: Path, replays: Mapping[LogPartition, LakeRow]) -> dict[LogPartition, str]:

@@ -24,7 +24,7 @@ from spark.lake.folder import opened_whole, unknown_cluster
 from spark.lake.log_checkpoints import tidying
 from spark.lake.parquet import NewFile
 from spark.lake.replaced import Replaced
-from spark.replay.checkpoints import CHECKPOINTS, lost_checkpoints
+from spark.replay.checkpoints import CHECKPOINTS, absent_checkpoints
 from spark.replay.copies import LakeCopy, copies_of, ends_before_retention
 from spark.replay.news import news
 from spark.replay.notes import joined_notes, partition_text, replayed_from_start, set_aside_notes
@@ -117,9 +117,10 @@ class _Replay:
         known, before = latest(replays), failed(replays)
         self._ask(coordinator, cluster, last_coordinators(replays))
         # In any case: a replay that was killed right after its commit has left old checkpoints behind.
-        self._forget_checkpoints(known, files_in(self._root / CHECKPOINTS))
+        checkpoints = files_in(self._root / CHECKPOINTS)
+        self._forget_checkpoints(known, checkpoints)
         since = self._since(known)
-        lost = lost_checkpoints(self._root, known)
+        lost = absent_checkpoints(self._root, known, {path.name for path in checkpoints})
         is_as_asked = all(row["coordinator"] == self._asked[of] for (of, _), row in known.items())
         names = TopicIds(self._lake.rows(TOPIC_NAMES))
         self._learn_from_caller(names, known)

@@ -111,13 +111,13 @@ def since_checkpoint(sizes: Mapping[str, int], before: int, known: str | None) -
     ]
 
 
-def lost_commit(table: Path, version: int | None = None) -> Damage | None:
+def lost_commit(table: Path, version: int | None = None, *, is_opened: bool = True) -> Damage | None:
     """Return a commit that is empty, as a power cut leaves one, or missing before others: what readers do not always see, and
     then take the table for one that never had its rows. None if there is none.
 
     It looks at names and sizes alone, of the newest checkpoint (up to `version`, where an older version is opened) and of the
     commits from there on: nobody reads the others to open the table. A pipe in a file's place would have readers wait for ever,
-    and of a checkpoint the footer says what it inflates to.
+    and of a checkpoint the footer says what it inflates to: it is read for a table that is then opened.
     """
     if is_stored(table):
         # What is put there is complete or not there.
@@ -136,7 +136,7 @@ def lost_commit(table: Path, version: int | None = None) -> Damage | None:
         return None
     if pipes:
         return Damage(log / min(pipes), _NO_FILE)
-    newest_checkpoint = (name for name in found if newest and name.startswith(newest))
+    newest_checkpoint = (name for name in found if newest and is_opened and name.startswith(newest))
     for name in filter(_CHECKPOINT.fullmatch, newest_checkpoint):
         if reason := _why_no_checkpoint(log / name):
             return Damage(log / name, reason)
