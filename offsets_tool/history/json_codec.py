@@ -195,10 +195,14 @@ def unpack_commit(*facts: Packed) -> CommittedOffset:
     return CommittedOffset._make((*first, UUID(topic_id) if topic_id else None, log_offset))
 
 
+_VALUE_CLASSES: Final = (MemberMetadata, Value)
+
+
 def pack_group(group: Group) -> list[Packed]:
     """Return a group as JSON, without its members."""
     *facts, expressions = group
-    return [*map(_packed, facts), [[text, _packed(value)] for text, value in expressions]]
+    packed = [_packed(value) if isinstance(value, _VALUE_CLASSES) else value for value in facts]
+    return [*packed, [[text, _packed(value)] for text, value in expressions]]
 
 
 def unpack_group(row: list[Packed]) -> Group:

@@ -37,7 +37,7 @@ from offsets_tool.relations.kafka_writes import (
     with_group_ends,
     write_numbers,
 )
-from offsets_tool.relations.lifetimes import LifetimeColumns, lifetimes_of
+from offsets_tool.relations.lifetimes import RowLifetimes
 from offsets_tool.relations.offsets import (
     CAUSES,
     HIDDEN,
@@ -66,7 +66,15 @@ from offsets_tool.relations.transactions import (
     transactions,
 )
 from offsets_tool.relations.visibility import Presence, late, presences, with_visibility
-from offsets_tool.relations.writes import SAID, OffsetAction, WriteReader, Writes, have_producers, writes_of
+from offsets_tool.relations.writes import (
+    REMOVALS,
+    SAID,
+    OffsetAction,
+    WriteReader,
+    Writes,
+    have_producers,
+    writes_of,
+)
 from offsets_tool.replay.changes import UNREAD, TransactionOf
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.offsets import RETURNED, UNSURE
@@ -92,6 +100,8 @@ class HistoryChunk(NamedTuple):
     writes: Writes
     past: Past
     pieces: Pieces
+    is_unsure: Array
+    """By place, whether it is a commit that the two coordinators take for one in a transaction or not."""
     problems: Mapping[int, str]
 
 
@@ -221,7 +231,7 @@ class Histories:
         of_writes = write_numbers(rows, chunk.writes, chunk.pieces, of_groups, ending)
         group_tables = self._group_rows.advance(of_groups.all, of_writes)
         group_tables.anomalies.extend(_anomalies(chunk, self._subjects, self._log_partition))
-        lifetimes = lifetimes_of(chunk.writes, chunk.past, chunk.pieces, _are_doubtful(chunk))
+        lifetimes = RowLifetimes(chunk.writes, chunk.past, chunk.pieces, _are_doubtful(chunk))
         inputs = RemovalInputs(
             rows,
             chunk.writes,
@@ -239,7 +249,7 @@ class Histories:
         turned = presences(events, of_writes, ends, was_there)
         present = self._presences(chunk, groups, turned, was_there)
         pieces = with_visibility(chunk.writes, pieces, chunk.past.visibility, present, of_writes)
-        offsets = self._end_offsets(chunk, pieces, lifetimes.of_open(chunk.writes, chunk.pieces), owners)
+        offsets = self._end_offsets(chunk, pieces, lifetimes, owners)
         self._open.forget_metadata(self._reader.metadata)
         return _rows(offsets, group_tables, removals, transaction_rows_)
 
@@ -288,12 +298,32 @@ class Histories:
         unread = {row: event for row, event in decoded.items() if event.kept_raw is not None}
         problems = {row: event.problem or "" for row, event in unread.items()}
         said = Writes(*table)
-        groups = np.append(self._reader.groups_named(rows), said.group)
         producers = said.producer[said.of(OffsetAction.COMMIT_MARKER, OffsetAction.ABORT_MARKER)]
-        carried, past = np.split(self._open.taken(groups, producers), [len(SAID)])
+        carried, past = np.split(self._open.taken(self._touched(rows, said), producers), [len(SAID)])
         table = np.concatenate((carried, table), axis=1)
         writes = writes_of(table, carried.shape[1])
-        return HistoryChunk(rows, table, writes, Past(*past), pieces_of(writes), problems)
+        pieces, is_unsure = pieces_of(writes), _are_unsure(rows, writes)
+        return HistoryChunk(rows, table, writes, Past(*past), pieces, is_unsure, problems)
+
+    def _touched(self, rows: pa.RecordBatch, said: Writes) -> Array:
+        """Return by committed offset, and last of none, whether rows may change it, but for markers.
+
+        These are the offsets that rows are about, and all of a group that may come or go, or lose some.
+        """
+        subjects, names = self._subjects, self._subjects.groups.texts
+        counts = np.bincount(said.group + 1, minlength=len(names) + 1)[1:]
+        came = [
+            group
+            for group in np.flatnonzero(counts).tolist()
+            if names[group] not in self._coordinator.state.groups
+        ]
+        removals = said.group[said.of(*REMOVALS)]
+        is_whole = np.zeros(len(names), bool)
+        is_whole[np.concatenate((removals, self._reader.groups_named(rows), np.array(came, np.int64)))] = True
+        is_touched = np.append(is_whole[subjects.group_of], False)
+        is_touched[said.subject] = True
+        is_touched[NONE] = False
+        return is_touched
 
     def _replay_groups(
         self, chunk: HistoryChunk, groups: Array, proved: int | None
@@ -324,8 +354,10 @@ class Histories:
     ) -> tuple[pa.RecordBatch, Array]:
         """Return the rows of transactions that ended, and the places of the markers that ended them."""
         places = _in_transactions(chunk, events)
-        entries = joined(self._transactions, read_entries(chunk.rows, chunk.writes, places))
         ends = chunk.writes.of(OffsetAction.COMMIT_MARKER, OffsetAction.ABORT_MARKER)
+        if not len(places) and not len(ends):
+            return _NOTHING.transactions, ends
+        entries = joined(self._transactions, read_entries(chunk.rows, chunk.writes, places))
         before = len(self._transactions.producer_id) + np.searchsorted(places, ends)
         markers = read_markers(chunk.rows, chunk.writes, ends, before)
         of = transactions(entries, markers)
@@ -359,20 +391,22 @@ class Histories:
         }
 
     def _end_offsets(
-        self, chunk: HistoryChunk, pieces: Pieces, lifetimes: LifetimeColumns, owners: Array
+        self, chunk: HistoryChunk, pieces: Pieces, lifetimes: RowLifetimes, owners: Array
     ) -> pa.Table:
-        """Return the rows of offset_history that ended, and carry the others on; lifetimes and owners of new ones are by place."""
+        """Return the rows of offset_history that ended, and carry the others on; `owners` are by place."""
         writes, past, places = chunk.writes, chunk.past, pieces.end
         owners[: writes.carried] = past.owner
         holds = places == NEVER
-        held = begun(chunk.table, writes, past, pieces.taken(holds), owners)
+        held = begun(chunk.table, writes, past, pieces.taken(np.flatnonzero(holds)), owners)
         _, known = divided(held)
         of_past = known.began_at, known.committed_at, known.lifetime_topic_id, known.is_doubtful
-        for column, values in zip(of_past, lifetimes, strict=True):
+        for column, values in zip(of_past, lifetimes.of_open(), strict=True):
             column[:] = values[pieces.commit[holds]]
         self._open.put(held)
-        over = pieces.taken(~holds & writes.is_read[pieces.commit])
-        over = over.taken(writes.log_offset[over.begin] != writes.log_offset[over.end])
+        # A row that ends where it begins was never to be seen.
+        is_over = ~holds & writes.is_read[pieces.commit]
+        is_over &= writes.log_offset[pieces.begin] != writes.log_offset.take(places, mode="clip")
+        over = pieces.taken(np.flatnonzero(is_over))
         ends = {
             "to_log_offset": pa.array(writes.log_offset[over.end]),
             "to_timestamp": pa.array(writes.timestamp[over.end]),
@@ -447,9 +481,8 @@ def _in_transactions(chunk: HistoryChunk, events: Sequence[GroupEvent]) -> Array
     return np.flatnonzero(is_in)
 
 
-def _are_unsure(chunk: HistoryChunk) -> Array:
+def _are_unsure(rows: pa.RecordBatch, writes: Writes) -> Array:
     """Return which writes are commits that the two coordinators take for one in a transaction or not."""
-    rows, writes = chunk.rows, chunk.writes
     is_unsure = writes.action <= OffsetAction.PENDING
     is_unsure[: writes.carried] = False
     is_unsure[writes.carried :] &= have_producers(rows) != flags(rows.column("is_transactional"))
@@ -459,8 +492,8 @@ def _are_unsure(chunk: HistoryChunk) -> Array:
 def _depend_on_rules(chunk: HistoryChunk) -> Array:
     """Return which writes the two coordinators take for something else, as Step.differs says it of offsets."""
     rows, writes, pieces = chunk.rows, chunk.writes, chunk.pieces
-    differs = _are_unsure(chunk)
-    tombstones = writes.of(OffsetAction.REMOVAL, OffsetAction.TOMBSTONE, OffsetAction.PENDING_TOMBSTONE)
+    differs = chunk.is_unsure.copy()
+    tombstones = writes.of(*REMOVALS)
     if not len(tombstones):
         return differs
     waiting = pieces.taken(~pieces.is_effective & writes.is_read[pieces.commit])
@@ -474,7 +507,10 @@ def _depend_on_rules(chunk: HistoryChunk) -> Array:
 def _are_back(chunk: HistoryChunk) -> Array:
     """Return which rows begin with a marker though a tombstone had come that only a running classic coordinator acts on."""
     writes, pieces = chunk.writes, chunk.pieces
-    is_back = late(writes, pieces) & writes.is_read[pieces.commit]
+    is_back = late(writes, pieces)
+    if not is_back.any():
+        return is_back
+    is_back &= writes.is_read[pieces.commit]
     noop = np.append(chunk.past.noop, NONE)[np.minimum(pieces.commit[is_back], writes.carried)]
     is_back[is_back] = (noop != NONE) | (pieces.noop[is_back] != NONE)
     return is_back
@@ -482,16 +518,17 @@ def _are_back(chunk: HistoryChunk) -> Array:
 
 def _are_doubtful(chunk: HistoryChunk) -> Array:
     """Return which rows are of commits that only a coordinator has that loaded this log, and not the one that wrote it."""
-    pieces = chunk.pieces
-    is_plain = pieces.is_effective & (pieces.begin == pieces.commit)
-    is_doubtful: Array = (is_plain & _are_unsure(chunk)[pieces.commit]) | _are_back(chunk)
+    pieces, is_doubtful = chunk.pieces, _are_back(chunk)
+    if chunk.is_unsure.any():
+        is_plain = pieces.is_effective & (pieces.begin == pieces.commit)
+        is_doubtful |= is_plain & chunk.is_unsure[pieces.commit]
     return is_doubtful
 
 
 def _anomalies(chunk: HistoryChunk, subjects: Subjects, log_partition: int | None) -> Iterator[AnomalyRow]:
     """Yield what Kafka's code rules out of commits: of no transaction for sure, not understood, or back though it was deleted."""
     writes = chunk.writes
-    notes = [(place, place, UNSURE) for place in np.flatnonzero(_are_unsure(chunk)).tolist()]
+    notes = [(place, place, UNSURE) for place in np.flatnonzero(chunk.is_unsure).tolist()]
     for row, problem in chunk.problems.items():
         notes.append((row + writes.carried, row + writes.carried, f"{UNREAD}{problem}"))
     back = chunk.pieces.taken(_are_back(chunk))

@@ -15,7 +15,7 @@ from offsets_tool.expiry.removal_tracker import RUN_MS
 from offsets_tool.history.rows import OffsetEndCause
 from offsets_tool.relations.groups import GroupChanges, GroupEvent, ValueChange
 from offsets_tool.relations.offsets import CAUSE, NEVER, NONE, Pieces
-from offsets_tool.relations.writes import OffsetAction, Writes, have_producers
+from offsets_tool.relations.writes import REMOVALS, OffsetAction, Writes, have_producers
 from offsets_tool.replay.changes import VISIBILITY, GroupOf, MemberOf
 from offsets_tool.rows import NO_TIMESTAMP
 
@@ -43,6 +43,13 @@ def write_numbers(
 
     `ending` are the places of markers that ended a transaction.
     """
+    if not of_groups.all and not len(
+        writes.of(*REMOVALS, OffsetAction.COMMIT_MARKER, OffsetAction.ABORT_MARKER)
+    ):
+        # Of nothing but commits nobody asks which were written at once.
+        is_commit = writes.action <= OffsetAction.PENDING
+        is_commit[: writes.carried] = False
+        return np.where(is_commit, 0, NONE)
     has_changes, is_open = _changes(rows, writes, pieces)
     has_changes[ending] = is_open[ending] = True
     values = [change.place for change in of_groups.all if isinstance(change, ValueChange)]
@@ -81,7 +88,7 @@ def _changes(rows: pa.RecordBatch, writes: Writes, pieces: Pieces) -> tuple[Arra
     commits = writes.of(OffsetAction.COMMIT, OffsetAction.PENDING)
     commits = commits[commits >= writes.carried]
     has_changes[commits], is_open[commits] = True, ~writes.is_read[commits]
-    tombstones = writes.of(OffsetAction.REMOVAL, OffsetAction.TOMBSTONE, OffsetAction.PENDING_TOMBSTONE)
+    tombstones = writes.of(*REMOVALS)
     is_in_transaction = (flags(rows.column("is_transactional")) & have_producers(rows))[
         tombstones - writes.carried
     ]

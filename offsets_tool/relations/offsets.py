@@ -58,9 +58,9 @@ class Pieces(NamedTuple):
     visibility: Array
     """PLAIN, or how a group's coming and going began the row: HIDDEN or REVEALED."""
 
-    def taken(self, mask: Array) -> "Pieces":
-        """Return the rows that a mask has."""
-        return Pieces(*(column[mask] for column in self))
+    def taken(self, rows: Array) -> "Pieces":
+        """Return the rows with these numbers, or that a mask has."""
+        return Pieces(*(column[rows] for column in self))
 
 
 class Effects(NamedTuple):
@@ -76,8 +76,15 @@ def pieces_of(writes: Writes) -> Pieces:
     """Return the rows of offset_history that writes make: first those of pending commits, then others by offset and place."""
     ends = _ends_of_pending(writes)
     effects = _effects(writes, ends)
+    effective = _effective(writes, effects)
+    if not len(ends.commit):
+        return effective
     pending = _pending(writes, ends, effects)
-    return Pieces(*map(np.concatenate, zip(pending, _effective(writes, effects, pending), strict=True)))
+    # Of several tombstones that a pending commit outlived, the last.
+    outlived = np.full(len(writes.action), NONE)
+    outlived[pending.commit] = pending.noop
+    effective = effective._replace(noop=outlived[effective.commit])
+    return Pieces(*map(np.concatenate, zip(pending, effective, strict=True)))
 
 
 def order_of(numbers: Array) -> Array:
@@ -136,10 +143,14 @@ def _effects(writes: Writes, ends: PendingEnds) -> Effects:
     plain = writes.of(OffsetAction.COMMIT, OffsetAction.REMOVAL, OffsetAction.TOMBSTONE)
     write = np.concatenate((plain, ends.commit[committed]))
     place = np.concatenate((plain, ends.end[committed]))
-    order = np.argsort(place, kind="stable")
-    order = order[order_of(writes.subject[write][order])]
+    order = order_of(writes.subject[write])
+    if len(committed):
+        by_place = np.argsort(place, kind="stable")
+        order = by_place[order_of(writes.subject[write[by_place]])]
     write, place = write[order], place[order]
     subject, is_removal = writes.subject[write], writes.action[write] > OffsetAction.PENDING
+    if not len(committed):
+        return Effects(write, place, subject, is_removal)
     # What a tombstone leaves behind it is no older than anything.
     era = np.cumsum(is_removal | _is_first(subject))
     age = era * (len(writes.action) + 1) + np.where(is_removal, 0, write + 1)
@@ -153,8 +164,8 @@ def _is_first(subject: Array) -> Array:
     return np.append(True, subject[1:] != subject[:-1])[: len(subject)]
 
 
-def _effective(writes: Writes, effects: Effects, pending: Pieces) -> Pieces:
-    """Return the rows of commits that were effective: each to the next effect on its offset."""
+def _effective(writes: Writes, effects: Effects) -> Pieces:
+    """Return the rows of commits that were effective: each to the next effect on its offset; not which tombstones it outlived."""
     write, place, subject, is_removal = effects
     begins = _is_first(subject)
     is_last = np.append(begins[1:], True)[: len(subject)]
@@ -169,20 +180,13 @@ def _effective(writes: Writes, effects: Effects, pending: Pieces) -> Pieces:
     before = np.append(0, write[:-1])[: len(write)]
     is_after = ~begins & ~np.append(True, is_removal[:-1])[: len(write)] & writes.is_read[before]
     previous = np.where(is_after, before, NONE)
-    outlived = np.full(len(writes.action), NONE)
-    # Of several tombstones that a pending commit outlived, the last.
-    outlived[pending.commit] = pending.noop
-    pieces = Pieces(
-        write,
-        place,
-        end,
-        cause,
-        previous,
-        outlived[write],
+    none, is_effective, plain = (
+        np.full(len(write), NONE),
         np.ones(len(write), bool),
         np.full(len(write), PLAIN),
     )
-    return pieces.taken(~is_removal)
+    pieces = Pieces(write, place, end, cause, previous, none, is_effective, plain)
+    return pieces.taken(~is_removal) if is_removal.any() else pieces
 
 
 def _pending(writes: Writes, ends: PendingEnds, effects: Effects) -> Pieces:
@@ -280,24 +284,22 @@ class OpenCommits:
     def __init__(self) -> None:
         """Start without rows."""
         self._lines: Array = np.zeros((0, len(SAID) + len(Past._fields)), np.int64)
-        self._groups: Array = np.zeros(0, np.int64)
+        self._subjects: Array = np.zeros(0, np.int64)
         """By line; NONE where it is free."""
         self._pending_of: Array = np.zeros(0, np.int64)
         """By line the producer whose transaction is open; NO_PRODUCER_ID for none."""
         self._free: Array = np.zeros(0, np.int64)
 
-    def taken(self, groups: Array, producers: Array) -> Array:
-        """Take out the rows of these groups, and of those that transactions of these producers are about, in the log's order.
+    def taken(self, is_touched: Array, producers: Array) -> Array:
+        """Take out the rows of some committed offsets, and of those that transactions of these producers are about.
 
-        They are returned as `begun` returns them.
+        `is_touched` says it of each offset, and last of none. They are returned as `begun` returns them, in the log's order.
         """
-        groups = np.append(groups, self._groups[np.isin(self._pending_of, producers)])
-        is_taken = np.zeros(max(groups.max(initial=0), self._groups.max(initial=0)) + 2, bool)
-        is_taken[groups] = True
-        is_taken[NONE] = False
-        places = np.flatnonzero(is_taken[self._groups])
+        if len(producers):
+            is_touched[self._subjects[np.isin(self._pending_of, producers)]] = True
+        places = np.flatnonzero(is_touched[self._subjects])
         cells = self._cells(places)
-        self._groups[places] = self._pending_of[places] = NONE
+        self._subjects[places] = self._pending_of[places] = NONE
         self._free = np.append(self._free, places)
         return cells
 
@@ -309,24 +311,25 @@ class OpenCommits:
         places, self._free = np.split(self._free, [cells.shape[1]])
         row, _ = divided(cells)
         self._lines[places] = cells.T
-        self._groups[places] = row.group
+        self._subjects[places] = row.subject
         self._pending_of[places] = np.where(row.action == OffsetAction.PENDING, row.producer, NO_PRODUCER_ID)
 
     def _grow(self, count: int) -> None:
         self._free = np.append(self._free, np.arange(len(self._lines), len(self._lines) + count))
         self._lines = np.concatenate((self._lines, np.zeros((count, self._lines.shape[1]), np.int64)))
         none = np.full(count, NONE)
-        self._groups, self._pending_of = np.append(self._groups, none), np.append(self._pending_of, none)
+        self._subjects = np.append(self._subjects, none)
+        self._pending_of = np.append(self._pending_of, none)
 
     def forget_metadata(self, metadata: Metadata) -> None:
         """Let metadata that no row has be forgotten, if there is much of it."""
         if len(metadata) > _METADATA_KEPT + 2 * len(self._lines):
-            places = np.flatnonzero(self._groups != NONE)
+            places = np.flatnonzero(self._subjects != NONE)
             self._lines[places, _TEXT] = metadata.keep(self._lines[places, _TEXT])
 
     def cells(self) -> Array:
         """Return all rows, as `begun` returns them, in the log's order."""
-        return self._cells(np.flatnonzero(self._groups != NONE))
+        return self._cells(np.flatnonzero(self._subjects != NONE))
 
     def table(self, reader: WriteReader) -> pa.Table:
         """Return all rows as OPEN; `reader` knows what their numbers mean."""

@@ -4,9 +4,11 @@ What belongs together, and what counts as removed, is as expiry.removal_tracker 
 put together one by one, of what the relations tell. A removal that nothing has ended yet is kept until something does.
 """
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -29,28 +31,31 @@ from offsets_tool.expiry.removals import (
     without_values,
 )
 from offsets_tool.history.rows import OffsetEndCause
-from offsets_tool.relations.groups import GroupChanges, GroupEvent, ValueChange
-from offsets_tool.relations.lifetimes import LifetimeColumns
-from offsets_tool.relations.offsets import CAUSE, NEVER, NONE, Pieces
-from offsets_tool.relations.writes import Metadata, OffsetAction, Writes, have_producers
+from offsets_tool.relations.groups import GroupChanges, GroupEvent, Holdings, ValueChange
+from offsets_tool.relations.lifetimes import RowLifetimes
+from offsets_tool.relations.offsets import CAUSE, NEVER, NONE, Pieces, order_of
+from offsets_tool.relations.writes import REMOVALS, Metadata, OffsetAction, Writes, have_producers
 from offsets_tool.replay.changes import (
     Change,
     ChangeKind,
     CommittedOffset,
     GroupOf,
     MemberOf,
+    OffsetOf,
     PendingOf,
 )
 from offsets_tool.replay.rules import wrote_new_in
 from offsets_tool.replay.state import State
 from offsets_tool.wire.text import from_shown
 
-# Python 3.11 looks members of an enumeration up slowly, and these are asked for at each tombstone.
-_TOMBSTONES: Final = tuple(
-    map(int, (OffsetAction.REMOVAL, OffsetAction.TOMBSTONE, OffsetAction.PENDING_TOMBSTONE))
-)
-_MARKERS: Final = tuple(map(int, (OffsetAction.COMMIT_MARKER, OffsetAction.ABORT_MARKER)))
-_COMMITS: Final = tuple(map(int, (OffsetAction.COMMIT, OffsetAction.PENDING)))
+_MARKERS: Final = (int(OffsetAction.COMMIT_MARKER), int(OffsetAction.ABORT_MARKER))
+_DROPPED: Final = {
+    CAUSE[OffsetEndCause.ABORTED]: ChangeKind.ABORTED,
+    CAUSE[OffsetEndCause.SUPERSEDED]: ChangeKind.SUPERSEDED,
+}
+"""What markers do to pending commits that they drop, by the cause of the end."""
+_ROWS: Final = 1 << 20
+"""How many rows of history are looked at at once for what removals left."""
 
 
 class RemovalInputs(NamedTuple):
@@ -62,7 +67,7 @@ class RemovalInputs(NamedTuple):
     rows: pa.RecordBatch
     writes: Writes
     pieces: Pieces
-    lifetimes: LifetimeColumns
+    lifetimes: RowLifetimes
     of_groups: GroupChanges
     has_changes: Array
     subjects: Subjects
@@ -93,9 +98,50 @@ class RemovalRelation:
         complete: list[Removal] = []
         if len(walk.changed):
             complete, self.saved = self.saved.open, self.saved._replace(open=[])
-        for removals, is_complete in walk.removals():
-            (complete if is_complete else self.saved.open).extend(removals)
+        for removal, is_complete in walk.removals():
+            (complete if is_complete else self.saved.open).append(removal)
         return [*complete, *walk.dropped()]
+
+
+class _Tombstone(NamedTuple):
+    """A tombstone of a committed offset, and what it did.
+
+    `is_deletion`: it may go on with what tombstones before it removed. `removes`: it removed an offset, or is all that is left of
+    one. `rows` are the rows of history that it deleted: the effective one first, pending ones by producer.
+    """
+
+    offset: OffsetOf
+    stood: LastChange
+    is_by_new_coordinator: bool | None
+    is_deletion: bool
+    removes: bool
+    has_pending: bool
+    rows: Sequence[int]
+
+
+class _Lost(NamedTuple):
+    """A commit that was removed, since when its offset existed and it itself; the producer that it was pending of, else None."""
+
+    commit: CommittedOffset
+    began_at: int | None
+    committed_at: int | None
+    producer_id: int | None
+
+
+class _Left(NamedTuple):
+    """How many offsets a removal left, the oldest of each kind, and whether an open transaction commits that."""
+
+    number: int
+    oldest: Sequence[tuple[LeftOffset, bool]]
+
+
+class _Closing(NamedTuple):
+    """A removal that ends with the record at a place, and whether another record follows."""
+
+    group: str
+    removal: Open
+    end: int
+    is_complete: bool
 
 
 class _Walk:
@@ -105,119 +151,84 @@ class _Walk:
         self, chunk: RemovalInputs, log_partition: int | None, state: State, changed: dict[str, int]
     ) -> None:
         self._chunk, self._log_partition, self._state, self._changed = chunk, log_partition, state, changed
-        self._carried = chunk.writes.carried
+        self._span = len(chunk.writes.action) + 1
         self._events = {event.place: event for event in chunk.of_groups.events}
         self._next_event = iter(chunk.of_groups.all)
         self._upcoming = next(self._next_event, None)
         self._marked_at: dict[str, int] = {}
         """Where a group was last marked as changed, of events that were followed."""
-        self._places = (
-            batches(chunk.rows),
-            *(chunk.rows.column(name).to_numpy() for name in ("log_offset", "timestamp")),
-        )
-        pieces, writes = chunk.pieces, chunk.writes
-        self._producers = chunk.writes.producer
-        over = writes.is_read[pieces.commit] & (pieces.end != NEVER)
-        self._has_ended = np.zeros(len(writes.action), bool)
-        """Where something ended that was committed."""
-        self._has_ended[pieces.end[over]] = True
-        self._deleted = self._by_end(over & (pieces.cause == CAUSE[OffsetEndCause.DELETED]))
-        self._passed = set(pieces.end[over & (pieces.cause == CAUSE[OffsetEndCause.NOOP_TOMBSTONE])].tolist())
-        self._tombstones = np.flatnonzero(np.isin(writes.action, _TOMBSTONES))
+        self._places = chunk.writes.of(*REMOVALS)
         has_changes = chunk.has_changes.copy()
-        has_changes[self._tombstones] = True
+        has_changes[self._places] = True
         events = (event for event in chunk.of_groups.events if event.changes or any(_noop_of_group(event)))
         has_changes[[event.place for event in events]] = True
         self.changed = np.flatnonzero(has_changes)
+        pieces = chunk.pieces
+        self._first = int(np.count_nonzero(~pieces.is_effective))
+        """The first row of an effective commit: rows of pending ones stand before those."""
+        self._is_over = chunk.writes.is_read[pieces.commit] & (pieces.end != NEVER)
 
-    def _by_end(self, mask: Array) -> dict[int, list[int]]:
-        """Return rows of history by the place of their end: the effective one first, pending ones by producer."""
-        by_end: dict[int, list[int]] = defaultdict(list)
-        pieces = self._chunk.pieces
-        rows = np.flatnonzero(mask)
-        producers = self._producers[pieces.commit[rows]]
-        for index in np.lexsort((producers, ~pieces.is_effective[rows], pieces.end[rows])).tolist():
-            by_end[int(pieces.end[rows[index]])].append(int(rows[index]))
-        return by_end
-
-    @cached_property
-    def _pending(self) -> dict[int, list[tuple[int, int]]]:
-        """From where to where commits were pending, by the number of the offset, of those that have tombstones."""
-        pieces, writes = self._chunk.pieces, self._chunk.writes
-        subjects = np.concatenate((writes.subject[self._tombstones], self._subjects_left))
-        is_wanted = (
-            ~pieces.is_effective
-            & writes.is_read[pieces.commit]
-            & np.isin(writes.subject[pieces.commit], subjects)
-        )
-        ends: dict[int, int] = {}
-        for commit, end in zip(
-            pieces.commit[is_wanted].tolist(), pieces.end[is_wanted].tolist(), strict=True
-        ):
-            ends[commit] = max(end, ends.get(commit, end))
-        pending: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        for commit, end in ends.items():
-            pending[int(writes.subject[commit])].append((commit, end))
-        return pending
-
-    @cached_property
-    def _subjects_left(self) -> Array:
-        """The offsets of groups that have tombstones: these may be left."""
-        writes = self._chunk.writes
-        is_of_group = np.isin(writes.group, writes.group[self._tombstones]) & (writes.subject != NONE)
-        subjects: Array = np.unique(writes.subject[is_of_group])
-        return subjects
-
-    def removals(self) -> Iterator[tuple[list[Removal], bool]]:
-        """Yield the removals of each run of records that belong together, and whether they are complete."""
-        end = NONE
-        for place in self._tombstones.tolist():
-            if place > end and self._removes(place):
+    def removals(self) -> Iterator[tuple[Removal, bool]]:
+        """Yield the removals, and whether they are complete."""
+        end, closings = NONE, list[_Closing]()
+        indices = np.searchsorted(self.changed, self._places).tolist()
+        for (place, tombstone), index in zip(self._tombstones.items(), indices, strict=True):
+            if place > end and tombstone.removes:
                 opened: dict[str, Open] = {}
-                end, is_complete = self._run(int(np.searchsorted(self.changed, place)), opened)
-                yield self._close(opened, end), is_complete
+                end, is_complete = self._run(index, opened)
+                closings += (_Closing(*removal, end, is_complete) for removal in opened.items())
+                for group in opened:
+                    if group not in self._state.groups:
+                        self._forget(group, end)
         self._follow_before(NEVER)
         self._keep_marks()
+        for closing, left in zip(closings, self._left(closings), strict=True):
+            yield self._removal(closing.group, closing.removal, left), closing.is_complete
 
     def _run(self, index: int, opened: dict[str, Open]) -> tuple[int, bool]:
         """Open the removals of a run of records, whose first is the one at this index of those that change anything.
 
         Return the place of the last one, and whether another one follows.
         """
-        last = self._place(int(self.changed[index]))
+        place = int(self.changed[index])
+        last = self._stood(place)
         while True:
-            place = int(self.changed[index])
             self._follow_before(place)
-            if place in self._deleted:
-                self._remove(place, opened)
+            tombstone = self._tombstones.get(place)
+            # A tombstone that removes nothing is looked at when its record has done all it does.
+            if tombstone is not None and tombstone.rows:
+                self._remove(place, tombstone, opened)
                 self._follow_at(place, opened)
             else:
-                # A tombstone that removes nothing is looked at when its record has done all it does.
                 self._follow_at(place, opened)
-                self._remove(place, opened)
+                if tombstone is not None and tombstone.removes:
+                    self._remove(place, tombstone, opened)
             if not self._is_anomaly(place):
-                last = self._place(place)
+                last = self._stood(place)
             index += 1
-            if index == len(self.changed) or not self._belongs(last, int(self.changed[index])):
-                return place, index < len(self.changed)
+            if index == len(self.changed):
+                return place, False
+            following = int(self.changed[index])
+            if not last.goes_on(self._stood(following), is_deletion=self._begins_with_deletion(following)):
+                return place, True
+            place = following
 
-    def _place(self, place: int) -> LastChange:
+    def _stood(self, place: int) -> LastChange:
         """Return the batch, the offset and the time of the record at a place."""
-        row = place - self._carried
-        return LastChange(*(int(column[row]) for column in self._places))
+        if place in self._tombstones:
+            return self._tombstones[place].stood
+        writes = self._chunk.writes
+        batch = int(self._batches[place - writes.carried])
+        return LastChange(batch, int(writes.log_offset[place]), int(writes.timestamp[place]))
 
-    def _belongs(self, last: LastChange, place: int) -> bool:
-        """Return whether a record goes on with what was removed, given the place of the last one."""
-        return last.goes_on(self._place(place), is_deletion=self._begins_with_deletion(place))
+    @cached_property
+    def _batches(self) -> Array:
+        return batches(self._chunk.rows)
 
     def _begins_with_deletion(self, place: int) -> bool:
+        if place in self._tombstones:
+            return self._tombstones[place].is_deletion
         event = self._events.get(place)
-        if self._chunk.writes.action[place] in _TOMBSTONES:
-            rows, row = self._chunk.rows, place - self._carried
-            one = rows.slice(row, 1)
-            return not (flags(one.column("is_transactional"))[0] and have_producers(one)[0]) and (
-                place in self._deleted or place not in self._passed
-            )
         if event is None:
             return False
         changes = (*event.changes, *_noop_of_group(event))
@@ -226,70 +237,114 @@ class _Walk:
     def _is_anomaly(self, place: int) -> bool:
         """Return whether a record changed nothing, and only shows what cannot be."""
         event = self._events.get(place)
-        if self._chunk.writes.action[place] in _COMMITS:
-            return not self._chunk.writes.is_read[place] and not self._has_ended[place] and event is None
+        if event is None and place in self._tombstones:
+            return False
+        writes, ends = self._chunk.writes, self._chunk.pieces.end
+        if writes.action[place] <= OffsetAction.PENDING:
+            return not writes.is_read[place] and event is None and not (ends[self._is_over] == place).any()
         if event is None:
             return False
         return all(change.is_anomaly for change in (*event.changes, *_noop_of_group(event)))
 
-    def _removes(self, place: int) -> bool:
-        """Return whether a record removes an offset, or its tombstone is all that is left of one."""
-        action = self._chunk.writes.action[place]
-        if action not in _TOMBSTONES:
-            return False
-        if place in self._deleted:
-            return True
-        if place in self._passed:
-            return False
-        return action != OffsetAction.PENDING_TOMBSTONE or not self._is_held(place)
-
-    def _is_held(self, place: int) -> bool:
-        """Return whether the offset of a tombstone is effective there."""
-        pieces, writes = self._chunk.pieces, self._chunk.writes
-        holds = pieces.is_effective & (writes.subject[pieces.commit] == writes.subject[place])
-        holds &= (pieces.begin < place) & (pieces.end > place) & writes.is_read[pieces.commit]
-        return bool(holds.any())
-
-    def _remove(self, place: int, opened: dict[str, Open]) -> None:
-        """Add what a tombstone removed to its group's removal."""
-        if not self._removes(place):
-            return
-        writes, lifetimes = self._chunk.writes, self._chunk.lifetimes
-        group, topic, partition = self._chunk.subjects.offsets[int(writes.subject[place])]
-        if group not in opened:
-            members = dict(self._state.members.get(group, {}))
-            opened[group] = Open(
-                time_or_none(self._place(place).timestamp),
-                self._state.groups.get(group),
-                members,
-                self._changed_at(group, place),
-                self._written_by[place],
-            )
-        removal, log_offset = opened[group], self._place(place).log_offset
-        reads = removal.reads(topic)
-        is_removal = int(writes.action[place] == OffsetAction.REMOVAL)
+    @cached_property
+    def _tombstones(self) -> dict[int, _Tombstone]:
+        """The tombstones by place."""
+        places, writes, pieces = self._places, self._chunk.writes, self._chunk.pieces
+        if not len(places):
+            return {}
+        rows, subjects, of_rows = self._chunk.rows, writes.subject[places], places - writes.carried
+        is_noop = pieces.cause == CAUSE[OffsetEndCause.NOOP_TOMBSTONE]
+        is_passed = np.isin(places, pieces.end[self._is_over & is_noop])
+        is_deleted = np.isin(places, [*self._deleted])
+        is_in_transaction = (flags(rows.column("is_transactional")) & have_producers(rows))[of_rows]
+        is_left = writes.action[places] != OffsetAction.PENDING_TOMBSTONE
+        if not is_left.all():
+            is_left |= self._held(slice(self._first, None)).counts(subjects, places) == 0
         # To the new coordinator it goes with its pending commits.
-        has_pending = self._has_pending(int(writes.subject[place]), place - is_removal)
-        for row in self._deleted.get(place, [NONE]):
-            where = topic, partition, None if row == NONE else self._commit(row), log_offset, reads
-            if row == NONE:
-                removal.removed.append(RemovedOffset(*where, has_pending, None, None, None))
-            elif self._chunk.pieces.is_effective[row]:
-                times = (
-                    time_or_none(int(lifetimes.began_at[row])),
-                    time_or_none(int(lifetimes.committed_at[row])),
+        behind = places - (writes.action[places] == OffsetAction.REMOVAL)
+        stood = self._batches[of_rows], writes.log_offset[places], writes.timestamp[places]
+        tombstones = map(
+            _Tombstone,
+            map(self._chunk.subjects.offsets.__getitem__, subjects.tolist()),
+            map(LastChange, *(column.tolist() for column in stood)),
+            map(wrote_new_in, batches_of(rows, of_rows)),
+            (~is_in_transaction & (is_deleted | ~is_passed)).tolist(),
+            (is_deleted | (~is_passed & is_left)).tolist(),
+            (self._pending.counts(subjects, behind) > 0).tolist(),
+            (self._deleted.get(place, ()) for place in places.tolist()),
+        )
+        return dict(zip(places.tolist(), tombstones, strict=True))
+
+    def _held(self, rows: slice) -> Holdings:
+        """Return how many commits each committed offset has, of some rows of history."""
+        pieces, writes = self._chunk.pieces, self._chunk.writes
+        commits, begins, ends = (column[rows] for column in (pieces.commit, pieces.begin, pieces.end))
+        is_read = writes.is_read[commits]
+        return Holdings(writes.subject[commits[is_read]], begins[is_read], ends[is_read], self._span)
+
+    @cached_property
+    def _deleted(self) -> dict[int, list[int]]:
+        """The rows of history that tombstones deleted, by place."""
+        by_end: dict[int, list[int]] = defaultdict(list)
+        pieces = self._chunk.pieces
+        rows = np.flatnonzero(self._is_over & (pieces.cause == CAUSE[OffsetEndCause.DELETED]))
+        producers = self._chunk.writes.producer[pieces.commit[rows]]
+        rows = rows[np.lexsort((producers, ~pieces.is_effective[rows], pieces.end[rows]))]
+        for row, end in zip(rows.tolist(), pieces.end[rows].tolist(), strict=True):
+            by_end[end].append(row)
+        return by_end
+
+    def _remove(self, place: int, tombstone: _Tombstone, opened: dict[str, Open]) -> None:
+        """Add what a tombstone removed to its group's removal."""
+        (group, topic, partition), (_, log_offset, timestamp), is_by_new, *_ = tombstone
+        removal = opened.get(group)
+        if removal is None:
+            removal = opened[group] = Open(
+                time_or_none(timestamp),
+                self._state.groups.get(group),
+                dict(self._state.members.get(group, {})),
+                self._changed_at(group, place),
+                is_by_new,
+            )
+        reads, has_pending = removal.reads(topic), tombstone.has_pending
+        if not tombstone.rows:
+            nothing = RemovedOffset(topic, partition, None, log_offset, reads, has_pending, None, None)
+            removal.removed.append(nothing)
+        for row in tombstone.rows:
+            commit, began_at, committed_at, producer = self._lost[row]
+            removal.removed.append(
+                RemovedOffset(
+                    topic,
+                    partition,
+                    commit,
+                    log_offset,
+                    reads,
+                    has_pending or producer is not None,
+                    began_at,
+                    committed_at,
+                    producer,
                 )
-                removal.removed.append(RemovedOffset(*where, has_pending, *times, None))
-            else:
-                producer = int(self._producers[self._chunk.pieces.commit[row]])
-                removal.removed.append(RemovedOffset(*where, True, None, None, producer))
+            )
 
-    def _has_pending(self, subject: int, place: int) -> bool:
-        """Return whether an open transaction commits an offset behind a place."""
-        return any(begin <= place < end for begin, end in self._pending.get(subject, ()))
-
-    def _commit(self, row: int) -> CommittedOffset:
-        return self._commits[int(self._chunk.pieces.commit[row])]
+    @cached_property
+    def _lost(self) -> dict[int, _Lost]:
+        """The commits that tombstones removed, by row of history."""
+        rows = np.array([row for deleted in self._deleted.values() for row in deleted], np.int64)
+        is_effective = rows >= self._first
+        effective, pending = rows[is_effective], rows[~is_effective]
+        of = self._chunk.lifetimes.of(effective)
+        times = (map(time_or_none, column.tolist()) for column in (of.began_at, of.committed_at))
+        producers = self._chunk.writes.producer[self._chunk.pieces.commit[pending]].tolist()
+        facts = (
+            *zip(
+                effective.tolist(), self._commits(effective), *times, (None for _ in effective), strict=True
+            ),
+            *(
+                (*both, None, None, producer)
+                for *both, producer in zip(pending.tolist(), self._commits(pending), producers, strict=True)
+            ),
+        )
+        return {row: _Lost(*lost) for row, *lost in facts}
 
     def _follow_before(self, place: int) -> None:
         """Follow what groups did before a place, where no removal is open."""
@@ -333,89 +388,104 @@ class _Walk:
 
     def _forget(self, group: str, place: int) -> None:
         """Forget when a group last changed, if nothing is left of its offsets."""
-        if not len(self._live(group, place)):
+        number = self._chunk.subjects.groups.number(group)
+        if number is None or not len(self._live(np.array([number]), np.array([place]))[0]):
             self._changed.pop(group, None)
             self._marked_at[group] = place
 
     def _changed_at(self, group: str, place: int) -> int | None:
         """Return when a group last changed before a place: a record of it, or a marker that ended what it had pending."""
-        marks = self._marks.get(group, ())
-        before = [mark for mark in marks if mark[0] < place]
-        if before and before[-1][0] > self._marked_at.get(group, NONE):
-            return before[-1][1]
+        places, times = self._marks.get(group, ((), ()))
+        index = bisect_left(places, place) - 1
+        if index >= 0 and places[index] > self._marked_at.get(group, NONE):
+            return times[index]
         return self._changed.get(group)
 
     def _keep_marks(self) -> None:
-        for group, marks in self._marks.items():
-            if marks[-1][0] > self._marked_at.get(group, NONE):
-                self._changed[group] = marks[-1][1]
+        for group, (places, times) in self._marks.items():
+            if places[-1] > self._marked_at.get(group, NONE):
+                self._changed[group] = times[-1]
 
     @cached_property
-    def _marks(self) -> dict[str, list[tuple[int, int]]]:
+    def _marks(self) -> dict[str, tuple[list[int], list[int]]]:
         """Where and when it ended what groups had pending, by group: by a marker, or a commit that was not understood."""
         pieces, writes = self._chunk.pieces, self._chunk.writes
-        is_over = ~pieces.is_effective & writes.is_read[pieces.commit] & (pieces.end != NEVER)
-        is_over &= np.isin(pieces.cause, [CAUSE[cause] for cause in _MARKING])
-        is_over[is_over] &= (pieces.cause[is_over] != CAUSE[OffsetEndCause.SUPERSEDED]) | np.isin(
-            writes.action[pieces.end[is_over]], _MARKERS
-        )
-        times = writes.timestamp[pieces.end[is_over]]
-        marks = sorted(
-            {
-                (place, int(group), when)
-                for place, group, when in zip(
-                    pieces.end[is_over].tolist(),
-                    writes.group[pieces.commit[is_over]].tolist(),
-                    times.tolist(),
-                    strict=True,
-                )
-                if when >= 0
-            }
-        )
-        found: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        for place, group, when in marks:
-            found[self._chunk.subjects.groups.texts[group]].append((place, when))
-        return found
+        rows = np.flatnonzero(self._is_over[: self._first])
+        ends, causes = pieces.end[rows], pieces.cause[rows]
+        is_mark = np.isin(writes.action[ends], _MARKERS) | (causes == CAUSE[OffsetEndCause.UNREAD])
+        is_mark &= writes.timestamp[ends] >= 0
+        ends, groups = ends[is_mark], writes.group[pieces.commit[rows[is_mark]]]
+        groups, ends = np.divmod(np.unique(groups * self._span + ends), self._span)
+        first = np.flatnonzero(np.diff(groups, prepend=NONE))
+        names, bounds = self._chunk.subjects.groups.texts, [*first.tolist(), len(groups)]
+        places, times = ends.tolist(), writes.timestamp[ends].tolist()
+        return {
+            names[group]: (places[begin:end], times[begin:end])
+            for group, (begin, end) in zip(groups[first].tolist(), pairwise(bounds), strict=True)
+        }
 
     @cached_property
     def _by_group(self) -> tuple[Array, Array]:
         """The rows of effective commits by group, and the numbers of their groups, sorted."""
         pieces, writes = self._chunk.pieces, self._chunk.writes
-        rows = np.flatnonzero(pieces.is_effective & writes.is_read[pieces.commit])
+        rows = np.flatnonzero(writes.is_read[pieces.commit[self._first :]]) + self._first
         groups = writes.group[pieces.commit[rows]]
-        order = np.argsort(groups, kind="stable")
+        order = order_of(groups)
         return rows[order], groups[order]
 
-    def _live(self, group: str, place: int) -> Array:
-        """Return the rows of history of a group's offsets that are effective behind a place."""
-        number, (rows, groups) = self._chunk.subjects.groups.number(group), self._by_group
-        if number is None:
-            return rows[:0]
-        begin, end = np.searchsorted(groups, [number, number + 1])
-        of_group, pieces = rows[begin:end], self._chunk.pieces
-        live: Array = of_group[(pieces.begin[of_group] <= place) & (pieces.end[of_group] > place)]
-        return live
+    def _live(self, groups: Array, places: Array) -> tuple[Array, Array]:
+        """Return the rows of history of groups' offsets that are effective behind places, and of each the index of the group."""
+        pieces, (rows, of_rows) = self._chunk.pieces, self._by_group
+        begins = np.searchsorted(of_rows, groups)
+        counts = np.searchsorted(of_rows, groups, "right") - begins
+        which = np.repeat(np.arange(len(groups)), counts)
+        rows = rows[np.arange(len(which)) + np.repeat(begins + counts - np.cumsum(counts), counts)]
+        is_live = (pieces.begin[rows] <= places[which]) & (pieces.end[rows] > places[which])
+        return rows[is_live], which[is_live]
 
-    def _close(self, opened: dict[str, Open], end: int) -> list[Removal]:
-        """Return the removals that end with the record at a place."""
-        removals = [self._removal(group, removal, end) for group, removal in opened.items()]
-        for group in opened:
-            if group not in self._state.groups:
-                self._forget(group, end)
-        return removals
+    def _left(self, closings: Sequence[_Closing]) -> Iterator[_Left]:
+        """Yield what each removal left, as far as the rules of expiry ask."""
+        numbers = (self._chunk.subjects.groups.number(closing.group) for closing in closings)
+        groups = np.array([NONE if number is None else number for number in numbers], np.int64)
+        ends = np.array([closing.end for closing in closings], np.int64)
+        largest = np.bincount(self._by_group[1]).max(initial=1) if closings else 1
+        step = max(1, _ROWS // int(largest))
+        for first in range(0, len(closings), step):
+            yield from self._left_of(groups[first : first + step], ends[first : first + step])
 
-    def _removal(self, group: str, opened: Open, end: int) -> Removal:
-        live = self._live(group, end)
-        commits = self._chunk.pieces.commit[live[~self._chunk.lifetimes.is_doubtful[live]]]
-        left, subjects = self._left(commits), self._chunk.writes.subject[commits].tolist()
+    def _left_of(self, groups: Array, ends: Array) -> Iterator[_Left]:
+        """Yield what groups have behind places, but for what only a coordinator has that loaded the log."""
+        rows, which = self._live(groups, ends)
+        is_sure = ~self._chunk.lifetimes.is_doubtful[rows]
+        rows, which = rows[is_sure], which[is_sure]
+        writes, names, ids = self._chunk.writes, self._chunk.subjects.offsets, self._chunk.topic_ids
+        commits = self._chunk.pieces.commit[rows]
+        has_pending = self._pending.counts(writes.subject[commits], ends[which]) > 0
+        columns = writes.subject, writes.commit_timestamp, writes.expire_timestamp, writes.topic_id
+        facts = list(
+            zip(*(column[commits].tolist() for column in columns), has_pending.tolist(), strict=True)
+        )
+        bounds = np.searchsorted(which, np.arange(len(groups) + 1)).tolist()
+        for begin, end in pairwise(bounds):
+            oldest: dict[object, tuple[int, ...]] = {}
+            for fact in facts[begin:end]:
+                subject, committed, expires, number, is_pending = fact
+                lasting = None if expires == NONE else expires - committed
+                kind = names[subject].topic, number, is_pending, lasting
+                if kind not in oldest or committed <= oldest[kind][1]:
+                    oldest[kind] = fact
+            offsets = [
+                (LeftOffset(*names[subject][1:], committed, expires, ids[number]), bool(is_pending))
+                for subject, committed, expires, number, is_pending in oldest.values()
+            ]
+            yield _Left(end - begin, offsets)
+
+    def _removal(self, group: str, opened: Open, left: _Left) -> Removal:
         kept = (
             KeptOffset(
-                opened.reads(offset.topic),
-                self._has_pending(subject, end),
-                offset.commit_timestamp,
-                offset.expire_timestamp,
+                opened.reads(offset.topic), is_pending, offset.commit_timestamp, offset.expire_timestamp
             )
-            for offset, subject in zip(left, subjects, strict=True)
+            for offset, is_pending in left.oldest
         )
         return Removal(
             self._log_partition,
@@ -425,41 +495,21 @@ class _Walk:
             opened.is_by_new_coordinator,
             tuple(opened.removed),
             opened.group_deleted_at,
-            len(left),
-            partly_removed_topics(opened.removed, left),
+            left.number,
+            partly_removed_topics(opened.removed, (offset for offset, _ in left.oldest)),
             oldest_of_each_kind(kept),
             opened.changed_at,
         )
 
     @cached_property
-    def _written_by(self) -> dict[int, bool | None]:
-        """Whether the new coordinator wrote each tombstone, by place; None where its batch does not tell."""
-        batches = batches_of(self._chunk.rows, self._tombstones - self._carried)
-        return {
-            place: wrote_new_in(batch)
-            for place, batch in zip(self._tombstones.tolist(), batches, strict=True)
-        }
+    def _pending(self) -> Holdings:
+        """How many pending commits committed offsets have."""
+        return self._held(slice(0, self._first))
 
-    def _left(self, commits: Array) -> list[LeftOffset]:
-        """Return commits, given by place, as far as the rules of expiry ask."""
-        offsets, ids, writes = self._chunk.subjects.offsets, self._chunk.topic_ids, self._chunk.writes
-        subjects, committed_at, expires_at, numbers_left = (
-            column[commits].tolist()
-            for column in (writes.subject, writes.commit_timestamp, writes.expire_timestamp, writes.topic_id)
-        )
-        named = zip(subjects, committed_at, expires_at, numbers_left, strict=True)
-        return [
-            LeftOffset(offsets[subject].topic, offsets[subject].partition, committed, expires, ids[number])
-            for subject, committed, expires, number in named
-        ]
-
-    @cached_property
-    def _commits(self) -> dict[int, CommittedOffset]:
-        """The commits that were removed or dropped, by place."""
-        pieces, dropped = self._chunk.pieces, self._dropped_rows
-        rows = [*(row for removed in self._deleted.values() for row in removed), *dropped.tolist()]
-        places = np.unique(pieces.commit[np.array(rows, np.int64)])
+    def _commits(self, rows: Array) -> list[CommittedOffset]:
+        """Return the commits of rows of history."""
         writes, ids = self._chunk.writes, self._chunk.topic_ids
+        places = self._chunk.pieces.commit[rows]
         columns = (
             writes.committed_offset,
             writes.leader_epoch,
@@ -468,50 +518,34 @@ class _Walk:
             writes.topic_id,
             writes.commit_log_offset,
         )
-        said = zip(*(column[places].tolist() for column in columns), strict=True)
         texts = self._chunk.metadata.column(writes.text[places]).to_pylist()
-        return {
-            place: CommittedOffset(offset, epoch, from_shown(text), at, expires_at, ids[number], log_offset)
-            for place, text, (offset, epoch, at, expires_at, number, log_offset) in zip(
-                places.tolist(), texts, said, strict=True
-            )
-        }
-
-    @cached_property
-    def _dropped_rows(self) -> Array:
-        """The rows of history of pending commits that markers dropped."""
-        pieces, writes = self._chunk.pieces, self._chunk.writes
-        is_dropped = ~pieces.is_effective & writes.is_read[pieces.commit] & (pieces.end != NEVER)
-        is_dropped &= np.isin(pieces.cause, [CAUSE[OffsetEndCause.ABORTED], CAUSE[OffsetEndCause.SUPERSEDED]])
-        is_dropped[is_dropped] &= np.isin(writes.action[pieces.end[is_dropped]], _MARKERS)
-        rows: Array = np.flatnonzero(is_dropped)
-        return rows
+        facts = zip(texts, *(column[places].tolist() for column in columns), strict=True)
+        return [
+            CommittedOffset(offset, epoch, from_shown(text), at, expires_at, ids[number], log_offset)
+            for text, offset, epoch, at, expires_at, number, log_offset in facts
+        ]
 
     def dropped(self) -> Iterator[DroppedCommit]:
         """Yield the pending commits that markers dropped, in the order of markers and commits."""
         pieces, writes = self._chunk.pieces, self._chunk.writes
-        rows = self._dropped_rows
-        for row in rows[np.lexsort((pieces.commit[rows], pieces.end[rows]))].tolist():
-            commit = int(pieces.commit[row])
-            offset = self._chunk.subjects.offsets[int(writes.subject[commit])]
-            is_abort = pieces.cause[row] == CAUSE[OffsetEndCause.ABORTED]
-            _, log_offset, timestamp = self._place(int(pieces.end[row]))
-            yield DroppedCommit(
-                self._log_partition,
-                log_offset,
-                time_or_none(timestamp),
-                ChangeKind.ABORTED if is_abort else ChangeKind.SUPERSEDED,
-                PendingOf(int(self._producers[commit]), *offset),
-                self._commit(row),
-            )
-
-
-_MARKING: Final = (
-    OffsetEndCause.COMMITTED,
-    OffsetEndCause.ABORTED,
-    OffsetEndCause.SUPERSEDED,
-    OffsetEndCause.UNREAD,
-)
+        rows = np.flatnonzero(self._is_over[: self._first])
+        rows = rows[
+            np.isin(pieces.cause[rows], list(_DROPPED)) & np.isin(writes.action[pieces.end[rows]], _MARKERS)
+        ]
+        rows = rows[np.lexsort((pieces.commit[rows], pieces.end[rows]))]
+        ends, commits = pieces.end[rows], pieces.commit[rows]
+        facts = zip(
+            writes.log_offset[ends].tolist(),
+            map(time_or_none, writes.timestamp[ends].tolist()),
+            pieces.cause[rows].tolist(),
+            writes.producer[commits].tolist(),
+            writes.subject[commits].tolist(),
+            self._commits(rows),
+            strict=True,
+        )
+        for log_offset, at, cause, producer, subject, commit in facts:
+            pending = PendingOf(producer, *self._chunk.subjects.offsets[subject])
+            yield DroppedCommit(self._log_partition, log_offset, at, _DROPPED[cause], pending, commit)
 
 
 def _noop_of_group(event: GroupEvent) -> Iterator[Change]:

@@ -14,7 +14,7 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.history.rows import OffsetEndCause
 from offsets_tool.relations.groups import GroupEvent
 from offsets_tool.relations.kafka_writes import GroupEnd
-from offsets_tool.relations.offsets import CAUSE, HIDDEN, PLAIN, REVEALED, Pieces
+from offsets_tool.relations.offsets import CAUSE, HIDDEN, NONE, PLAIN, REVEALED, Pieces
 from offsets_tool.relations.writes import Writes
 from offsets_tool.replay.changes import GroupOf
 
@@ -74,24 +74,56 @@ def with_visibility(
     `visibility` is that of the open rows of earlier chunks, `of_groups` has, by number, the groups that hid any or may do so, and
     `of_writes` are the numbers of Kafka's writes by place.
     """
-    groups = writes.group[pieces.commit]
-    is_open = pieces.begin < writes.carried
-    began = np.append(visibility, PLAIN)[np.where(is_open, pieces.begin, writes.carried)]
-    pieces = pieces._replace(visibility=began)
-    is_concerned = pieces.is_effective & np.isin(groups, list(of_groups))
-    if not is_concerned.any():
+    if (visibility != PLAIN).any():
+        is_open = pieces.begin < writes.carried
+        began = np.append(visibility, PLAIN)[np.where(is_open, pieces.begin, writes.carried)]
+        pieces = pieces._replace(visibility=began)
+    if not of_groups:
         return pieces
-    rows = zip(*(column.tolist() for column in pieces.taken(is_concerned)), strict=True)
-    is_late = late(writes, pieces)[is_concerned].tolist()
+    rows = np.flatnonzero(pieces.is_effective & np.isin(writes.group[pieces.commit], list(of_groups)))
+    is_absent, is_ended = _turns_of(pieces.taken(rows), writes.group[pieces.commit[rows]], of_groups)
+    is_late = late(writes, pieces)[rows] & is_absent
+    concerned = is_late | is_ended | (pieces.visibility[rows] == HIDDEN)
+    if not concerned.any():
+        return pieces
+    rows = rows[concerned]
     cut = [
         part
-        for row, group, begins_late in zip(rows, groups[is_concerned].tolist(), is_late, strict=True)
+        for row, group, begins_late in zip(
+            zip(*(column.tolist() for column in pieces.taken(rows)), strict=True),
+            writes.group[pieces.commit[rows]].tolist(),
+            is_late[concerned].tolist(),
+            strict=True,
+        )
         for part in _parts(
             row, of_groups[group], begins_late and of_groups[group].hides(row[1], int(of_writes[row[1]]))
         )
     ]
+    others = pieces.taken(np.delete(np.arange(len(pieces.commit)), rows))
     columns = (np.array(column, of.dtype) for column, of in zip(zip(*cut, strict=True), pieces, strict=True))
-    return Pieces(*map(np.concatenate, zip(pieces.taken(~is_concerned), columns, strict=True)))
+    return Pieces(*map(np.concatenate, zip(others, columns, strict=True)))
+
+
+def _turns_of(pieces: Pieces, groups: Array, of_groups: Mapping[int, Presence]) -> tuple[Array, Array]:
+    """Return which rows begin where their groups are not there, and which have a group that goes before they end.
+
+    A group's coming at the row's own place counts as before it.
+    """
+    turns = [
+        (group, turn.place, turn.is_end) for group in sorted(of_groups) for turn in of_groups[group].turns
+    ]
+    of_turns, places, is_end = np.array(turns, np.int64).reshape(-1, 3).T
+    span = int(max(pieces.begin.max(initial=0), places.max(initial=0))) + 2
+    keys, begins = of_turns * span + places, groups * span + pieces.begin
+    was_there = np.isin(groups, [group for group, presence in of_groups.items() if presence.is_there])
+    before = np.searchsorted(keys, begins, "right") - 1
+    has_turned = (before >= 0) & (np.append(of_turns, NONE)[before] == groups)
+    is_absent = np.where(has_turned, np.append(is_end, False)[before] != 0, ~was_there)
+    ends = keys[is_end != 0]
+    goes_in = np.searchsorted(ends, groups * span + np.minimum(pieces.end, span - 1)) > np.searchsorted(
+        ends, begins, "right"
+    )
+    return is_absent, goes_in
 
 
 def _parts(row: tuple[int, ...], presence: Presence, is_hidden: bool) -> Iterator[tuple[int, ...]]:

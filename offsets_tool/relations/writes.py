@@ -17,15 +17,15 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import are_there, flags, numbers, plain
 from offsets_tool.columns.replay.compiled.tables import NONE, Kind
 from offsets_tool.columns.replay.row_events import PLACE, RAW, RowEvents
-from offsets_tool.columns.replay.row_table import row_kinds
-from offsets_tool.columns.replay.subjects import NOT_NAMED, Subjects, TopicIdNumbers
+from offsets_tool.columns.replay.row_table import marker_kinds
+from offsets_tool.columns.replay.subjects import Subjects, TopicIdNumbers
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import Event
 from offsets_tool.records.kinds import COMMITS, GROUP_METADATA
 from offsets_tool.replay.rules import TOPIC_ID_VERSION, proves_new
 from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.json import uuid_text
-from offsets_tool.wire.text import shown
+from offsets_tool.wire.text import from_shown, shown
 
 
 class OffsetAction(IntEnum):
@@ -108,6 +108,7 @@ COMMIT: Final = pa.schema(
 _TYPE: Final = Struct(">h")
 _FIRST_JOIN: Final = bytes(2 + 4)
 """Behind the version: no protocol type, and generation 0 (rules.FIRST_JOIN)."""
+REMOVALS: Final = (OffsetAction.REMOVAL, OffsetAction.TOMBSTONE, OffsetAction.PENDING_TOMBSTONE)
 IN_TRANSACTION: Final = (
     OffsetAction.PENDING,
     OffsetAction.PENDING_TOMBSTONE,
@@ -169,16 +170,20 @@ class WriteReader:
         """
         is_sound, is_commit = _are_sound(rows), are_there(rows.column("committed_offset"))
         table, decoded = self.said(rows, is_sound), dict[int, Event]()
-        said = Writes(*table)
-        if not is_sound.all():
+        said, is_all_sound = Writes(*table), is_sound.all()
+        if not is_all_sound:
             decoded = dict(self._decoded(rows, np.flatnonzero(~is_sound & _are_about_offsets(rows))))
             batch, places = _said_by(decoded.values()), np.array([*decoded], np.int64)
             table[:, places] = self.said(batch, np.ones(len(places), bool))
             is_commit[places] = are_there(batch.column("committed_offset"))
             unread = [place for place, event in decoded.items() if event.kept_raw is not None]
             said.is_read[unread], is_commit[unread] = False, True
-        said.action[:] = np.where(said.subject != NONE, _actions(rows, is_commit, is_new), _others(rows))
-        is_in = np.isin(said.action, IN_TRANSACTION)
+        said.action[:] = _actions(rows, is_commit, is_new)
+        if not is_all_sound:
+            said.action[said.subject == NONE] = OffsetAction.NONE
+            markers, actions = _markers(rows)
+            said.action[markers] = actions
+        is_in = writes_of(table, 0).of(*IN_TRANSACTION)
         said.producer[is_in] = numbers(rows.column("producer_id"), 0)[is_in]
         said.commit_log_offset[:] = said.log_offset[:] = rows.column("log_offset").to_numpy()
         said.timestamp[:] = rows.column("timestamp").to_numpy()
@@ -199,20 +204,21 @@ class WriteReader:
         return table
 
     def groups_named(self, rows: pa.RecordBatch) -> Array:
-        """Return the numbers of the groups that rows are about, of those that commit offsets."""
-        groups = self.subjects.groups
-        numbers_named = groups.of(rows.column("group"))
-        is_nameless = (numbers_named == NOT_NAMED) & ~flags(rows.column("is_control"))
-        keys = plain(rows.column("key").filter(pa.array(is_nameless))).unique().to_pylist()
-        names = (self._group_of(key) for key in keys if key is not None)
-        known = [groups.number(name) for name in names if name is not None]
-        return np.append(
-            numbers_named, np.array([number for number in known if number is not None], np.int64)
-        )
+        """Return the numbers of the groups that other records than commits without a problem, and their tombstones, are about.
 
-    def _group_of(self, key: bytes) -> str | None:
+        Of those that commit offsets.
+        """
+        few = rows.select(("group", "is_control", "key")).filter(pa.array(~_are_sound(rows)))
+        groups, column = self.subjects.groups, few.column("group")
+        is_nameless = ~are_there(column) & ~flags(few.column("is_control"))
+        keys = plain(few.column("key").filter(pa.array(is_nameless))).unique().to_pylist()
+        names = (*map(self._group_of, keys), *map(from_shown, column.drop_null().unique().to_pylist()))
+        known = (groups.number(name) for name in names if name is not None)
+        return np.array([number for number in known if number is not None], np.int64)
+
+    def _group_of(self, key: bytes | None) -> str | None:
         try:
-            data = self._events.key(key).data
+            data = self._events.key(key or b"").data
         except DecodeError:
             return None
         name: str = data.group if hasattr(data, "group") else data.group_id
@@ -223,7 +229,9 @@ class WriteReader:
         is_sound = _are_sound(rows)
         is_proof = is_sound & (numbers(rows.column("value_version"), NONE) == TOPIC_ID_VERSION)
         is_proof &= are_there(rows.column("committed_offset"))
-        may_prove = ~is_sound & ~flags(rows.column("is_control")) & ~_are_of_any_coordinator(rows)
+        may_prove = ~is_sound & ~flags(rows.column("is_control"))
+        if may_prove.any():
+            may_prove &= ~_are_of_any_coordinator(rows)
         for place in np.flatnonzero(is_proof | may_prove).tolist():
             if is_proof[place] or proves_new(next(self._events.events(rows.slice(place, 1)))):
                 return place
@@ -279,12 +287,14 @@ def _said_by_one(event: Event) -> dict[str, Any]:
 
 def _actions(rows: pa.RecordBatch, is_commit: Array, is_new: Array) -> Array:
     """Return the OffsetAction of each row that is about committed offsets, as replay.offsets decides it; anything for others."""
-    has_producer = have_producers(rows)
-    is_transactional = flags(rows.column("is_transactional"))
-    waits = has_producer & (is_new | is_transactional)
-    commits = np.where(waits, OffsetAction.PENDING, OffsetAction.COMMIT)
-    by_classic = np.where(is_transactional, OffsetAction.PENDING_TOMBSTONE, OffsetAction.TOMBSTONE)
-    return np.where(is_commit, commits, np.where(is_new, OffsetAction.REMOVAL, by_classic))
+    actions = np.where(is_new, OffsetAction.REMOVAL, OffsetAction.TOMBSTONE)
+    actions[is_commit] = OffsetAction.COMMIT
+    is_transactional, has_producer = flags(rows.column("is_transactional")), have_producers(rows)
+    if has_producer.any():
+        actions[is_commit & has_producer & (is_new | is_transactional)] = OffsetAction.PENDING
+    if is_transactional.any():
+        actions[~is_commit & ~is_new & is_transactional] = OffsetAction.PENDING_TOMBSTONE
+    return actions
 
 
 def have_producers(rows: pa.RecordBatch) -> Array:
@@ -292,10 +302,7 @@ def have_producers(rows: pa.RecordBatch) -> Array:
     return numbers(rows.column("producer_id"), NO_PRODUCER_ID) != NO_PRODUCER_ID  # type: ignore[no-any-return]
 
 
-def _others(rows: pa.RecordBatch) -> Array:
-    """Return the OffsetAction of each row that is not about committed offsets: of a marker, or NONE."""
-    actions = np.full(rows.num_rows, OffsetAction.NONE)
-    kinds = row_kinds(rows, is_proof_alone=False)
-    for kind, action in _MARKERS.items():
-        actions[kinds == kind] = action
-    return actions
+def _markers(rows: pa.RecordBatch) -> tuple[Array, list[int]]:
+    """Return the places of control records that may be markers, and the OffsetAction of each."""
+    places = np.flatnonzero(flags(rows.column("is_control")) & have_producers(rows))
+    return places, [_MARKERS.get(kind, OffsetAction.NONE) for kind in marker_kinds(rows, places)]

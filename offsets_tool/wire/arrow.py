@@ -53,14 +53,22 @@ def arrow_schema(row: type) -> pa.Schema:
 
 def record_batch(row: type, rows: Sequence[tuple[object, ...]]) -> pa.RecordBatch:
     """Return rows, tuples in the declared order of `row`, as columns; ArrowInvalid for a value that its column cannot hold."""
-    schema = arrow_schema(row)
-    columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
+    if not rows:
+        return _no_rows(row)
+    schema, columns = arrow_schema(row), zip(*rows, strict=True)
     arrays = [pa.array(_values(column, f.type), f.type) for column, f in zip(columns, schema, strict=True)]
     return pa.record_batch(arrays, schema=schema)
 
 
+@cache
+def _no_rows(row: type) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([], arrow_schema(row))
+
+
 def shown_batch(row: type, rows: Sequence[tuple[object, ...]]) -> pa.RecordBatch:
     """Return rows as `record_batch` does, with their texts as `shown` writes them."""
+    if not rows:
+        return _no_rows(row)
     try:
         batch = record_batch(row, rows)
     except UnicodeEncodeError:

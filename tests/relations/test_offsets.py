@@ -12,8 +12,8 @@ from tests.columns.replay.test_history import rows_of
 from tests.replay.hostile_sequences import logs
 
 COMMITS = st.lists(st.tuples(st.integers(0, 4), st.integers(NO_PRODUCER_ID, 2)), max_size=6)
-"""The group of each commit, and the producer that has it pending."""
-TAKEN = st.tuples(st.sets(st.integers(-1, 5)), st.sets(st.integers(0, 2)))
+"""The offset of each commit, and the producer that has it pending."""
+TAKEN = st.tuples(st.sets(st.integers(0, 4)), st.sets(st.integers(0, 2)))
 
 
 @given(st.lists(st.integers(0, 1 << 40) | st.integers(0, 3)))
@@ -23,18 +23,19 @@ def test_numbers_in_order(numbers: list[int]) -> None:
 
 
 @given(st.lists(st.tuples(COMMITS, TAKEN), max_size=6))
-def test_rows_are_taken_by_group_and_producer(
+def test_rows_are_taken_by_offset_and_producer(
     steps: list[tuple[list[tuple[int, int]], tuple[set[int], set[int]]]],
 ) -> None:
     rows, model, log_offset = OpenCommits(), dict[int, tuple[int, int]](), 0
-    for commits, (groups, producers) in steps:
+    for commits, (subjects, producers) in steps:
         offsets = range(log_offset, log_offset + len(commits))
         rows.put(_cells(offsets, commits))
         model |= dict(zip(offsets, commits, strict=True))
         log_offset += len(commits)
-        touched = groups | {group for group, producer in model.values() if producer in producers}
-        cells = rows.taken(np.array([*groups], np.int64), np.array([*producers], np.int64))
-        wanted = [offset for offset, (group, _) in model.items() if group in touched]
+        touched = subjects | {subject for subject, producer in model.values() if producer in producers}
+        is_touched = np.array([*(subject in subjects for subject in range(5)), False])
+        cells = rows.taken(is_touched, np.array([*producers], np.int64))
+        wanted = [offset for offset, (subject, _) in model.items() if subject in touched]
         assert divided(cells)[0].commit_log_offset.tolist() == wanted
         model = {offset: commit for offset, commit in model.items() if offset not in wanted}
     assert divided(rows.cells())[0].commit_log_offset.tolist() == [*model]
@@ -44,7 +45,7 @@ def _cells(log_offsets: range, commits: list[tuple[int, int]]) -> Array:
     cells: Array = np.zeros((len(SAID) + len(Past._fields), len(commits)), np.int64)
     row, _ = divided(cells)
     row.commit_log_offset[:] = log_offsets
-    row.group[:] = [group for group, _ in commits]
+    row.subject[:] = [subject for subject, _ in commits]
     row.producer[:] = [producer for _, producer in commits]
     row.action[:] = np.where(row.producer == NO_PRODUCER_ID, OffsetAction.COMMIT, OffsetAction.PENDING)
     return cells

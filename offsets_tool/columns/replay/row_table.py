@@ -47,7 +47,7 @@ def row_kinds(rows: pa.RecordBatch, *, is_proof_alone: bool) -> Array:
         kinds[others[_are_tombstones(rows)[others]]] = Kind.TOMBSTONE
     markers = np.flatnonzero(is_control & has_producer)
     if len(markers):
-        kinds[markers] = _marker_kinds(rows, markers)
+        kinds[markers] = marker_kinds(rows, markers)
     if is_proof_alone:
         versions = numbers(rows.column("value_version"), NONE)
         kinds[np.flatnonzero((versions == TOPIC_ID_VERSION) & is_commit & ~has_problem)[:1]] = Kind.ALONE
@@ -103,7 +103,8 @@ def _are_tombstones(rows: pa.RecordBatch) -> Array:
     return are_there(rows.column("topic")) & ~has_value
 
 
-def _marker_kinds(rows: pa.RecordBatch, places: Array) -> list[Kind]:
+def marker_kinds(rows: pa.RecordBatch, places: Array) -> list[Kind]:
+    """Return the Kind of the control records at these places: of a marker, or ALONE."""
     at = pa.array(places)
     keys, values = (rows.column(name).take(at).to_pylist() for name in ("key", "value"))
     return [_marker_kind(key, value) for key, value in zip(keys, values, strict=True)]
