@@ -32,10 +32,8 @@ from offsets_tool.wire.text import visible
 from spark.cli.job import SparkCommand, starting, wait_option
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from offsets_tool.lake.answers import QueryResult
-    from spark.ingest.ingest import Ingested, Request
+    from spark.ingest.ingest import Ingested
 
 _TABLE = PrintedTable.of(
     Column.number("run", 1),
@@ -160,7 +158,7 @@ def ingest_command(
     Parquet, Delta or JSON lines archive. Only what is new is read, including the new end of an active segment. An ingest that
     was killed at any moment can be run again: the tables end up the same.
     """
-    from spark.ingest.ingest import Request, Writer  # noqa: PLC0415 - heavy, and not needed for --help
+    from spark.ingest.ingest import Request, Writer, ingest  # noqa: PLC0415 - heavy, and not needed for --help
 
     began = time.monotonic()
     chosen = format_ or default_format()
@@ -168,9 +166,9 @@ def ingest_command(
     options["columns"] = parse_columns(options["columns"])
     options["writer"] = Writer(options["writer"])
     options["limits"] = parse_limits(options.pop("max_batch_bytes"))
-    start = starting()
-    with told_as_row("ingest", options["lake"], chosen, table):
-        done = _ingest(Request(paths=sources, **options), start)
+    start, bar = starting(), Bar("ingest")
+    with told_as_row(bar, options["lake"], chosen, table), bar:
+        done = ingest(Request(paths=sources, **options), start, bar.of("ingest"))
     for text in done.notes:
         note(text)
     if done.run is None:
@@ -252,8 +250,8 @@ def compact_command(
 
 
 @contextmanager
-def told_as_row(job: str, lake: str, format_: str, table: PrintedTable) -> Iterator[None]:
-    """Within this, a job that fails writes a row of JSON to stdout before its error, if that is the format."""
+def told_as_row(bar: "Bar", lake: str, format_: str, table: PrintedTable) -> Iterator[None]:
+    """Within this, the job of a bar that fails writes a row of JSON to stdout before its error, if that is the format."""
     from spark.lake.failures import in_one_sentence  # noqa: PLC0415 - Spark
 
     try:
@@ -262,15 +260,8 @@ def told_as_row(job: str, lake: str, format_: str, table: PrintedTable) -> Itera
     except OffsetsToolError as error:
         if format_ == "jsonl":
             with output(None) as out:
-                write_rows(out, [{"job": job, "error": str(error)}], format_, table, texts=visible)
+                write_rows(out, [{"job": bar.job, "error": str(error)}], format_, table, texts=visible)
         raise
-
-
-def _ingest(request: "Request", start: "Callable[[], SparkSession]") -> "Ingested":
-    from spark.ingest.ingest import ingest  # noqa: PLC0415 - Spark
-
-    with Bar("ingest") as bar:
-        return ingest(request, start, bar.of("ingest"))
 
 
 def _summary(done: "Ingested", seconds: float) -> Row:

@@ -16,7 +16,7 @@ from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.listener import CommandStep, items_during
 from offsets_tool.rows import Row
 from offsets_tool.wire.text import visible
-from spark.cli import Bar, ingest_command
+from spark.cli import Bar, ingest_command, told_as_row
 from spark.cli.job import MASTER, SparkCommand, starting, wait_option
 
 if TYPE_CHECKING:
@@ -45,6 +45,13 @@ Examples:
   offsets-spark run backup.tar archive.parquet --lake lake --cluster prod
   offsets-spark run /mnt/old --lake lake --cluster old --kafka-version 1.1 --retention 3d
 """
+
+
+class OutputOptions(NamedTuple):
+    """The format and the columns in which rows of jobs are shown."""
+
+    format_: str
+    table: PrintedTable
 
 
 @click.command("replay", cls=SparkCommand, epilog=_REPLAY_EPILOG)
@@ -109,7 +116,7 @@ def run_command(*, coordinator: str | None, topic_ids: tuple[str, ...], **option
     named = {id_: (name, OPTION) for id_, name in parse_topic_ids(topic_ids).items()}
     with Bar("run") as bar:
         steps = run(request, starting(), coordinator, bar.of, named, policy=policy)
-        _show(_in_sentences(steps, request.lake), shown, bar)
+        _show(_in_sentences(steps, request.lake, shown, bar), shown)
 
 
 def _policy(options: dict[str, Option]) -> PolicyOverrides | None:
@@ -119,23 +126,16 @@ def _policy(options: dict[str, Option]) -> PolicyOverrides | None:
     return None if policy == PolicyOverrides() else policy
 
 
-def _in_sentences(steps: "Iterator[JobDone]", lake: str) -> "Iterator[JobDone]":
+def _in_sentences(
+    steps: "Iterator[JobDone]", lake: str, shown: OutputOptions, bar: Bar
+) -> "Iterator[JobDone]":
     """Yield the jobs; a failure of one is told as that of a command is, and not taken for one of writing its row."""
-    from spark.lake.failures import in_one_sentence  # noqa: PLC0415 - Spark
-
     while True:
-        with in_one_sentence(lake):
+        with told_as_row(bar, lake, *shown):
             step = next(steps, None)
         if step is None:
             return
         yield step
-
-
-class OutputOptions(NamedTuple):
-    """The format and the columns in which rows of jobs are shown."""
-
-    format_: str
-    table: PrintedTable
 
 
 def take_shown(options: dict[str, Option]) -> OutputOptions:
@@ -157,10 +157,10 @@ def show_job(lake: str, name: str, job: "Callable[[Progress], JobDone]", shown: 
             step = job(bar.of(name))
         yield step
 
-    _show(_in_sentences(done(), lake), shown, bar)
+    _show(_in_sentences(done(), lake, shown, bar), shown)
 
 
-def _show(steps: "Iterable[JobDone]", shown: OutputOptions, bar: Bar) -> None:
+def _show(steps: "Iterable[JobDone]", shown: OutputOptions) -> None:
     """Write a row to stdout for each job: JSON lines as each job ends, a table when all have ended; notes go to stderr.
 
     OffsetsToolError at the end, where a job could not do all of its work.
@@ -170,9 +170,8 @@ def _show(steps: "Iterable[JobDone]", shown: OutputOptions, bar: Bar) -> None:
     noted = items_during(CommandStep.ASK, _with_notes(steps, problems))
     with output(None) as out:
         if chosen == "jsonl":
-            for row in _json_rows(noted, bar):
-                # An error reads as on stderr.
-                write_rows(out, [row], chosen, table, texts=visible)
+            for step in noted:
+                write_rows(out, [step._asdict()], chosen, table, texts=visible)
                 out.flush()
         else:
             write_rows(out, map(_row, noted), chosen, table)
@@ -180,16 +179,6 @@ def _show(steps: "Iterable[JobDone]", shown: OutputOptions, bar: Bar) -> None:
         raise OffsetsToolError(
             f"{len(problems)} part(s) of the work could not be done, as noted above: all others were; mend these and run it again"
         )
-
-
-def _json_rows(steps: "Iterable[JobDone]", bar: Bar) -> "Iterator[Row]":
-    """Yield a row for each job, and before the error of one that fails a row with its name and the error."""
-    try:
-        for step in steps:
-            yield step._asdict()
-    except OffsetsToolError as error:
-        yield {"job": bar.job, "error": str(error)}
-        raise
 
 
 def _with_notes(steps: "Iterable[JobDone]", problems: list[str]) -> "Iterator[JobDone]":

@@ -21,7 +21,7 @@ from offsets_tool.errors import SourceError
 from offsets_tool.lake.layout import require_columns
 from offsets_tool.lake.tables import TABLES, Table
 from offsets_tool.lake.whole import is_table, no_lake
-from offsets_tool.log.archive.delta import open_delta, reading_delta
+from offsets_tool.log.archive.delta import has_plain_files, open_delta, reading_delta
 from offsets_tool.log.archive.delta_log import UNREADABLE, damage_of_sizes, first_line
 from offsets_tool.log.archive.delta_mirror import data_for_arrow, small_files
 from offsets_tool.log.storage import is_stored
@@ -77,6 +77,8 @@ class LakeTables:
         """Return a table as it is opened; UsageError for one with other columns than this version declares."""
         if table.name not in self._opened:
             opened = open_delta(self.root / table.name)
+            if not has_plain_files(opened):
+                raise SourceError(f"{self.root}/{table.name}", "has deletion vectors, which jobs do not read")
             self._check_columns(opened, table)
             self._opened[table.name] = opened
         return self._opened[table.name]

@@ -22,7 +22,6 @@ from offsets_tool.log.archive.delta_log import (
     Damage,
     damage_of_data,
     damage_of_log,
-    damage_of_sizes,
     first_line,
     is_file,
     lost_commit,
@@ -34,7 +33,6 @@ from offsets_tool.log.archive.delta_mirror import (
     changed,
     delta_options,
     is_listed_once,
-    kept_rows,
     small_files,
     within_reach,
 )
@@ -141,36 +139,7 @@ def delta_rows(
     table: str | Path, columns: list[str] | None = None, where: "ds.Expression | None" = None
 ) -> pa.Table:
     """Return the rows of a table that is small enough to be held; SourceError for one that does not open or has damaged data."""
-    return rows_of(table, open_delta(table), columns, where)
-
-
-def rows_of(
-    table: str | Path,
-    opened: OpenDelta,
-    columns: list[str] | None = None,
-    where: "ds.Expression | None" = None,
-) -> pa.Table:
-    """Return the rows of a table as of the version that it is open at, as `delta_rows` does of its newest."""
-    kept = kept_rows(table) if where is None else None
-    if kept is None:
-        return _read(table, opened, columns, where)
-    key = opened.version(), None if columns is None else tuple(columns)
-    if key not in kept:
-        kept[key] = _read(table, opened, columns, None)
-    return kept[key]
-
-
-def _read(
-    table: str | Path, opened: OpenDelta, columns: list[str] | None, where: "ds.Expression | None"
-) -> pa.Table:
-    rows = dataset_of(table, opened)
-    # A file of other bytes that happens to be Parquet has nulls for columns that it lacks.
-    if (
-        not is_stored(table)
-        and where is None
-        and (found := damage_of_sizes(as_path(table), _files_of_version(opened)))
-    ):
-        raise SourceError(found.path.as_posix(), found.reason)
+    rows = delta_dataset(table)
     with reading_delta(table):
         return answer_of(lambda: rows.to_table(columns=columns, filter=where))
 

@@ -62,10 +62,6 @@ _FULL: Final = re.compile(r"No space left|os error (?:28|122)\b|quota", re.IGNOR
 """What deltalake says of a disk that is full."""
 
 
-KeptRows = dict[tuple[int, tuple[str, ...] | None], pa.Table]
-"""Rows of a table by its version and the columns that were asked for, None for all."""
-
-
 @contextmanager
 def within_reach(table: str | Path, *, with_history: bool = False) -> Iterator[str]:
     """Yield where deltalake finds a table as it is now: where it is, or at a mirror of its log, which nobody changes meanwhile.
@@ -108,12 +104,6 @@ def is_listed_once(table: str | Path) -> bool:
     """Return whether the log of a table is one of those that are listed once."""
     path = as_path(table)
     return isinstance(path, StoredPath) and any(path.is_relative_to(root) for root in list(_ALONE))
-
-
-def kept_rows(table: str | Path) -> KeptRows | None:
-    """Return where rows of a table are kept that were read inside of `logs_listed_once`, until it is changed; None outside."""
-    mirror = _mirror_of(table) if is_listed_once(table) else None
-    return None if mirror is None else mirror.rows
 
 
 def whole_file(path: Path) -> bytes | None:
@@ -215,7 +205,6 @@ class _Mirror:
         self._is_reached = not is_of_hadoop(table)
         """Whether deltalake reaches the table itself."""
         self._has_history = self._is_current = False
-        self.rows: Final[KeptRows] = {}
         self._listing: list[FileInfo] | None = None
         """What the table's own log has, where it need not be listed again."""
 
@@ -249,7 +238,6 @@ class _Mirror:
     def forget_listing(self) -> None:
         self._listing, self._is_current = None, False
         _FILES.forget_folder(self._own)
-        self.rows.clear()
 
     def has_commit(self) -> bool:
         return any(entry.path.endswith(".json") for entry in self._entries())
@@ -375,7 +363,6 @@ class _Mirror:
             listing += (
                 fs.FileInfo(f"{self._own}/{name}", fs.FileType.File, size=after[name].size) for name in new
             )
-            self.rows.clear()
         commits = sorted(name for name in changed if is_commit(name) and name in after)
         for name in commits:
             if not put_new(self._own / name, (self._log / name).read_bytes()):

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
+from deltalake.table import TableFeatures
 
 from offsets_tool.errors import SourceError
 from offsets_tool.lake.tables import ENDS, OFFSET_HISTORY, REPLAYS
@@ -43,6 +45,14 @@ def write(lake: Path, run: int, rows: Iterable[Row]) -> Path:
         files = writer.close()
     there.commit(run, files)
     return lake / ENDS.name / files[0].path
+
+
+def test_a_table_with_deletion_vectors_is_refused(tmp_path: Path) -> None:
+    """Rows that they delete are in the files all the same."""
+    file = write(tmp_path, 1, [{"cluster": "a", "topic": "t", "timestamp": 1}])
+    DeltaTable(file.parent).alter.add_feature(TableFeatures.DeletionVectors, True)
+    with pytest.raises(SourceError, match="has deletion vectors"):
+        scanned(tmp_path, ["a"])
 
 
 def scanned(lake: Path, clusters: Iterable[str], after: int = 0) -> list[Row]:
