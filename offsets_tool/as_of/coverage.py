@@ -5,7 +5,7 @@ first record lies behind the moment may have had a value before. Every other key
 the oldest record first. Keys that were deleted and then removed altogether leave nothing: `missing` counts offsets, not keys.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from offsets_tool.events import Event
@@ -66,7 +66,7 @@ class Coverage:
         """Observe all events from offset `first` to `last`, which lie before the moment, without looking at each.
 
         `missing` offsets between them have no record, the last of these right before `proven_from`. The caller adds their raw
-        keys to `keys`, and gives records of groups to `observe_group_record`.
+        keys to `keys`, and gives groups that have records of their own to `observe_groups`.
         """
         self._reach(first)
         self.next_offset = max(self.next_offset, last + 1)
@@ -78,6 +78,10 @@ class Coverage:
         """Remember that a group has a record of its own, if the event is one."""
         if self.remembers and event.type_id not in COMMITS and event.group is not None:
             self._own.add(event.group)
+
+    def observe_groups(self, groups: Iterable[str]) -> None:
+        """Remember that these groups have records of their own."""
+        self._own.update(groups)
 
     def observe_later(self, event: Event, end: int) -> None:
         """Observe an event behind the moment, whose end offset is `end`."""

@@ -25,6 +25,7 @@ from offsets_tool.expiry.removals import DroppedCommit, Removal
 from offsets_tool.expiry.rows import RemovalRow, removal_rows
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import NameOf
+from offsets_tool.history.row_builders import anomaly_row
 from offsets_tool.history.rows import AnomalyRow, OffsetBeginCause, OffsetHistoryRow
 from offsets_tool.history.transactions import TransactionLog, TransactionRow
 from offsets_tool.relations.carried import Carried, nothing_carried, pack, unpack
@@ -75,7 +76,7 @@ from offsets_tool.relations.writes import (
     have_producers,
     writes_of,
 )
-from offsets_tool.replay.changes import UNREAD, TransactionOf
+from offsets_tool.replay.changes import UNREAD, Change, ChangeKind, TransactionOf
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.offsets import RETURNED, UNSURE
 from offsets_tool.replay.rules import Rules
@@ -195,7 +196,7 @@ class Histories:
     def finish(self) -> tuple[HistoryRows, HistoryRows]:
         """Return the rows that the last rows of the log ended, and those that hold; call it once, after all rows."""
         waiting, self._waiting = self._waiting, None
-        last = _NOTHING if waiting is None else self._advance(waiting)
+        last = NOTHING if waiting is None else self._advance(waiting)
         cells = self._open.cells()
         offsets = self._offset_rows(cells[:, divided(cells)[0].is_read != 0], {})
         of = transactions(self._transactions, no_markers())
@@ -219,7 +220,7 @@ class Histories:
     def _advance(self, rows: pa.RecordBatch) -> HistoryRows:
         """Return what rows ended; all records that Kafka wrote at once must be among them."""
         if not rows.num_rows:
-            return _NOTHING
+            return NOTHING
         self._observe_rows(rows)
         is_new, proved = self._rules_of(rows)
         chunk = self._read(rows, is_new)
@@ -230,7 +231,8 @@ class Histories:
         transaction_rows_, ending = self._end_transactions(chunk, events)
         of_writes = write_numbers(rows, chunk.writes, chunk.pieces, of_groups, ending)
         group_tables = self._group_rows.advance(of_groups.all, of_writes)
-        group_tables.anomalies.extend(_anomalies(chunk, self._subjects, self._log_partition))
+        of_commits = anomalies(chunk, self._subjects, self._log_partition)
+        group_tables.anomalies.extend(map(anomaly_row, of_commits))
         lifetimes = RowLifetimes(chunk.writes, chunk.past, chunk.pieces, _are_doubtful(chunk))
         inputs = RemovalInputs(
             rows,
@@ -356,7 +358,7 @@ class Histories:
         places = _in_transactions(chunk, events)
         ends = chunk.writes.of(OffsetAction.COMMIT_MARKER, OffsetAction.ABORT_MARKER)
         if not len(places) and not len(ends):
-            return _NOTHING.transactions, ends
+            return NOTHING.transactions, ends
         entries = joined(self._transactions, read_entries(chunk.rows, chunk.writes, places))
         before = len(self._transactions.producer_id) + np.searchsorted(places, ends)
         markers = read_markers(chunk.rows, chunk.writes, ends, before)
@@ -467,7 +469,7 @@ def _rows(
 
 
 _NO_OFFSETS: Final = pa.RecordBatch.from_pylist([], _OFFSETS)
-_NOTHING: Final = _rows(_OFFSETS.empty_table(), NO_GROUPS, [], shown_batch(TransactionRow, []))
+NOTHING: Final = _rows(_OFFSETS.empty_table(), NO_GROUPS, [], shown_batch(TransactionRow, []))
 
 
 def _in_transactions(chunk: HistoryChunk, events: Sequence[GroupEvent]) -> Array:
@@ -525,7 +527,7 @@ def _are_doubtful(chunk: HistoryChunk) -> Array:
     return is_doubtful
 
 
-def _anomalies(chunk: HistoryChunk, subjects: Subjects, log_partition: int | None) -> Iterator[AnomalyRow]:
+def anomalies(chunk: HistoryChunk, subjects: Subjects, log_partition: int | None) -> Iterator[Change]:
     """Yield what Kafka's code rules out of commits: of no transaction for sure, not understood, or back though it was deleted."""
     writes = chunk.writes
     notes = [(place, place, UNSURE) for place in np.flatnonzero(chunk.is_unsure).tolist()]
@@ -534,9 +536,10 @@ def _anomalies(chunk: HistoryChunk, subjects: Subjects, log_partition: int | Non
     back = chunk.pieces.taken(_are_back(chunk))
     notes += [(*places, RETURNED) for places in zip(back.commit.tolist(), back.begin.tolist(), strict=True)]
     for commit, place, note in notes:
-        group, topic, partition = subjects.offsets[int(writes.subject[commit])]
-        where = int(writes.log_offset[place]), int(writes.timestamp[place])
-        yield AnomalyRow(group, f"{topic}-{partition}", log_partition, *where, note)
+        log_offset, timestamp = int(writes.log_offset[place]), int(writes.timestamp[place])
+        where = log_partition, log_offset, timestamp, log_offset
+        subject = subjects.offsets[int(writes.subject[commit])]
+        yield Change(*where, ChangeKind.ANOMALY, subject, None, None, note)
 
 
 def joined_rows(waiting: pa.RecordBatch | None, rows: pa.RecordBatch) -> pa.RecordBatch:

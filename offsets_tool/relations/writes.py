@@ -168,7 +168,7 @@ class WriteReader:
 
         With it those that columns do not tell of, by row, decoded. `is_new`: for which rows the new coordinator's rules hold.
         """
-        is_sound, is_commit = _are_sound(rows), are_there(rows.column("committed_offset"))
+        is_sound, is_commit = are_sound(rows), are_there(rows.column("committed_offset"))
         table, decoded = self.said(rows, is_sound), dict[int, Event]()
         said, is_all_sound = Writes(*table), is_sound.all()
         if not is_all_sound:
@@ -208,15 +208,16 @@ class WriteReader:
 
         Of those that commit offsets.
         """
-        few = rows.select(("group", "is_control", "key")).filter(pa.array(~_are_sound(rows)))
+        few = rows.select(("group", "is_control", "key")).filter(pa.array(~are_sound(rows)))
         groups, column = self.subjects.groups, few.column("group")
         is_nameless = ~are_there(column) & ~flags(few.column("is_control"))
         keys = plain(few.column("key").filter(pa.array(is_nameless))).unique().to_pylist()
-        names = (*map(self._group_of, keys), *map(from_shown, column.drop_null().unique().to_pylist()))
+        names = (*map(self.group_of, keys), *map(from_shown, column.drop_null().unique().to_pylist()))
         known = (groups.number(name) for name in names if name is not None)
         return np.array([number for number in known if number is not None], np.int64)
 
-    def _group_of(self, key: bytes | None) -> str | None:
+    def group_of(self, key: bytes | None) -> str | None:
+        """Return the group that a record's key names; None where it does not read."""
         try:
             data = self._events.key(key or b"").data
         except DecodeError:
@@ -226,7 +227,7 @@ class WriteReader:
 
     def first_proof(self, rows: pa.RecordBatch) -> int | None:
         """Return the first row that only the new coordinator writes (rules.proves_new); None without one."""
-        is_sound = _are_sound(rows)
+        is_sound = are_sound(rows)
         is_proof = is_sound & (numbers(rows.column("value_version"), NONE) == TOPIC_ID_VERSION)
         is_proof &= are_there(rows.column("committed_offset"))
         may_prove = ~is_sound & ~flags(rows.column("is_control"))
@@ -246,7 +247,17 @@ class WriteReader:
                 yield place, event
 
 
-def _are_sound(rows: pa.RecordBatch) -> Array:
+def types_of(rows: pa.RecordBatch) -> Array:
+    """Return the record type of each row, by its column or the bytes with which its key begins; NONE without one."""
+    types, none = numbers(rows.column("record_type"), NONE), ~are_there(rows.column("record_type"))
+    places = np.flatnonzero(none & are_there(rows.column("key")))
+    keys = plain(rows.column("key").take(pa.array(places))).to_pylist()
+    types = types.copy()
+    types[places] = [_TYPE.unpack_from(key)[0] if len(key) >= _TYPE.size else NONE for key in keys]
+    return types
+
+
+def are_sound(rows: pa.RecordBatch) -> Array:
     """Return which rows are commits or tombstones of which columns tell all."""
     is_sound: Array = are_there(rows.column("topic")) & ~are_there(rows.column("problem"))
     return is_sound

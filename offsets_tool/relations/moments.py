@@ -1,0 +1,293 @@
+"""A partition replayed to a moment by rows: what PartitionSnapshot.replay does of each event, of chunks of rows.
+
+Where the moment lies inside a batch of rows, the batch is cut there. Of the rows behind it, only those count that can say something
+about the moment: new keys, late timestamps, and other records than plain commits. Decides nothing that as_of.snapshot does not.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Final, TypeVar
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.differences import differences
+from offsets_tool.columns.reading import RowsRead
+from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers, plain, uuid_of
+from offsets_tool.columns.replay.history import HistoryRows, Start
+from offsets_tool.columns.replay.row_events import RowEvents, rows_of
+from offsets_tool.columns.replay.row_facts import NO_TIME, observe_times, times_of
+from offsets_tool.columns.replay.row_table import are_plain
+from offsets_tool.errors import DecodeError
+from offsets_tool.events import Key, Value
+from offsets_tool.records.kinds import CLASSIC_TYPES, COMMITS, GROUP_METADATA, TOPIC_LISTS
+from offsets_tool.relations.groups import GroupReplay
+from offsets_tool.relations.histories import NOTHING, Histories, anomalies
+from offsets_tool.relations.offsets import NEVER, begun
+from offsets_tool.relations.states import open_commits, put_open
+from offsets_tool.relations.transactions import open_transactions
+from offsets_tool.relations.writes import are_sound, types_of
+from offsets_tool.replay.changes import Change
+from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.rules import TOPIC_ID_VERSION
+from offsets_tool.replay.topic_candidates import OBSERVED_TYPES
+from offsets_tool.replay.topic_names import TopicNames
+from offsets_tool.wire.text import from_shown
+
+WatchRows = Callable[[pa.RecordBatch], object]
+"""What is called with rows that were replayed."""
+WatchRowsOf = Callable[[int | None], WatchRows]
+"""Gives what is called with the rows of a log partition."""
+_TELLING: Final = sorted((OBSERVED_TYPES | TOPIC_LISTS.keys()) - COMMITS)
+"""Record types of groups whose records say topics' names, or what groups subscribe to."""
+_Part = TypeVar("_Part", Key, Value)
+_NAME_BYTES: Final = 256
+"""About what a name of a topic id takes while it waits to be learned."""
+_MAGIC: Final = 2
+_NO_SEQUENCE: Final = -1
+
+
+def replay_read(
+    snapshots: Sequence[Snapshot],
+    log_partition: int | None,
+    reads: Iterable[RowsRead],
+    *,
+    begins: int = 0,
+    watch: WatchRows | None = None,
+) -> None:
+    """Replay the rows of one partition, in the order of their offsets, as replay_events does events; `reads` must have `log`.
+
+    `watch` is called with the rows up to the last of the moments.
+    """
+    replay_rows(snapshots, log_partition, rows_of(reads), begins=begins, watch=watch)
+
+
+def replay_rows(
+    snapshots: Sequence[Snapshot],
+    log_partition: int | None,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    begins: int = 0,
+    watch: WatchRows | None = None,
+) -> None:
+    """Replay all rows (columns.replay.state.COLUMNS) of one partition, by offset, to each of the moments."""
+    columns = [
+        ColumnSnapshot(snapshot.begin(log_partition, begins), snapshot.names) for snapshot in snapshots
+    ]
+    for rows in batches:
+        held = max(each.replay(rows) for each in columns)
+        if watch is not None and held:
+            watch(rows.slice(0, held))
+    for each in columns:
+        each.materialize()
+
+
+class StateReplay(Histories):
+    """The state of a coordinator: a Coordinator that takes rows, whose state is whole after `materialize`."""
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        """Start with a coordinator whose state is empty."""
+        super().__init__(Start(coordinator.log_partition))
+        self._coordinator = coordinator
+        self._groups = GroupReplay(coordinator, lambda _: None)
+        self._anomalies: list[Change] = []
+
+    def groups_of_own(self, rows: pa.RecordBatch) -> set[str]:
+        """Return the groups that have records of their own among these rows."""
+        is_own = ~np.isin(types_of(rows), list(COMMITS)) & ~flags(rows.column("is_control"))
+        keys = plain(rows.column("key").filter(pa.array(is_own))).unique().drop_null().to_pylist()
+        return {name for name in map(self._reader.group_of, keys) if name is not None}
+
+    def replay(self, rows: pa.RecordBatch) -> list[Change]:
+        """Replay rows; return the anomalies that they, or some before them, turned out to be."""
+        super().replay(rows)
+        anomalies, self._anomalies = self._anomalies, []
+        return anomalies
+
+    def materialize(self) -> list[Change]:
+        """Complete the coordinator's state; return the anomalies that are left. Call it once, after all rows."""
+        if self._waiting is not None:
+            self._advance(self._waiting)
+        open_ = open_commits(self._open.table(self._reader), self._reader.topic_ids.ids)
+        put_open(self._coordinator.state, open_, open_transactions(self._transactions, self._subjects.groups))
+        return self._anomalies
+
+    def _advance(self, rows: pa.RecordBatch) -> HistoryRows:
+        if rows.num_rows:
+            is_new, proved = self._rules_of(rows)
+            chunk = self._read(rows, is_new)
+            of_groups = self._replay_groups(chunk, chunk.writes.group[chunk.pieces.commit], proved)[0]
+            self._end_transactions(chunk, of_groups.events)
+            self._anomalies += (
+                change for event in of_groups.events for change in event.changes if change.is_anomaly
+            )
+            self._anomalies += anomalies(chunk, self._subjects, self._log_partition)
+            holds = np.flatnonzero(chunk.pieces.end == NEVER)
+            nobody = np.zeros(len(chunk.writes.action), np.int64)
+            self._open.put(begun(chunk.table, chunk.writes, chunk.past, chunk.pieces.taken(holds), nobody))
+            self._open.forget_metadata(self._reader.metadata)
+        return NOTHING
+
+
+class ColumnSnapshot:
+    """A partition that is replayed to a moment by rows; its PartitionSnapshot is whole after `materialize`."""
+
+    def __init__(self, snapshot: PartitionSnapshot, names: TopicNames) -> None:
+        self._snapshot = snapshot
+        self._names = names
+        self._state = StateReplay(snapshot.coordinator)
+        self._events = RowEvents()
+        self._of_names = RowEvents()
+        """Reads what names are learned from, perhaps when the replay is over: what it needed is forgotten by then."""
+
+    def replay(self, rows: pa.RecordBatch) -> int:
+        """Replay rows up to the moment, and observe those behind it; return how many count."""
+        times = times_of(rows)
+        held = self._count_before_cut(rows, times)
+        if held:
+            self._replay_before_cut(rows.slice(0, held), times[:held])
+        if held < rows.num_rows:
+            self._observe_after(rows.slice(held), times[held:])
+        return held
+
+    def materialize(self) -> None:
+        """Complete the PartitionSnapshot: move all that was replayed into its state."""
+        self._snapshot.observe_changes(self._state.materialize())
+
+    def _count_before_cut(self, rows: pa.RecordBatch, times: Array) -> int:
+        """Return how many of the first rows lie before the moment, by Cut."""
+        cut, offsets, held = self._snapshot.cut, rows.column("log_offset").to_numpy(), int(rows.num_rows)
+        if cut.end is not None:
+            past = np.flatnonzero(offsets >= cut.end)
+            held = int(past[0]) if len(past) else held
+        elif cut.time is not None:
+            return self._count_in_time(offsets, times, cut.time)
+        observe_times(cut.clock, offsets[:held], times[:held])
+        return held
+
+    def _count_in_time(self, offsets: Array, times: Array, time: int) -> int:
+        cut, begin = self._snapshot.cut, 0
+        for place in np.flatnonzero(times > time).tolist():
+            observe_times(cut.clock, offsets[begin:place], times[begin:place])
+            begin = place
+            if cut.is_over(int(times[place])):
+                return place
+        observe_times(cut.clock, offsets[begin:], times[begin:])
+        return len(times)
+
+    def _replay_before_cut(self, rows: pa.RecordBatch, times: Array) -> None:
+        snapshot, coverage = self._snapshot, self._snapshot.coverage
+        coverage.observe_run(*_run(rows.column("log_offset").to_numpy()))
+        if coverage.remembers:
+            coverage.keys.update(_keys(rows)[0])
+            coverage.observe_groups(self._state.groups_of_own(rows))
+        snapshot.proved_classic = snapshot.proved_classic or _proves_classic(rows)
+        self._learn_names(rows)
+        snapshot.observe_changes(self._state.replay(rows))
+
+    def _observe_after(self, rows: pa.RecordBatch, times: Array) -> None:
+        snapshot = self._snapshot
+        telling = ~are_plain(rows)
+        telling[0] = True
+        if snapshot.cut.time is not None:
+            telling |= (times <= snapshot.cut.time) & (times != NO_TIME)
+        if not snapshot.proved_later:
+            telling |= numbers(rows.column("value_version"), -1) == TOPIC_ID_VERSION
+        keys, first = _keys(rows)
+        telling[
+            [
+                place
+                for key, place in zip(keys, first.tolist(), strict=True)
+                if key not in snapshot.coverage.keys
+            ]
+        ] = True
+        self._learn_names(rows)
+        for event in self._events.events(rows.take(pa.array(np.flatnonzero(telling)))):
+            snapshot.replay(event)
+
+    def _learn_names(self, rows: pa.RecordBatch) -> None:
+        """Let names of topics be learned from commits that have their topic's id, and from records of groups."""
+        named = self._named_by_commits(rows)
+        telling = np.flatnonzero(np.isin(numbers(rows.column("record_type"), -1), _TELLING))
+        if not named and not len(telling):
+            return
+        found = rows.select(("log_partition", "log_offset", "key", "value")).take(pa.array(telling))
+        columns = [plain(column) for column in found.columns]
+        # Without the columns of the rows, which are many more.
+        learn = partial(_learn, self._names, self._of_names, named, columns)
+        size = _NAME_BYTES * len(named) + sum(column.nbytes for column in columns)
+        self._names.learn_later(learn, size)
+
+    def _named_by_commits(self, rows: pa.RecordBatch) -> dict[UUID, str]:
+        """Return the names of topic ids that commits have; of an id with several, the one that came last."""
+        ids, topics = encoded(rows.column("topic_id")), encoded(rows.column("topic"))
+        if len(ids.dictionary) == 1 and uuid_of(ids.dictionary[0].as_py()) is None:
+            return {}
+        many = len(topics.dictionary) + 1
+        of_rows = numbers(ids.indices, -1).astype(np.int64) * many + numbers(topics.indices, -1)
+        of_rows = of_rows[of_rows >= 0]
+        pairs = np.unique(of_rows)
+        if (np.diff(pairs // many) == 0).any():
+            pairs, before_end = np.unique(of_rows[::-1], return_index=True)
+            pairs = pairs[np.argsort(-before_end)]
+        named = {}
+        for pair in pairs.tolist():
+            topic_id, topic = ids.dictionary[pair // many].as_py(), topics.dictionary[pair % many].as_py()
+            if (known := uuid_of(topic_id)) is not None:
+                named[known] = from_shown(topic)
+        return named
+
+
+def _learn(
+    names: TopicNames, events: RowEvents, named: Mapping[UUID, str], columns: Sequence[pa.Array]
+) -> None:
+    """Learn names that commits have, and those that follow from columns of records: partition, log offset, raw key, raw value."""
+    for topic_id, topic in named.items():
+        names.learn_one(topic_id, topic)
+    rows = zip(*(column.to_pylist() for column in columns), strict=True)
+    for log_partition, log_offset, raw_key, raw_value in rows:
+        if raw_key is not None and (key := _read(events.key, raw_key)) is not None:
+            value = None if raw_value is None else _read(events.values.read, key.type, raw_value)
+            names.learn_value(log_partition, log_offset, key, None if value is None else value.data)
+
+
+def _read(reader: Callable[..., _Part], *of: object) -> _Part | None:
+    """Return a key or value as a reader returns it; None for one that does not read."""
+    try:
+        return reader(*of)
+    except DecodeError:
+        return None
+
+
+def _proves_classic(rows: pa.RecordBatch) -> bool:
+    """Return whether a row proves the classic rules, as rules.proves_classic says of an event."""
+    is_batched = are_there(rows.column("base_offset")) & are_there(rows.column("magic"))
+    types, is_plain = types_of(rows), are_sound(rows)
+    of_classic = is_batched & np.isin(types, list(CLASSIC_TYPES))
+    if (of_classic & (numbers(rows.column("magic"), _MAGIC) < _MAGIC)).any():
+        return True
+    is_tombstone = np.where(
+        is_plain, ~are_there(rows.column("committed_offset")), ~are_there(rows.column("value"))
+    )
+    own = of_classic & ((types == GROUP_METADATA) | is_tombstone) & ~flags(rows.column("is_transactional"))
+    return bool((own & (numbers(rows.column("sequence"), _NO_SEQUENCE) < 0)).any())
+
+
+def _run(log_offsets: Array) -> tuple[int, int, int, int]:
+    """Return the first and the last offset, how many are missing between them, and the offset after the last that is."""
+    there = np.flatnonzero(log_offsets[1:] - 1 > log_offsets[:-1])
+    gaps = differences(log_offsets[there + 1] - 1, log_offsets[there])
+    proven_from = int(log_offsets[there[-1] + 1]) if len(there) else 0
+    return int(log_offsets[0]), int(log_offsets[-1]), sum(gaps.tolist()), proven_from
+
+
+def _keys(rows: pa.RecordBatch) -> tuple[list[bytes], Array]:
+    """Return the distinct raw keys of rows that are no control records, and the place of the first row of each."""
+    keys = encoded(rows.column("key"))
+    of_rows = np.where(flags(rows.column("is_control")), -1, numbers(keys.indices, -1))
+    codes, first = np.unique(of_rows, return_index=True)
+    there = codes >= 0
+    return keys.dictionary.take(pa.array(codes[there])).to_pylist(), first[there]
