@@ -17,15 +17,16 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.differences import differences
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers, plain, uuid_of
-from offsets_tool.columns.replay.history import HistoryRows, Start
+from offsets_tool.columns.replay.history import Start
+from offsets_tool.columns.replay.postponed import Postponed
 from offsets_tool.columns.replay.row_events import RowEvents, rows_of
 from offsets_tool.columns.replay.row_facts import NO_TIME, observe_times, times_of
-from offsets_tool.columns.replay.row_table import are_plain
+from offsets_tool.columns.replay.row_table import are_plain, doubtful_rows
 from offsets_tool.errors import DecodeError
-from offsets_tool.events import Key, Value
+from offsets_tool.events import Event, Key, Value
 from offsets_tool.records.kinds import CLASSIC_TYPES, COMMITS, GROUP_METADATA, TOPIC_LISTS
-from offsets_tool.relations.groups import GroupReplay
-from offsets_tool.relations.histories import NOTHING, Histories, anomalies
+from offsets_tool.relations.groups import GroupEvent, GroupInputs, GroupReplay, Holdings
+from offsets_tool.relations.histories import Histories, HistoryChunk, anomalies
 from offsets_tool.relations.offsets import NEVER, begun
 from offsets_tool.relations.states import open_commits, put_open
 from offsets_tool.relations.transactions import open_transactions
@@ -86,13 +87,17 @@ def replay_rows(
 
 
 class StateReplay(Histories):
-    """The state of a coordinator: a Coordinator that takes rows, whose state is whole after `materialize`."""
+    """The state of a coordinator: a Coordinator that takes rows, whose state is whole after `materialize`.
+
+    No row waits for what was written with it, and of a group's values only those are replayed that no later one replaces.
+    """
 
     def __init__(self, coordinator: Coordinator) -> None:
         """Start with a coordinator whose state is empty."""
         super().__init__(Start(coordinator.log_partition))
         self._coordinator = coordinator
         self._groups = GroupReplay(coordinator, lambda _: None)
+        self._postponed = Postponed(coordinator, RowEvents())
         self._anomalies: list[Change] = []
 
     def groups_of_own(self, rows: pa.RecordBatch) -> set[str]:
@@ -101,35 +106,69 @@ class StateReplay(Histories):
         keys = plain(rows.column("key").filter(pa.array(is_own))).unique().drop_null().to_pylist()
         return {name for name in map(self._reader.group_of, keys) if name is not None}
 
-    def replay(self, rows: pa.RecordBatch) -> list[Change]:
-        """Replay rows; return the anomalies that they, or some before them, turned out to be."""
-        super().replay(rows)
+    def take_anomalies(self) -> list[Change]:
+        """Return, once, the anomalies among the records that were replayed."""
         anomalies, self._anomalies = self._anomalies, []
         return anomalies
 
-    def materialize(self) -> list[Change]:
-        """Complete the coordinator's state; return the anomalies that are left. Call it once, after all rows."""
-        if self._waiting is not None:
-            self._advance(self._waiting)
+    def materialize(self) -> None:
+        """Complete the coordinator's state; call it once, after all rows."""
+        self._replay_late(self._postponed.rest())
         open_ = open_commits(self._open.table(self._reader), self._reader.topic_ids.ids)
         put_open(self._coordinator.state, open_, open_transactions(self._transactions, self._subjects.groups))
-        return self._anomalies
 
-    def _advance(self, rows: pa.RecordBatch) -> HistoryRows:
-        if rows.num_rows:
-            is_new, proved = self._rules_of(rows)
-            chunk = self._read(rows, is_new)
-            of_groups = self._replay_groups(chunk, chunk.writes.group[chunk.pieces.commit], proved)[0]
-            self._end_transactions(chunk, of_groups.events)
-            self._anomalies += (
-                change for event in of_groups.events for change in event.changes if change.is_anomaly
-            )
-            self._anomalies += anomalies(chunk, self._subjects, self._log_partition)
-            holds = np.flatnonzero(chunk.pieces.end == NEVER)
-            nobody = np.zeros(len(chunk.writes.action), np.int64)
-            self._open.put(begun(chunk.table, chunk.writes, chunk.past, chunk.pieces.taken(holds), nobody))
-            self._open.forget_metadata(self._reader.metadata)
-        return NOTHING
+    def advance(self, rows: pa.RecordBatch) -> None:
+        """Replay rows (COLUMNS)."""
+        is_new, proved = self._rules_of(rows)
+        is_kept = self._postpone(rows)
+        if not is_kept.all():
+            rows, is_new = rows.filter(pa.array(is_kept)), is_new[is_kept]
+            proved = None if proved is None else int(np.count_nonzero(is_kept[:proved]))
+        chunk = self._read(rows, is_new)
+        events = self._replay_groups(chunk, proved)
+        self._end_transactions(chunk, events)
+        self._anomalies += (change for event in events for change in event.changes if change.is_anomaly)
+        self._anomalies += anomalies(chunk, self._subjects, self._log_partition)
+        held = chunk.pieces.taken(np.flatnonzero(chunk.pieces.end == NEVER))
+        nobody = np.zeros(len(chunk.writes.action), np.int64)
+        self._open.put(begun(chunk.table, chunk.writes, chunk.past, held, nobody))
+        self._open.forget_metadata(self._reader.metadata)
+
+    def _postpone(self, rows: pa.RecordBatch) -> Array:
+        """Put off the values of groups that can wait; return which rows are left."""
+        is_kept = np.ones(rows.num_rows, bool)
+        is_commit = are_sound(rows) & are_there(rows.column("committed_offset"))
+        if not is_commit.all():
+            doubtful = doubtful_rows(rows, self._coordinator.state.unread, np.zeros(rows.num_rows, np.int64))
+            taken, due = self._postponed.take(rows, np.flatnonzero(~is_commit), doubtful)
+            is_kept[taken] = False
+            self._replay_late(due)
+        return is_kept
+
+    def _replay_late(self, events: Iterable[Event]) -> None:
+        for event in events:
+            self._anomalies += [change for change in self._coordinator.replay(event) if change.is_anomaly]
+
+    def _replay_groups(self, chunk: HistoryChunk, proved: int | None) -> list[GroupEvent]:
+        writes, pieces = chunk.writes, chunk.pieces
+        holdings = Holdings(writes.group[pieces.commit], pieces.begin, pieces.end, len(writes.action) + 1)
+        place = None if proved is None else proved + writes.carried
+        is_open = self._coordinator.proved_at is None
+        records = self._groups.read(GroupInputs(chunk.rows, writes, self._subjects.groups, holdings))
+        changes = self._groups.replay(records, _NobodyAsks(), place)
+        if is_open:
+            self._observe_differences(chunk, place)
+        return changes.events
+
+
+class _NobodyAsks:
+    """Answers for whom nobody asks for owners."""
+
+    def answer(self, index: int) -> None:
+        """Do nothing."""
+
+    def forget(self, group: str) -> None:
+        """Do nothing."""
 
 
 class ColumnSnapshot:
@@ -155,7 +194,8 @@ class ColumnSnapshot:
 
     def materialize(self) -> None:
         """Complete the PartitionSnapshot: move all that was replayed into its state."""
-        self._snapshot.observe_changes(self._state.materialize())
+        self._state.materialize()
+        self._snapshot.observe_changes(self._state.take_anomalies())
 
     def _count_before_cut(self, rows: pa.RecordBatch, times: Array) -> int:
         """Return how many of the first rows lie before the moment, by Cut."""
@@ -186,7 +226,8 @@ class ColumnSnapshot:
             coverage.observe_groups(self._state.groups_of_own(rows))
         snapshot.proved_classic = snapshot.proved_classic or _proves_classic(rows)
         self._learn_names(rows)
-        snapshot.observe_changes(self._state.replay(rows))
+        self._state.advance(rows)
+        snapshot.observe_changes(self._state.take_anomalies())
 
     def _observe_after(self, rows: pa.RecordBatch, times: Array) -> None:
         snapshot = self._snapshot
