@@ -24,7 +24,7 @@ from offsets_tool.replay.changes import OffsetOf, TopicPartition
 from offsets_tool.rows import Row
 
 if TYPE_CHECKING:
-    from offsets_tool.columns.replay.snapshot import WatchRows
+    from offsets_tool.relations.moments import WatchRows
 
 LogPlace = tuple[int | None, int]
 """A log partition and an offset in it."""

@@ -21,9 +21,9 @@ from offsets_tool.rows import BatchRead
 
 if TYPE_CHECKING:
     from offsets_tool.columns.reading import RowsRead
-    from offsets_tool.columns.replay.snapshot import WatchRowsOf
     from offsets_tool.columns.survey import Surveyor
     from offsets_tool.columns.text.reading import SegmentTextReader
+    from offsets_tool.relations.moments import WatchRowsOf
     from offsets_tool.survey import Survey
 
 
@@ -141,7 +141,7 @@ class RowLane:
         reads: "Iterator[RowsRead]",
     ) -> None:
         """Replay one partition's rows into each of the moments."""
-        from offsets_tool.columns.replay.snapshot import replay_read  # noqa: PLC0415 - with Arrow, where it pays
+        from offsets_tool.relations.moments import replay_read  # noqa: PLC0415 - with Arrow, where it pays
 
         watch = self._watch_of(log_partition) if self._watch_of else None
         replay_read(snapshots, log_partition, reads, begins=begins, watch=watch)

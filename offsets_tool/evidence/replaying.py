@@ -33,7 +33,7 @@ from offsets_tool.replay.topic_names import TopicNames
 
 if TYPE_CHECKING:
     from offsets_tool.columns.reading import RowsRead
-    from offsets_tool.columns.replay.snapshot import WatchRowsOf
+    from offsets_tool.relations.moments import WatchRowsOf
 
 WatchOf = Callable[[int | None], Watch]
 """Gives whoever watches a partition's changes; asked anew, and the one before forgotten, when it is replayed again."""

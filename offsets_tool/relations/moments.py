@@ -125,7 +125,7 @@ class StateReplay(Histories):
             rows, is_new = rows.filter(pa.array(is_kept)), is_new[is_kept]
             proved = None if proved is None else int(np.count_nonzero(is_kept[:proved]))
         chunk = self._read(rows, is_new)
-        events = self._replay_groups(chunk, proved)
+        events = self._group_events(chunk, proved)
         self._end_transactions(chunk, events)
         self._anomalies += (change for event in events for change in event.changes if change.is_anomaly)
         self._anomalies += anomalies(chunk, self._subjects, self._log_partition)
@@ -149,7 +149,7 @@ class StateReplay(Histories):
         for event in events:
             self._anomalies += [change for change in self._coordinator.replay(event) if change.is_anomaly]
 
-    def _replay_groups(self, chunk: HistoryChunk, proved: int | None) -> list[GroupEvent]:
+    def _group_events(self, chunk: HistoryChunk, proved: int | None) -> list[GroupEvent]:
         writes, pieces = chunk.writes, chunk.pieces
         holdings = Holdings(writes.group[pieces.commit], pieces.begin, pieces.end, len(writes.action) + 1)
         place = None if proved is None else proved + writes.carried

@@ -12,9 +12,9 @@ import pyarrow as pa
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import Snapshot, replay_events
 from offsets_tool.columns.replay.row_events import MomentRows
-from offsets_tool.columns.replay.snapshot import replay_rows
 from offsets_tool.lake.tables import COPIES, REPLAYS, SOURCES, TOPIC_NAMES
 from offsets_tool.log.copies.lineage import NO_END
+from offsets_tool.relations.moments import replay_rows
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topic_names import TopicNames
 from spark.derived.expiry import facts_of_logs, first_offsets

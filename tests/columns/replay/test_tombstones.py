@@ -37,7 +37,7 @@ from tests.columns.replay.test_history import (
     sorted_rows,
 )
 from tests.columns.replay.test_removals import check
-from tests.columns.replay.test_snapshot import MOMENTS
+from tests.relations.test_moments import MOMENTS
 from tests.replay.hostile_sequences import Writing, marker, written
 from tests.test_checkpoint import RULES
 
