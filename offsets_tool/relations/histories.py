@@ -45,11 +45,11 @@ from offsets_tool.relations.offsets import (
     NEVER,
     NONE,
     PLAIN,
+    Begun,
     OpenCommits,
     Past,
     Pieces,
     begun,
-    divided,
     pieces_of,
 )
 from offsets_tool.relations.owners import OwnerJoin
@@ -69,12 +69,10 @@ from offsets_tool.relations.transactions import (
 from offsets_tool.relations.visibility import Presence, late, presences, with_visibility
 from offsets_tool.relations.writes import (
     REMOVALS,
-    SAID,
     OffsetAction,
     WriteReader,
     Writes,
     have_producers,
-    writes_of,
 )
 from offsets_tool.replay.changes import UNREAD, Change, ChangeKind, TransactionOf
 from offsets_tool.replay.coordinator import Coordinator
@@ -92,12 +90,10 @@ _ENDS: Final = ("to_log_offset", "to_timestamp", "end_cause")
 class HistoryChunk(NamedTuple):
     """Rows of a log, what they do behind the commits that are open before them, and the rows of history that come of it.
 
-    `table` has the writes, a line for each of their fields, and `past` what is known of those commits. `problems` has what is wrong
-    with commits that do not read, by row.
+    `past` is what is known of those commits. `problems` has what is wrong with commits that do not read, by row.
     """
 
     rows: pa.RecordBatch
-    table: Array
     writes: Writes
     past: Past
     pieces: Pieces
@@ -197,8 +193,8 @@ class Histories:
         """Return the rows that the last rows of the log ended, and those that hold; call it once, after all rows."""
         waiting, self._waiting = self._waiting, None
         last = NOTHING if waiting is None else self._advance(waiting)
-        cells = self._open.cells()
-        offsets = self._offset_rows(cells[:, divided(cells)[0].is_read != 0], {})
+        held = self._open.all()
+        offsets = self._offset_rows(held.taken(np.flatnonzero(held.rows.is_read)), {})
         of = transactions(self._transactions, no_markers())
         open_ = transaction_rows(of, no_markers(), self._subjects.groups, self._log_partition)
         removals = self.removal_rows(self._removals.saved.open, are_open=True)
@@ -294,18 +290,15 @@ class Histories:
         return is_new, proved
 
     def _read(self, rows: pa.RecordBatch, is_new: Array) -> HistoryChunk:
-        table, decoded = self._reader.read(rows, is_new)
+        said, decoded = self._reader.read(rows, is_new)
         for event in decoded.values():
             self._observe_event(event)
         unread = {row: event for row, event in decoded.items() if event.kept_raw is not None}
         problems = {row: event.problem or "" for row, event in unread.items()}
-        said = Writes(*table)
         producers = said.producer[said.of(OffsetAction.COMMIT_MARKER, OffsetAction.ABORT_MARKER)]
-        carried, past = np.split(self._open.taken(self._touched(rows, said), producers), [len(SAID)])
-        table = np.concatenate((carried, table), axis=1)
-        writes = writes_of(table, carried.shape[1])
-        pieces, is_unsure = pieces_of(writes), _are_unsure(rows, writes)
-        return HistoryChunk(rows, table, writes, Past(*past), pieces, is_unsure, problems)
+        carried, past = self._open.taken(self._touched(rows, said), producers)
+        writes = said.behind(carried)
+        return HistoryChunk(rows, writes, past, pieces_of(writes), _are_unsure(rows, writes), problems)
 
     def _touched(self, rows: pa.RecordBatch, said: Writes) -> Array:
         """Return by committed offset, and last of none, whether rows may change it, but for markers.
@@ -399,12 +392,9 @@ class Histories:
         writes, past, places = chunk.writes, chunk.past, pieces.end
         owners[: writes.carried] = past.owner
         holds = places == NEVER
-        held = begun(chunk.table, writes, past, pieces.taken(np.flatnonzero(holds)), owners)
-        _, known = divided(held)
-        of_past = known.began_at, known.committed_at, known.lifetime_topic_id, known.is_doubtful
-        for column, values in zip(of_past, lifetimes.of_open(), strict=True):
-            column[:] = values[pieces.commit[holds]]
-        self._open.put(held)
+        held = pieces.taken(np.flatnonzero(holds))
+        rows, known = begun(writes, past, held, owners)
+        self._open.put(Begun(rows, Past(*known[:4], *lifetimes.of_open(held.commit))))
         # A row that ends where it begins was never to be seen.
         is_over = ~holds & writes.is_read[pieces.commit]
         is_over &= writes.log_offset[pieces.begin] != writes.log_offset.take(places, mode="clip")
@@ -414,11 +404,11 @@ class Histories:
             "to_timestamp": pa.array(writes.timestamp[over.end]),
             "end_cause": _ENDED.take(pa.array(over.cause)),
         }
-        return self._offset_rows(begun(chunk.table, writes, past, over, owners), ends)
+        return self._offset_rows(begun(writes, past, over, owners), ends)
 
-    def _offset_rows(self, cells: Array, ends: Mapping[str, pa.Array]) -> pa.Table:
-        """Return rows of offset_history that begin (offsets.begun), with how they ended; those that hold without it."""
-        row, known = divided(cells)
+    def _offset_rows(self, begun_rows: Begun, ends: Mapping[str, pa.Array]) -> pa.Table:
+        """Return rows of offset_history that begin, with how they ended; those that hold without it."""
+        row, known = begun_rows
         is_plain = known.visibility == PLAIN
         begins = np.where(is_plain, row.producer != NO_PRODUCER_ID, known.visibility + 1)
         has_no_delta = (known.before < 0) | (row.committed_offset < 0)

@@ -54,14 +54,13 @@ class RowLifetimes:
             began_at, self._times(rows, self._past.committed_at), topic_id, self.is_doubtful[rows]
         )
 
-    def of_open(self) -> LifetimeColumns:
-        """Return by place the lifetimes of the commits that are effective behind all writes; 0 of others."""
+    def of_open(self, commits: Array) -> LifetimeColumns:
+        """Return the lifetimes of commits that hold behind all writes, given by place; 0 where they are pending."""
         pieces = self._pieces
         rows = np.flatnonzero(pieces.is_effective & (pieces.end == NEVER))
-        columns: list[Array] = [np.zeros(len(self._writes.action), np.int64) for _ in LifetimeColumns._fields]
-        for column, known in zip(columns, self.of(rows), strict=True):
-            column[pieces.commit[rows]] = known
-        return LifetimeColumns(*columns)
+        row_of = np.full(len(self._writes.action), NONE)
+        row_of[pieces.commit[rows]] = np.arange(len(rows))
+        return LifetimeColumns(*(np.append(column, 0)[row_of[commits]] for column in self.of(rows)))
 
     def _times(self, rows: Array, of_past: Array) -> Array:
         """Return when the commits of rows took effect, by their own times where records have none; `of_past` of open ones."""

@@ -242,7 +242,6 @@ class Past(NamedTuple):
     is_doubtful: Array
 
 
-_TEXT: Final = SAID.index("text")
 _METADATA_KEPT: Final = 1 << 16
 _TOLD: Final = [
     name for name in (*SAID, *Past._fields) if name not in ("subject", "group", "topic_id", "text")
@@ -251,31 +250,38 @@ OPEN: Final = pa.schema([*COMMIT, *((name, pa.int64()) for name in _TOLD if name
 """Rows of history that hold, as a table: what the commit says, and the other fields of Writes and Past."""
 
 
-def begun(table: Array, writes: Writes, past: Past, pieces: Pieces, owners: Array) -> Array:
-    """Return rows of history as they begin, a line for each of SAID and of Past; lifetimes are not told.
+class Begun(NamedTuple):
+    """Rows of history as they begin: their commits, which stand where the rows begin, and what is known of these."""
 
-    `table` is that of the writes, `past` that of the commits that were open before, and `owners` are the commits' owners by place.
+    rows: Writes
+    past: Past
+
+    def taken(self, places: Array) -> "Begun":
+        """Return the rows at these places."""
+        return Begun(self.rows.taken(places), Past(*(field[places] for field in self.past)))
+
+
+def begun(writes: Writes, past: Past, pieces: Pieces, owners: Array) -> Begun:
+    """Return rows of history as they begin; their lifetimes are not told.
+
+    `past` is that of the commits that were open before, and `owners` are the commits' owners by place.
     """
-    cells: Array = np.zeros((len(SAID) + len(Past._fields), len(pieces.commit)), np.int64)
-    np.take(table, pieces.commit, axis=1, out=cells[: len(SAID)], mode="clip")
-    row, known = divided(cells)
-    row.action[:] = np.where(pieces.is_effective, OffsetAction.COMMIT, OffsetAction.PENDING)
-    row.log_offset[:], row.timestamp[:] = writes.log_offset[pieces.begin], writes.timestamp[pieces.begin]
-    known.visibility[:], known.owner[:] = pieces.visibility, owners[pieces.commit]
+    commits, count = pieces.commit, len(pieces.commit)
     has_before = (pieces.previous != NONE) & (pieces.visibility == PLAIN)
-    known.before[:] = np.where(has_before, writes.committed_offset[pieces.previous], NONE)
-    known.noop[:] = np.where(pieces.noop == NONE, NONE, writes.commit_log_offset[pieces.noop])
-    carried = np.flatnonzero(pieces.commit < writes.carried)
+    before = np.where(has_before, writes.committed_offset[pieces.previous], NONE)
+    noop = np.where(pieces.noop == NONE, NONE, writes.commit_log_offset[pieces.noop])
+    carried = np.flatnonzero(commits < writes.carried)
     unpassed = carried[pieces.noop[carried] == NONE]
-    known.noop[unpassed] = past.noop[pieces.commit[unpassed]]
-    goes_on = ~pieces.is_effective[carried] | (pieces.begin[carried] == pieces.commit[carried])
-    known.before[carried[goes_on]] = past.before[pieces.commit[carried[goes_on]]]
-    return cells
-
-
-def divided(cells: Array) -> tuple[Writes, Past]:
-    """Return rows of history that begin, as fields; all are numbers."""
-    return Writes(*cells[: len(SAID)]), Past(*cells[len(SAID) :])
+    noop[unpassed] = past.noop[commits[unpassed]]
+    goes_on = carried[~pieces.is_effective[carried] | (pieces.begin[carried] == commits[carried])]
+    before[goes_on] = past.before[commits[goes_on]]
+    rows = writes.taken(commits)._replace(
+        action=np.where(pieces.is_effective, OffsetAction.COMMIT, OffsetAction.PENDING),
+        log_offset=writes.log_offset[pieces.begin],
+        timestamp=writes.timestamp[pieces.begin],
+    )
+    untold = np.zeros(count, np.int64)
+    return Begun(rows, Past(before, noop, pieces.visibility, owners[commits], untold, untold, untold, untold))
 
 
 class OpenCommits:
@@ -290,29 +296,30 @@ class OpenCommits:
         """By line the producer whose transaction is open; NO_PRODUCER_ID for none."""
         self._free: Array = np.zeros(0, np.int64)
 
-    def taken(self, is_touched: Array, producers: Array) -> Array:
+    def taken(self, is_touched: Array, producers: Array) -> Begun:
         """Take out the rows of some committed offsets, and of those that transactions of these producers are about.
 
-        `is_touched` says it of each offset, and last of none. They are returned as `begun` returns them, in the log's order.
+        `is_touched` says it of each offset, and last of none. They are returned in the log's order.
         """
         if len(producers):
             is_touched[self._subjects[np.isin(self._pending_of, producers)]] = True
         places = np.flatnonzero(is_touched[self._subjects])
-        cells = self._cells(places)
+        rows = self._begun(places)
         self._subjects[places] = self._pending_of[places] = NONE
         self._free = np.append(self._free, places)
-        return cells
+        return rows
 
-    def put(self, cells: Array) -> None:
-        """Add rows, given as `begun` returns them."""
-        lack = cells.shape[1] - len(self._free)
+    def put(self, begun: Begun) -> None:
+        """Add rows."""
+        rows, past = begun
+        lack = len(rows.action) - len(self._free)
         if lack > 0:
             self._grow(max(lack, len(self._lines)))
-        places, self._free = np.split(self._free, [cells.shape[1]])
-        row, _ = divided(cells)
-        self._lines[places] = cells.T
-        self._subjects[places] = row.subject
-        self._pending_of[places] = np.where(row.action == OffsetAction.PENDING, row.producer, NO_PRODUCER_ID)
+        places, self._free = np.split(self._free, [len(rows.action)])
+        self._lines[places] = np.stack((*rows[:-1], *past), axis=1)
+        self._subjects[places] = rows.subject
+        is_pending = rows.action == OffsetAction.PENDING
+        self._pending_of[places] = np.where(is_pending, rows.producer, NO_PRODUCER_ID)
 
     def _grow(self, count: int) -> None:
         self._free = np.append(self._free, np.arange(len(self._lines), len(self._lines) + count))
@@ -324,37 +331,37 @@ class OpenCommits:
     def forget_metadata(self, metadata: Metadata) -> None:
         """Let metadata that no row has be forgotten, if there is much of it."""
         if len(metadata) > _METADATA_KEPT + 2 * len(self._lines):
-            places = np.flatnonzero(self._subjects != NONE)
-            self._lines[places, _TEXT] = metadata.keep(self._lines[places, _TEXT])
+            places, text = np.flatnonzero(self._subjects != NONE), SAID.index("text")
+            self._lines[places, text] = metadata.keep(self._lines[places, text])
 
-    def cells(self) -> Array:
-        """Return all rows, as `begun` returns them, in the log's order."""
-        return self._cells(np.flatnonzero(self._subjects != NONE))
+    def all(self) -> Begun:
+        """Return all rows, in the log's order."""
+        return self._begun(np.flatnonzero(self._subjects != NONE))
 
     def table(self, reader: WriteReader) -> pa.Table:
         """Return all rows as OPEN; `reader` knows what their numbers mean."""
-        row, known = divided(self.cells())
-        numbers = row._asdict() | known._asdict()
-        topics, partitions = reader.subjects.names_of(row.subject)
+        rows, past = self.all()
+        numbers = rows._asdict() | past._asdict()
+        topics, partitions = reader.subjects.names_of(rows.subject)
         columns = {name: pa.array(numbers[name]) for name in OPEN.names if name in numbers} | {
-            "group": reader.subjects.groups.column(row.group),
+            "group": reader.subjects.groups.column(rows.group),
             "topic": topics,
             "partition": partitions,
-            "metadata": reader.metadata.column(row.text),
-            "topic_id": reader.topic_ids.column(row.topic_id),
+            "metadata": reader.metadata.column(rows.text),
+            "topic_id": reader.topic_ids.column(rows.topic_id),
         }
         return pa.table([columns[name] for name in OPEN.names], OPEN.names).cast(OPEN)
 
     def put_table(self, table: pa.Table, reader: WriteReader) -> None:
         """Add rows (OPEN), whose names `reader` learns."""
         batch = pa.concat_batches(table.to_batches()) if len(table) else pa.RecordBatch.from_pylist([], OPEN)
-        cells = np.zeros((len(SAID) + len(Past._fields), len(table)), np.int64)
-        cells[: len(SAID)] = reader.said(batch, np.ones(len(table), bool))
-        for name, line in zip((*SAID, *Past._fields), cells, strict=True):
-            if name in _TOLD:
-                line[:] = batch.column(name).to_numpy()
-        self.put(cells)
+        told = {name: batch.column(name).to_numpy() for name in _TOLD}
+        rows = reader.said(batch, np.ones(len(table), bool))
+        rows = rows._replace(**{name: told[name] for name in SAID if name in told})
+        self.put(Begun(rows, Past(*(told[name] for name in Past._fields))))
 
-    def _cells(self, places: Array) -> Array:
-        cells = np.ascontiguousarray(self._lines[places].T)
-        return cells[:, np.argsort(divided(cells)[0].commit_log_offset, kind="stable")]
+    def _begun(self, places: Array) -> Begun:
+        order = np.argsort(self._lines[places, SAID.index("commit_log_offset")], kind="stable")
+        fields = np.ascontiguousarray(self._lines[places[order]].T)
+        rows = Writes(*fields[: len(SAID)])
+        return Begun(rows._replace(is_read=rows.is_read != 0), Past(*fields[len(SAID) :]))

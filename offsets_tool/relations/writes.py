@@ -74,6 +74,16 @@ class Writes(NamedTuple):
     carried: int = 0
     """How many were left open: the first."""
 
+    def taken(self, places: Array) -> "Writes":
+        """Return the writes at these places, as if none was open before."""
+        lines: list[Any] = [line[places] for line in self[:-1]]
+        return Writes(*lines)
+
+    def behind(self, others: "Writes") -> "Writes":
+        """Return these behind others, which were left open."""
+        lines: list[Any] = [*map(np.concatenate, zip(others[:-1], self[:-1], strict=True))]
+        return Writes(*lines)._replace(carried=len(others.action))
+
     def of(self, *actions: OffsetAction) -> Array:
         """Return the places of the writes that do one of these, in order."""
         is_one = self.action == actions[0]
@@ -83,15 +93,7 @@ class Writes(NamedTuple):
 
 
 SAID: Final = Writes._fields[:-1]
-"""A line each of the table of writes."""
-
-
-def writes_of(table: Array, carried: int) -> Writes:
-    """Return a table of writes, a line for each of SAID; the first so many were open before."""
-    writes = Writes(*table)._replace(carried=carried)
-    return writes._replace(is_read=writes.is_read != 0)
-
-
+"""What is said of each write."""
 _COPIED: Final = ("committed_offset", "leader_epoch", "commit_timestamp", "expire_timestamp")
 _VALUE: Final = {
     "committed_offset": pa.int64(),
@@ -163,45 +165,65 @@ class WriteReader:
         self.metadata = Metadata()
         self._events = RowEvents()
 
-    def read(self, rows: pa.RecordBatch, is_new: Array) -> tuple[Array, dict[int, Event]]:
-        """Return what each row (row_events.COLUMNS) of a chunk does, a line for each of SAID.
+    def read(self, rows: pa.RecordBatch, is_new: Array) -> tuple[Writes, dict[int, Event]]:
+        """Return what each row (row_events.COLUMNS) of a chunk does, and those that columns do not tell of, decoded, by row.
 
-        With it those that columns do not tell of, by row, decoded. `is_new`: for which rows the new coordinator's rules hold.
+        `is_new` says for which rows the new coordinator's rules hold.
         """
         is_sound, is_commit = are_sound(rows), are_there(rows.column("committed_offset"))
-        table, decoded = self.said(rows, is_sound), dict[int, Event]()
-        said, is_all_sound = Writes(*table), is_sound.all()
+        said, decoded, is_all_sound = self.said(rows, is_sound), dict[int, Event](), is_sound.all()
         if not is_all_sound:
             decoded = dict(self._decoded(rows, np.flatnonzero(~is_sound & _are_about_offsets(rows))))
+        if decoded:
             batch, places = _said_by(decoded.values()), np.array([*decoded], np.int64)
-            table[:, places] = self.said(batch, np.ones(len(places), bool))
+            copies: list[Any] = [*map(np.array, said[:-1])]
+            said = Writes(*copies)
+            for line, values in zip(
+                said[:-1], self.said(batch, np.ones(len(places), bool))[:-1], strict=True
+            ):
+                line[places] = values
             is_commit[places] = are_there(batch.column("committed_offset"))
             unread = [place for place, event in decoded.items() if event.kept_raw is not None]
             said.is_read[unread], is_commit[unread] = False, True
-        said.action[:] = _actions(rows, is_commit, is_new)
+        said = said._replace(action=_actions(rows, is_commit, is_new))
         if not is_all_sound:
             said.action[said.subject == NONE] = OffsetAction.NONE
             markers, actions = _markers(rows)
             said.action[markers] = actions
-        is_in = writes_of(table, 0).of(*IN_TRANSACTION)
+        is_in = said.of(*IN_TRANSACTION)
         said.producer[is_in] = numbers(rows.column("producer_id"), 0)[is_in]
-        said.commit_log_offset[:] = said.log_offset[:] = rows.column("log_offset").to_numpy()
-        said.timestamp[:] = rows.column("timestamp").to_numpy()
-        return table, decoded
+        log_offset, timestamp = (rows.column(name).to_numpy() for name in ("log_offset", "timestamp"))
+        return said._replace(
+            commit_log_offset=log_offset, log_offset=log_offset, timestamp=timestamp
+        ), decoded
 
-    def said(self, rows: pa.RecordBatch, is_about_offsets: Array) -> Array:
-        """Return what rows say (COMMIT), a line for each of SAID; what they do, and where they stand, is not told."""
-        table: Array = np.full((len(SAID), rows.num_rows), NONE)
-        said = Writes(*table)
-        places = slice(None) if is_about_offsets.all() else np.flatnonzero(is_about_offsets)
-        said.subject[places] = self.subjects.of(rows, places)
-        said.group[:] = np.append(self.subjects.group_of, NONE)[said.subject]
-        said.is_read[:] = True
-        for name in _COPIED:
-            getattr(said, name)[:] = numbers(rows.column(name), NONE)
-        said.topic_id[:] = self.topic_ids.of(rows.column("topic_id"))
-        said.text[:] = self.metadata.add(rows.column("metadata"))
-        return table
+    def said(self, rows: pa.RecordBatch, is_about_offsets: Array) -> Writes:
+        """Return what rows say (COMMIT); what they do, and where they stand, is not told."""
+        if is_about_offsets.all():
+            subject = self.subjects.of(rows, slice(None))
+        else:
+            subject, places = np.full(rows.num_rows, NONE), np.flatnonzero(is_about_offsets)
+            subject[places] = self.subjects.of(rows, places)
+        none = np.full(rows.num_rows, NONE)
+        committed_offset, leader_epoch, commit_timestamp, expire_timestamp = (
+            numbers(rows.column(name), NONE) for name in _COPIED
+        )
+        return Writes(
+            action=none,
+            subject=subject,
+            group=np.append(self.subjects.group_of, NONE)[subject],
+            is_read=np.ones(rows.num_rows, bool),
+            producer=none.copy(),
+            committed_offset=committed_offset,
+            leader_epoch=leader_epoch,
+            commit_timestamp=commit_timestamp,
+            expire_timestamp=expire_timestamp,
+            topic_id=self.topic_ids.of(rows.column("topic_id")),
+            text=self.metadata.add(rows.column("metadata")),
+            commit_log_offset=none,
+            log_offset=none,
+            timestamp=none,
+        )
 
     def groups_named(self, rows: pa.RecordBatch) -> Array:
         """Return the numbers of the groups that other records than commits without a problem, and their tombstones, are about.

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.relations.offsets import NEVER, OpenCommits, Past, begun, divided, order_of, pieces_of
-from offsets_tool.relations.writes import SAID, OffsetAction, WriteReader, Writes, writes_of
+from offsets_tool.relations.offsets import NEVER, Begun, OpenCommits, Past, begun, order_of, pieces_of
+from offsets_tool.relations.writes import SAID, OffsetAction, WriteReader, Writes
 from offsets_tool.rows import NO_PRODUCER_ID, LogRecord
 from tests.columns.replay.test_history import rows_of
 from tests.replay.hostile_sequences import logs
@@ -29,26 +29,26 @@ def test_rows_are_taken_by_offset_and_producer(
     rows, model, log_offset = OpenCommits(), dict[int, tuple[int, int]](), 0
     for commits, (subjects, producers) in steps:
         offsets = range(log_offset, log_offset + len(commits))
-        rows.put(_cells(offsets, commits))
+        rows.put(_begun(offsets, commits))
         model |= dict(zip(offsets, commits, strict=True))
         log_offset += len(commits)
         touched = subjects | {subject for subject, producer in model.values() if producer in producers}
         is_touched = np.array([*(subject in subjects for subject in range(5)), False])
-        cells = rows.taken(is_touched, np.array([*producers], np.int64))
+        taken = rows.taken(is_touched, np.array([*producers], np.int64))
         wanted = [offset for offset, (subject, _) in model.items() if subject in touched]
-        assert divided(cells)[0].commit_log_offset.tolist() == wanted
+        assert taken.rows.commit_log_offset.tolist() == wanted
         model = {offset: commit for offset, commit in model.items() if offset not in wanted}
-    assert divided(rows.cells())[0].commit_log_offset.tolist() == [*model]
+    assert rows.all().rows.commit_log_offset.tolist() == [*model]
 
 
-def _cells(log_offsets: range, commits: list[tuple[int, int]]) -> Array:
-    cells: Array = np.zeros((len(SAID) + len(Past._fields), len(commits)), np.int64)
-    row, _ = divided(cells)
-    row.commit_log_offset[:] = log_offsets
-    row.subject[:] = [subject for subject, _ in commits]
-    row.producer[:] = [producer for _, producer in commits]
-    row.action[:] = np.where(row.producer == NO_PRODUCER_ID, OffsetAction.COMMIT, OffsetAction.PENDING)
-    return cells
+def _begun(log_offsets: range, commits: list[tuple[int, int]]) -> Begun:
+    lines: Array = np.zeros((len(SAID) + len(Past._fields), len(commits)), np.int64)
+    rows, past = Writes(*lines[: len(SAID)]), Past(*lines[len(SAID) :])
+    rows.commit_log_offset[:] = log_offsets
+    rows.subject[:] = [subject for subject, _ in commits]
+    rows.producer[:] = [producer for _, producer in commits]
+    rows.action[:] = np.where(rows.producer == NO_PRODUCER_ID, OffsetAction.COMMIT, OffsetAction.PENDING)
+    return Begun(rows, past)
 
 
 @given(logs())
@@ -56,14 +56,10 @@ def test_a_table_says_all_of_open_rows(log: list[LogRecord]) -> None:
     if not log:
         return
     rows, reader, other = rows_of(log), WriteReader(), WriteReader()
-    table, _ = reader.read(rows, np.zeros(rows.num_rows, bool))
-    writes, past = writes_of(table, 0), Past(*np.zeros((len(Past._fields), 0), np.int64))
-    pieces = pieces_of(writes)
+    writes, _ = reader.read(rows, np.zeros(rows.num_rows, bool))
+    past, pieces = Past(*np.zeros((len(Past._fields), 0), np.int64)), pieces_of(writes)
     held, again = OpenCommits(), OpenCommits()
-    held.put(begun(table, writes, past, pieces.taken(pieces.end == NEVER), np.arange(rows.num_rows)))
+    held.put(begun(writes, past, pieces.taken(pieces.end == NEVER), np.arange(rows.num_rows)))
     again.put_table(held.table(reader), other)
     assert again.table(other).to_pylist() == held.table(reader).to_pylist()
-    assert (
-        Writes(*again.cells()[: len(SAID)]).commit_log_offset.tolist()
-        == held.table(reader)["commit_log_offset"].to_pylist()
-    )
+    assert again.all().rows.commit_log_offset.tolist() == held.all().rows.commit_log_offset.tolist()
