@@ -7,7 +7,7 @@ rules.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import cached_property, partial
 from heapq import heappop, heappush
 from typing import Final, NamedTuple, Protocol
 
@@ -23,8 +23,8 @@ from offsets_tool.columns.replay.subjects import Names
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import Event, Value
 from offsets_tool.records.kinds import Family
-from offsets_tool.relations.offsets import NONE
-from offsets_tool.relations.writes import OffsetAction, Writes, have_producers
+from offsets_tool.relations.offsets import NONE, order_of
+from offsets_tool.relations.writes import REMOVALS, OffsetAction, Writes, have_producers, own_commits
 from offsets_tool.replay.changes import (
     Change,
     CommittedOffset,
@@ -48,19 +48,26 @@ class Holdings:
 
     def __init__(self, groups: Array, begins: Array, ends: Array, span: int) -> None:
         """Count what is held of a group from one write to another; `ends` are `span` or more where it still is."""
-        over = np.flatnonzero(ends < span)
-        keys = np.concatenate((groups * span + begins, groups[over] * span + ends[over]))
-        order = np.argsort(keys, kind="stable")
-        changes = np.concatenate((np.ones(len(begins), np.int64), np.full(len(over), -1)))
-        self._span = span
-        self._keys = keys[order]
-        self._sums = np.append(0, np.cumsum(changes[order]))
+        self._groups, self._begins, self._ends, self._span = groups, begins, ends, span
+
+    @cached_property
+    def _counted(self) -> tuple[Array, Array]:
+        """Where something begins or ends to be held, as numbers of a group and a place, and the sums before each."""
+        over = np.flatnonzero(self._ends < self._span)
+        places = np.concatenate((self._begins, self._ends[over]))
+        keys = np.concatenate((self._groups, self._groups[over])) * self._span + places
+        order = order_of(keys)
+        changes = np.where(order < len(self._begins), 1, -1)
+        return keys[order], np.append(0, np.cumsum(changes))
 
     def counts(self, groups: Array, places: Array) -> Array:
         """Return how many offsets each group holds behind the write at each place; before the first one at -1."""
-        last = np.searchsorted(self._keys, groups * self._span + places, "right")
-        first = np.searchsorted(self._keys, groups * self._span)
-        counts: Array = self._sums[np.maximum(last, first)] - self._sums[first]
+        if not len(groups):
+            return groups
+        keys, sums = self._counted
+        last = np.searchsorted(keys, groups * self._span + places, "right")
+        first = np.searchsorted(keys, groups * self._span)
+        counts: Array = sums[np.maximum(last, first)] - sums[first]
         return counts
 
 
@@ -302,9 +309,6 @@ class GroupChunk:
         self.rows, self.carried = rows, writes.carried
         self._writes, self._names = writes, names
         self._span = len(writes.action) + 1
-        commits = writes.of(OffsetAction.COMMIT, OffsetAction.PENDING)
-        commits = commits[commits >= writes.carried]
-        self._commits = np.sort(writes.group[commits] * self._span + commits)
         self._later: list[tuple[int, int]] = []
         self._events: dict[str, int] = {}
         """The last write of each group of which a value was replayed one at a time."""
@@ -354,17 +358,24 @@ class GroupChunk:
 
     def _last_tombstones(self) -> Array:
         """Return the places of tombstones behind which their groups hold nothing."""
-        places = self._writes.of(OffsetAction.REMOVAL, OffsetAction.TOMBSTONE, OffsetAction.PENDING_TOMBSTONE)
+        places = self._writes.of(*REMOVALS)
         last: Array = places[self._holdings.counts(self._writes.group[places], places) == 0]
         return last
 
     def _first_commits(self, groups: Mapping[str, Group]) -> Array:
         """Return the places of the first commit of each group that is not there."""
-        numbers, first = np.unique(self._commits // self._span, return_index=True)
-        texts = self._names.texts
-        is_absent = [texts[number] not in groups for number in numbers.tolist()]
-        places: Array = self._commits[first[is_absent]] % self._span
+        commits, names = own_commits(self._writes), self._names.texts
+        first = np.full(len(names), NONE)
+        first[self._writes.group[commits][::-1]] = commits[::-1]
+        committing = np.flatnonzero(first != NONE)
+        places: Array = first[committing[[names[number] not in groups for number in committing.tolist()]]]
         return places
+
+    @cached_property
+    def _commits(self) -> Array:
+        """The commits, as numbers of a group and a place, sorted."""
+        commits = own_commits(self._writes)
+        return np.sort(self._writes.group[commits] * self._span + commits)
 
     def push_next_commit(self, group: str, place: int) -> None:
         """Have the next commit of a group looked at that is not there behind a place."""

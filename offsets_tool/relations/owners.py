@@ -16,7 +16,7 @@ from offsets_tool.columns.replay.compiled.numbering import Numbers
 from offsets_tool.columns.replay.ended_rows import owner_columns
 from offsets_tool.history.owners import NameOf, Owner, Owners
 from offsets_tool.relations.offsets import NONE, OPEN
-from offsets_tool.relations.writes import OffsetAction, WriteReader, Writes
+from offsets_tool.relations.writes import WriteReader, Writes, own_commits
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.replay.state import State
 
@@ -65,7 +65,7 @@ class OwnerJoin:
 
         `places` are those of records that may change groups, `groups` the numbers of these; NONE for one without commits.
         """
-        commits = _commits(writes)
+        commits = own_commits(writes)
         pairs = self._pairs.of(writes.subject[commits] << _TOPIC_ID_BITS | writes.topic_id[commits])
         self.known = np.append(self.known, np.full(self._pairs.count - len(self.known), NONE))
         self.known[np.isin(self._subjects.group_of[self._pairs.keys >> _TOPIC_ID_BITS], groups)] = NONE
@@ -77,20 +77,22 @@ class OwnerJoin:
 
     def answers(self, pairs: Array) -> list[int]:
         """Return the number of the owner of each committed offset with its topic id, by the present state of the groups."""
-        nobody: dict[str, int | None] = {}
-        answers = []
-        for pair in self._pairs.keys[pairs].tolist():
-            group, topic, partition = self._subjects.offsets[pair >> _TOPIC_ID_BITS]
-            if group not in nobody:
-                nobody[group] = (
-                    None if self._owners.has_any(group) else self._number(self._owners.nobody(group))
-                )
-            number = nobody[group]
-            if number is None:
-                topic_id = self._topic_ids.ids[pair & _TOPIC_ID]
-                number = self._number(self._owners.of(group, TopicPartition(topic, partition), topic_id))
-            answers.append(number)
-        return answers
+        keys, names = self._pairs.keys[pairs], self._subjects.groups.texts
+        groups = self._subjects.group_of[keys >> _TOPIC_ID_BITS].tolist()
+        nobody = {
+            group: self._number(self._owners.nobody(names[group]))
+            for group in set(groups)
+            if not self._owners.has_any(names[group])
+        }
+        return [
+            nobody[group] if group in nobody else self._answer(pair)
+            for group, pair in zip(groups, keys.tolist(), strict=True)
+        ]
+
+    def _answer(self, pair: int) -> int:
+        group, topic, partition = self._subjects.offsets[pair >> _TOPIC_ID_BITS]
+        topic_id = self._topic_ids.ids[pair & _TOPIC_ID]
+        return self._number(self._owners.of(group, TopicPartition(topic, partition), topic_id))
 
     def _number(self, owner: Owner) -> int:
         return self._numbers.setdefault(owner, len(self._numbers))
@@ -115,7 +117,7 @@ class OwnerQuestions:
     def __init__(self, join: OwnerJoin, writes: Writes, pairs: Array, places: Array, groups: Array) -> None:
         """Ask for the owner of each commit's pair, before the next one of the records that may change its group, or behind all."""
         self._join, self._writes = join, writes
-        commits = _commits(writes)
+        commits = own_commits(writes)
         self._owners = join.known[pairs]
         self._unknown = np.flatnonzero(self._owners == NONE)
         asked, count = _next_changes(writes.group[commits], commits, groups, places), max(len(join.known), 1)
@@ -144,15 +146,8 @@ class OwnerQuestions:
         self._join.known[last] = self._answers[len(self._answers) - len(last) :]
         self._owners[self._unknown] = np.array(self._answers, np.int64)[self._which]
         numbers = np.zeros(len(self._writes.action), np.int64)
-        numbers[_commits(self._writes)] = self._owners
+        numbers[own_commits(self._writes)] = self._owners
         return numbers
-
-
-def _commits(writes: Writes) -> Array:
-    """Return the places of the commits of a chunk itself."""
-    commits = writes.of(OffsetAction.COMMIT, OffsetAction.PENDING)
-    own: Array = commits[commits >= writes.carried]
-    return own
 
 
 def _next_changes(groups: Array, places: Array, changed: Array, changes: Array) -> Array:

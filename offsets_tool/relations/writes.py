@@ -92,6 +92,11 @@ class Writes(NamedTuple):
         return np.flatnonzero(is_one)
 
 
+def own_commits(writes: Writes) -> Array:
+    """Return the places of the commits of a chunk itself."""
+    return np.flatnonzero(writes.action[writes.carried :] <= OffsetAction.PENDING) + writes.carried
+
+
 SAID: Final = Writes._fields[:-1]
 """What is said of each write."""
 _COPIED: Final = ("committed_offset", "leader_epoch", "commit_timestamp", "expire_timestamp")

@@ -116,7 +116,7 @@ def owner_columns(
     if after_gap is not None:
         nobody = np.array([owner.member_id is None for owner in owners], bool)[which]
         known &= ~(nobody & (commit_log_offsets >= after_gap))
-    values = {
+    values: dict[str, list[Any]] = {
         "group_kind": [owner.kind for owner in owners],
         "generation": [owner.generation for owner in owners],
         "group_epoch": [owner.group_epoch for owner in owners],
@@ -126,8 +126,13 @@ def owner_columns(
         "client_id": [_shown(owner.client.client_id) for owner in owners],
         "client_host": [_shown(owner.client.client_host) for owner in owners],
     }
-    at = pa.array(which)
-    made = {name: pa.array(column, _SCHEMA.field(name).type).take(at) for name, column in values.items()}
+    at, types = pa.array(which), {name: _SCHEMA.field(name).type for name in values}
+    made = {
+        name: pa.nulls(len(which), types[name])
+        if column.count(None) == len(column)
+        else pa.array(column, types[name]).take(at)
+        for name, column in values.items()
+    }
     return {**made, "is_owner_known": pa.array(known)}
 
 
