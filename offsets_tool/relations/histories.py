@@ -389,16 +389,16 @@ class Histories:
         self, chunk: HistoryChunk, pieces: Pieces, lifetimes: RowLifetimes, owners: Array
     ) -> pa.Table:
         """Return the rows of offset_history that ended, and carry the others on; `owners` are by place."""
-        writes, past, places = chunk.writes, chunk.past, pieces.end
+        writes, past = chunk.writes, chunk.past
         owners[: writes.carried] = past.owner
-        holds = places == NEVER
-        held = pieces.taken(np.flatnonzero(holds))
+        holds = pieces.end == NEVER
+        held = pieces.by_commit(holds)
         rows, known = begun(writes, past, held, owners)
         self._open.put(Begun(rows, Past(*known[:4], *lifetimes.of_open(held.commit))))
+        over = pieces.by_commit(~holds & writes.is_read[pieces.commit])
         # A row that ends where it begins was never to be seen.
-        is_over = ~holds & writes.is_read[pieces.commit]
-        is_over &= writes.log_offset[pieces.begin] != writes.log_offset.take(places, mode="clip")
-        over = pieces.taken(np.flatnonzero(is_over))
+        is_seen = writes.log_offset[over.begin] != writes.log_offset[over.end]
+        over = over if is_seen.all() else over.taken(is_seen)
         ends = {
             "to_log_offset": pa.array(writes.log_offset[over.end]),
             "to_timestamp": pa.array(writes.timestamp[over.end]),

@@ -100,6 +100,8 @@ class RowLifetimes:
     def _mixed(self) -> dict[int, list[tuple[int, int]]]:
         """When lifetimes began, and the numbers of topic ids, of rows behind a start where not all is of one topic for sure."""
         starts, rows = self._starts, np.arange(self._first, len(self._pieces.commit))
+        if not (self._writes.topic_id.any() or self._past.lifetime_topic_id.any() or self.is_doubtful.any()):
+            return {}
         ids = self._topic_ids(rows)
         if not len(ids) or (ids.min() == ids.max() and not self.is_doubtful.any()):
             return {}

@@ -62,6 +62,11 @@ class Pieces(NamedTuple):
         """Return the rows with these numbers, or that a mask has."""
         return Pieces(*(column[rows] for column in self))
 
+    def by_commit(self, mask: Array) -> "Pieces":
+        """Return the rows that a mask has, in the order of their commits: what is asked of these then lies side by side."""
+        rows = np.flatnonzero(mask)
+        return self.taken(rows[order_of(self.commit[rows])])
+
 
 class Effects(NamedTuple):
     """Writes that took effect, sorted by offset and then in their order: what was written, and the place where it took effect."""
