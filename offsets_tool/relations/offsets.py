@@ -103,14 +103,14 @@ def order_of(numbers: Array) -> Array:
 def _next(groups: Array, events: Array, places: Array) -> Array:
     """Return the place of the first event of the same group behind each place; NEVER where none comes."""
     following = np.full(len(places), NEVER)
-    if not len(events) or not len(places):
+    if not len(events):
         return following
-    codes = np.unique(np.concatenate((groups[events], groups[places])), return_inverse=True)[1]
-    span, code = len(groups), codes[len(events) :]
-    keys = np.sort(codes[: len(events)] * span + events)
-    index = np.searchsorted(keys, code * span + places, "right")
+    span = len(groups)
+    keys, wanted = groups[events] * span + events, groups[places]
+    keys = keys[order_of(keys)]
+    index = np.searchsorted(keys, wanted * span + places, "right")
     candidate = keys[np.minimum(index, len(keys) - 1)]
-    is_same = (index < len(keys)) & (candidate // span == code)
+    is_same = (index < len(keys)) & (candidate // span == wanted)
     following[is_same] = candidate[is_same] % span
     return following
 
@@ -120,10 +120,10 @@ def _ends_of_pending(writes: Writes) -> PendingEnds:
     commit = writes.of(OffsetAction.PENDING)
     if not len(commit):
         return PendingEnds(commit, commit, commit)
-    in_transactions = writes.of(*IN_TRANSACTION)
-    producer = np.full(len(writes.action), NONE)
+    in_transactions, producer, pair = writes.of(*IN_TRANSACTION), *np.zeros((2, len(writes.action)), np.int64)
     producer[in_transactions] = np.unique(writes.producer[in_transactions], return_inverse=True)[1]
-    pair = producer * (writes.subject.max(initial=0) + 2) + writes.subject
+    pairs = producer[in_transactions] * (writes.subject.max() + 2) + writes.subject[in_transactions] + 1
+    pair[in_transactions] = np.unique(pairs, return_inverse=True)[1]
     marker = _next(producer, writes.of(OffsetAction.COMMIT_MARKER, OffsetAction.ABORT_MARKER), commit)
     again = _next(pair, commit, commit)
     removed = np.minimum(

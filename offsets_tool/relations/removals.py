@@ -5,9 +5,8 @@ put together one by one, of what the relations tell. A removal that nothing has 
 """
 
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -16,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.columns_of_rows import batches, flags
-from offsets_tool.columns.replay.row_events import batches_of
+from offsets_tool.columns.replay.columns_of_rows import are_there, batches, flags
+from offsets_tool.columns.replay.row_events import MAGIC
 from offsets_tool.columns.replay.subjects import Subjects
 from offsets_tool.expiry.lifetimes import LeftOffset, partly_removed_topics
 from offsets_tool.expiry.removal_tracker import LastChange, Open, time_or_none
@@ -44,7 +43,7 @@ from offsets_tool.replay.changes import (
     OffsetOf,
     PendingOf,
 )
-from offsets_tool.replay.rules import wrote_new_in
+from offsets_tool.replay.rules import wrote_new_by
 from offsets_tool.replay.state import State
 from offsets_tool.wire.text import from_shown
 
@@ -267,13 +266,22 @@ class _Walk:
             _Tombstone,
             map(self._chunk.subjects.offsets.__getitem__, subjects.tolist()),
             map(LastChange, *(column.tolist() for column in stood)),
-            map(wrote_new_in, batches_of(rows, of_rows)),
+            self._written_by_new(of_rows),
             (~is_in_transaction & (is_deleted | ~is_passed)).tolist(),
             (is_deleted | (~is_passed & is_left)).tolist(),
             (self._pending.counts(subjects, behind) > 0).tolist(),
             (self._deleted.get(place, ()) for place in places.tolist()),
         )
         return dict(zip(places.tolist(), tombstones, strict=True))
+
+    def _written_by_new(self, of_rows: Array) -> Iterator[bool | None]:
+        """Yield whether the new coordinator wrote each row, None where its batch does not tell."""
+        names = ("base_offset", "magic", "sequence", "is_transactional")
+        base, *facts = self._chunk.rows.select(names).take(pa.array(of_rows)).columns
+        for is_there, *told in zip(
+            are_there(base).tolist(), *(column.to_pylist() for column in facts), strict=True
+        ):
+            yield _wrote_new(*told) if is_there else None
 
     def _held(self, rows: slice) -> Holdings:
         """Return how many commits each committed offset has, of some rows of history."""
@@ -285,14 +293,13 @@ class _Walk:
     @cached_property
     def _deleted(self) -> dict[int, list[int]]:
         """The rows of history that tombstones deleted, by place."""
-        by_end: dict[int, list[int]] = defaultdict(list)
         pieces = self._chunk.pieces
         rows = np.flatnonzero(self._is_over & (pieces.cause == CAUSE[OffsetEndCause.DELETED]))
         producers = self._chunk.writes.producer[pieces.commit[rows]]
         rows = rows[np.lexsort((producers, ~pieces.is_effective[rows], pieces.end[rows]))]
-        for row, end in zip(rows.tolist(), pieces.end[rows].tolist(), strict=True):
-            by_end[end].append(row)
-        return by_end
+        first = np.flatnonzero(np.diff(pieces.end[rows], prepend=NONE))
+        ends, bounds, listed = pieces.end[rows[first]].tolist(), [*first.tolist(), len(rows)], rows.tolist()
+        return {place: listed[begin:end] for place, (begin, end) in zip(ends, pairwise(bounds), strict=True)}
 
     def _remove(self, place: int, tombstone: _Tombstone, opened: dict[str, Open]) -> None:
         """Add what a tombstone removed to its group's removal."""
@@ -546,6 +553,11 @@ class _Walk:
         for log_offset, at, cause, producer, subject, commit in facts:
             pending = PendingOf(producer, *self._chunk.subjects.offsets[subject])
             yield DroppedCommit(self._log_partition, log_offset, at, _DROPPED[cause], pending, commit)
+
+
+@lru_cache
+def _wrote_new(magic: int | None, sequence: int | None, is_transactional: bool | None) -> bool | None:
+    return wrote_new_by(MAGIC if magic is None else magic, sequence, is_transactional=bool(is_transactional))
 
 
 def _noop_of_group(event: GroupEvent) -> Iterator[Change]:

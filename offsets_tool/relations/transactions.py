@@ -172,8 +172,8 @@ def _summed(entries: Entries, number: Array) -> tuple[Entries, Array]:
     last = np.append(first[1:], len(number)) - 1
     has_groups = np.maximum.reduceat(entries.group, first) != NO_GROUP if len(first) else first
     counted = np.flatnonzero((entries.group != NO_GROUP) | ~has_groups[index]) if len(first) else first
-    pairs = np.stack((index[counted], entries.group[counted]))
-    _, places = np.unique(pairs, axis=1, return_index=True)
+    span = entries.group.max(initial=0) + 2
+    _, places = np.unique(index[counted] * span + entries.group[counted] + 1, return_index=True)
     kept = counted[np.sort(places)]
     at_first, at_last = first[index[kept]], last[index[kept]]
     commits = np.add.reduceat(entries.commits, first) if len(first) else first

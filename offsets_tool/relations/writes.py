@@ -340,7 +340,11 @@ def have_producers(rows: pa.RecordBatch) -> Array:
     return numbers(rows.column("producer_id"), NO_PRODUCER_ID) != NO_PRODUCER_ID  # type: ignore[no-any-return]
 
 
-def _markers(rows: pa.RecordBatch) -> tuple[Array, list[int]]:
+def _markers(rows: pa.RecordBatch) -> tuple[Array, Array]:
     """Return the places of control records that may be markers, and the OffsetAction of each."""
     places = np.flatnonzero(flags(rows.column("is_control")) & have_producers(rows))
-    return places, [_MARKERS.get(kind, OffsetAction.NONE) for kind in marker_kinds(rows, places)]
+    kinds = marker_kinds(rows, places)
+    actions = np.full(len(kinds), OffsetAction.NONE)
+    for kind, action in _MARKERS.items():
+        actions[kinds == kind] = action
+    return places, actions

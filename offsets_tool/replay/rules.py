@@ -115,9 +115,14 @@ def wrote_new(event: Event) -> bool | None:
 
 def wrote_new_in(batch: Batch | None) -> bool | None:
     """Return what wrote_new says of an offset's tombstone in this batch; None where there is no batch."""
-    if batch is None or batch.is_transactional:
+    if batch is None:
         return None
-    return is_sequence(batch.magic, batch.base_sequence)
+    return wrote_new_by(batch.magic, batch.base_sequence, is_transactional=batch.is_transactional)
+
+
+def wrote_new_by(magic: int, sequence: int | None, *, is_transactional: bool) -> bool | None:
+    """Return what wrote_new says of an offset's tombstone, by the format of its batch and its sequence, of which -1 is none."""
+    return None if is_transactional else is_sequence(magic, sequence)
 
 
 def _is_first_join(value: Value | None) -> bool:

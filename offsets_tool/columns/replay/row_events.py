@@ -59,7 +59,7 @@ COLUMNS: Final = (*PLACE, *COMMIT, "problem", *RAW)
 of `events`; any other has `magic`, `key` and `value` of `log`."""
 _VALUES_KEPT: Final = 8 << 20
 """Bytes of the values that are kept decoded."""
-_MAGIC: Final = 2
+MAGIC: Final = 2
 """The format of a batch that no column tells: nothing but whether there is a sequence is asked beside it, and before 2 none had
 one."""
 
@@ -148,7 +148,7 @@ class RowEvents:
     def _commit(self, row: Mapping[str, Any]) -> Event:
         is_tombstone = row["committed_offset"] is None
         place = (row[name] for name in PLACE)
-        magic = _MAGIC if row["magic"] is None else row["magic"]
+        magic = MAGIC if row["magic"] is None else row["magic"]
         key, value = row["key"] or b"", None if is_tombstone else row["value"] or b""
         return Event(
             record=log_record((*place, magic, key, value)),
@@ -199,7 +199,7 @@ def batches_of(rows: pa.RecordBatch, places: Array) -> Iterator[Batch | None]:
     names = ("base_offset", "magic", "sequence", "is_transactional")
     few = rows.select(names).take(pa.array(places, pa.int64()))
     for base_offset, magic, *others in zip(*(plain(column).to_pylist() for column in few), strict=True):
-        yield _batch_of(base_offset, _MAGIC if magic is None else magic, *others)
+        yield _batch_of(base_offset, MAGIC if magic is None else magic, *others)
 
 
 class MomentRows:
@@ -222,7 +222,7 @@ class MomentRows:
         ]
         made = {
             "key": pa.array(keys, pa.binary()),
-            "magic": pc.fill_null(rows.column("magic"), _MAGIC),
+            "magic": pc.fill_null(rows.column("magic"), MAGIC),
             # Asked of group records that columns tell of; these are decoded from their bytes.
             "value_json": pa.nulls(rows.num_rows, pa.string()),
         }

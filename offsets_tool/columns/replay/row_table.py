@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers
+from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers, plain
 from offsets_tool.columns.replay.compiled.tables import MARKERS, NONE, Kind, RowCell
 from offsets_tool.columns.replay.subjects import Subjects, TopicIdNumbers
 from offsets_tool.errors import DecodeError
@@ -103,11 +103,15 @@ def _are_tombstones(rows: pa.RecordBatch) -> Array:
     return are_there(rows.column("topic")) & ~has_value
 
 
-def marker_kinds(rows: pa.RecordBatch, places: Array) -> list[Kind]:
+def marker_kinds(rows: pa.RecordBatch, places: Array) -> Array:
     """Return the Kind of the control records at these places: of a marker, or ALONE."""
-    at = pa.array(places)
-    keys, values = (rows.column(name).take(at).to_pylist() for name in ("key", "value"))
-    return [_marker_kind(key, value) for key, value in zip(keys, values, strict=True)]
+    keys, values = (encoded(plain(rows.column(name).take(pa.array(places)))) for name in ("key", "value"))
+    of_keys, of_values = ([*column.dictionary.to_pylist(), None] for column in (keys, values))
+    count = len(of_values)
+    codes = numbers(keys.indices, len(of_keys) - 1) * count + numbers(values.indices, count - 1)
+    distinct, which = np.unique(codes, return_inverse=True)
+    kinds = [_marker_kind(of_keys[code // count], of_values[code % count]) for code in distinct.tolist()]
+    return np.array(kinds, np.int64)[which]
 
 
 @lru_cache(1 << 10)
