@@ -106,7 +106,7 @@ class _Tombstone(NamedTuple):
     """A tombstone of a committed offset, and what it did.
 
     `is_deletion`: it may go on with what tombstones before it removed. `removes`: it removed an offset, or is all that is left of
-    one. `rows` are the rows of history that it deleted: the effective one first, pending ones by producer.
+    one. `lost` are the places of the commits that it deleted, among all: the effective one first, pending ones by producer.
     """
 
     offset: OffsetOf
@@ -115,16 +115,10 @@ class _Tombstone(NamedTuple):
     is_deletion: bool
     removes: bool
     has_pending: bool
-    rows: Sequence[int]
+    lost: range
 
 
-class _Lost(NamedTuple):
-    """A commit that was removed, since when its offset existed and it itself; the producer that it was pending of, else None."""
-
-    commit: CommittedOffset
-    began_at: int | None
-    committed_at: int | None
-    producer_id: int | None
+_NOTHING_LOST: Final = range(0)
 
 
 class _Left(NamedTuple):
@@ -195,7 +189,7 @@ class _Walk:
             self._follow_before(place)
             tombstone = self._tombstones.get(place)
             # A tombstone that removes nothing is looked at when its record has done all it does.
-            if tombstone is not None and tombstone.rows:
+            if tombstone is not None and tombstone.lost:
                 self._remove(place, tombstone, opened)
                 self._follow_at(place, opened)
             else:
@@ -254,7 +248,8 @@ class _Walk:
         rows, subjects, of_rows = self._chunk.rows, writes.subject[places], places - writes.carried
         is_noop = pieces.cause == CAUSE[OffsetEndCause.NOOP_TOMBSTONE]
         is_passed = np.isin(places, pieces.end[self._is_over & is_noop])
-        is_deleted = np.isin(places, [*self._deleted])
+        _, deleted = self._deleted
+        is_deleted = np.isin(places, [*deleted])
         is_in_transaction = (flags(rows.column("is_transactional")) & have_producers(rows))[of_rows]
         is_left = writes.action[places] != OffsetAction.PENDING_TOMBSTONE
         if not is_left.all():
@@ -270,7 +265,7 @@ class _Walk:
             (~is_in_transaction & (is_deleted | ~is_passed)).tolist(),
             (is_deleted | (~is_passed & is_left)).tolist(),
             (self._pending.counts(subjects, behind) > 0).tolist(),
-            (self._deleted.get(place, ()) for place in places.tolist()),
+            (deleted.get(place, _NOTHING_LOST) for place in places.tolist()),
         )
         return dict(zip(places.tolist(), tombstones, strict=True))
 
@@ -291,15 +286,17 @@ class _Walk:
         return Holdings(writes.subject[commits[is_read]], begins[is_read], ends[is_read], self._span)
 
     @cached_property
-    def _deleted(self) -> dict[int, list[int]]:
-        """The rows of history that tombstones deleted, by place."""
+    def _deleted(self) -> tuple[Array, dict[int, range]]:
+        """The rows of history that tombstones deleted, the effective one of each first, and by place which they are."""
         pieces = self._chunk.pieces
         rows = np.flatnonzero(self._is_over & (pieces.cause == CAUSE[OffsetEndCause.DELETED]))
         producers = self._chunk.writes.producer[pieces.commit[rows]]
         rows = rows[np.lexsort((producers, ~pieces.is_effective[rows], pieces.end[rows]))]
         first = np.flatnonzero(np.diff(pieces.end[rows], prepend=NONE))
-        ends, bounds, listed = pieces.end[rows[first]].tolist(), [*first.tolist(), len(rows)], rows.tolist()
-        return {place: listed[begin:end] for place, (begin, end) in zip(ends, pairwise(bounds), strict=True)}
+        bounds = pairwise([*first.tolist(), len(rows)])
+        return rows, dict(
+            zip(pieces.end[rows[first]].tolist(), (range(*bound) for bound in bounds), strict=True)
+        )
 
     def _remove(self, place: int, tombstone: _Tombstone, opened: dict[str, Open]) -> None:
         """Add what a tombstone removed to its group's removal."""
@@ -314,11 +311,11 @@ class _Walk:
                 is_by_new,
             )
         reads, has_pending = removal.reads(topic), tombstone.has_pending
-        if not tombstone.rows:
+        if not tombstone.lost:
             nothing = RemovedOffset(topic, partition, None, log_offset, reads, has_pending, None, None)
             removal.removed.append(nothing)
-        for row in tombstone.rows:
-            commit, began_at, committed_at, producer = self._lost[row]
+        for index in tombstone.lost:
+            commit, began_at, committed_at, producer = self._lost[index]
             removal.removed.append(
                 RemovedOffset(
                     topic,
@@ -334,24 +331,18 @@ class _Walk:
             )
 
     @cached_property
-    def _lost(self) -> dict[int, _Lost]:
-        """The commits that tombstones removed, by row of history."""
-        rows = np.array([row for deleted in self._deleted.values() for row in deleted], np.int64)
-        is_effective = rows >= self._first
-        effective, pending = rows[is_effective], rows[~is_effective]
-        of = self._chunk.lifetimes.of(effective)
-        times = (map(time_or_none, column.tolist()) for column in (of.began_at, of.committed_at))
-        producers = self._chunk.writes.producer[self._chunk.pieces.commit[pending]].tolist()
-        facts = (
-            *zip(
-                effective.tolist(), self._commits(effective), *times, (None for _ in effective), strict=True
-            ),
-            *(
-                (*both, None, None, producer)
-                for *both, producer in zip(pending.tolist(), self._commits(pending), producers, strict=True)
-            ),
+    def _lost(self) -> list[tuple[CommittedOffset, int | None, int | None, int | None]]:
+        """Commits that tombstones removed, since when their offsets existed and they themselves, and the producers of pending ones."""
+        rows, _ = self._deleted
+        is_effective, times = rows >= self._first, np.full((2, len(rows)), NONE)
+        times[:, is_effective] = self._chunk.lifetimes.of(rows[is_effective])[:2]
+        began_at, committed_at = (map(time_or_none, line.tolist()) for line in times)
+        producers = self._chunk.writes.producer[self._chunk.pieces.commit[rows]].tolist()
+        pending_of = (
+            None if effective else id_
+            for id_, effective in zip(producers, is_effective.tolist(), strict=True)
         )
-        return {row: _Lost(*lost) for row, *lost in facts}
+        return list(zip(self._commits(rows), began_at, committed_at, pending_of, strict=True))
 
     def _follow_before(self, place: int) -> None:
         """Follow what groups did before a place, where no removal is open."""
