@@ -402,7 +402,7 @@ class Histories:
         ends = {
             "to_log_offset": pa.array(writes.log_offset[over.end]),
             "to_timestamp": pa.array(writes.timestamp[over.end]),
-            "end_cause": _ENDED.take(pa.array(over.cause)),
+            "end_cause": _texts(_ENDED, over.cause),
         }
         return self._offset_rows(begun(writes, past, over, owners), ends)
 
@@ -429,7 +429,7 @@ class Histories:
             "commit_log_offset": pa.array(row.commit_log_offset),
             "from_log_offset": pa.array(row.log_offset),
             "from_timestamp": pa.array(row.timestamp),
-            "begin_cause": _BEGAN.take(pa.array(begins)),
+            "begin_cause": _texts(_BEGAN, begins),
             "producer_id": pa.array(row.producer, mask=row.producer == NO_PRODUCER_ID),
             "noop_tombstone_log_offset": pa.array(known.noop, mask=known.noop == NONE),
             **self._owners.columns(known.owner, row.commit_log_offset, self._history.after_gap),
@@ -438,6 +438,13 @@ class Histories:
         nothing = {name: pa.nulls(len(row.subject), _OFFSETS.field(name).type) for name in _ENDS if not ends}
         columns |= nothing
         return pa.Table.from_arrays([columns[name] for name in _OFFSETS.names], schema=_OFFSETS)
+
+
+def _texts(texts: pa.Array, places: Array) -> pa.Array:
+    """Return the text at each of these places: most often all are one."""
+    if len(places) and (places == places[0]).all():
+        return pa.repeat(texts[int(places[0])], len(places))
+    return texts.take(pa.array(places))
 
 
 def _rows(

@@ -27,12 +27,24 @@ def last_cut(rows: pa.RecordBatch) -> int:
     tombstones that are batches of their own are one removal within a second of each other (RemovalTracker).
     """
     bases, times = batches(rows), rows.column("timestamp").to_numpy()
-    is_commit = are_there(rows.column("committed_offset")) & ~are_there(rows.column("problem"))
-    is_later = times[1:] > np.maximum.accumulate(times)[:-1] + RUN_MS
-    is_apart = (bases[1:] > np.maximum.accumulate(bases)[:-1]) & (is_commit[:-1] | is_later)
-    return int(np.flatnonzero(is_apart).max(initial=NONE)) + 1
+    # Most often it is near the end.
+    for first in (max(0, rows.num_rows - _NEAR), 0):
+        few = rows.slice(first)
+        is_commit = are_there(few.column("committed_offset")) & ~are_there(few.column("problem"))
+        is_later = times[first + 1 :] > _highest(times, first)[:-1] + RUN_MS
+        is_apart = (bases[first + 1 :] > _highest(bases, first)[:-1]) & (is_commit[:-1] | is_later)
+        if is_apart.any():
+            return first + int(np.flatnonzero(is_apart)[-1]) + 1
+    return 0
 
 
+def _highest(numbers: Array, first: int) -> Array:
+    """Return the highest number up to each place from the first on."""
+    highest = np.maximum.accumulate(numbers[first:])
+    return np.maximum(highest, numbers[:first].max()) if first else highest
+
+
+_NEAR: Final = 1 << 10
 _COMMITS: Final = (int(OffsetAction.COMMIT), int(OffsetAction.PENDING))
 
 

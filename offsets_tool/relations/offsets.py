@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.arrays import Array, repeated, taken
 from offsets_tool.history.rows import OffsetEndCause
 from offsets_tool.relations.writes import (
     COMMIT,
@@ -60,7 +60,8 @@ class Pieces(NamedTuple):
 
     def taken(self, rows: Array) -> "Pieces":
         """Return the rows with these numbers, or that a mask has."""
-        return Pieces(*(column[rows] for column in self))
+        rows = np.flatnonzero(rows) if rows.dtype == bool else rows
+        return Pieces(*(taken(column, rows) for column in self))
 
     def by_commit(self, mask: Array) -> "Pieces":
         """Return the rows that a mask has, in the order of their commits: what is asked of these then lies side by side."""
@@ -185,11 +186,7 @@ def _effective(writes: Writes, effects: Effects) -> Pieces:
     before = np.append(0, write[:-1])[: len(write)]
     is_after = ~begins & ~np.append(True, is_removal[:-1])[: len(write)] & writes.is_read[before]
     previous = np.where(is_after, before, NONE)
-    none, is_effective, plain = (
-        np.full(len(write), NONE),
-        np.ones(len(write), bool),
-        np.full(len(write), PLAIN),
-    )
+    none, is_effective, plain = (repeated(value, len(write)) for value in (NONE, True, PLAIN))
     pieces = Pieces(write, place, end, cause, previous, none, is_effective, plain)
     return pieces.taken(~is_removal) if is_removal.any() else pieces
 

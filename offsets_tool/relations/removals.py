@@ -332,7 +332,7 @@ class _Walk:
 
     @cached_property
     def _lost(self) -> list[tuple[CommittedOffset, int | None, int | None, int | None]]:
-        """Commits that tombstones removed, since when their offsets existed and they themselves, and the producers of pending ones."""
+        """Commits that tombstones removed, since when their offsets existed and they themselves, and producers of pending ones."""
         rows, _ = self._deleted
         is_effective, times = rows >= self._first, np.full((2, len(rows)), NONE)
         times[:, is_effective] = self._chunk.lifetimes.of(rows[is_effective])[:2]

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.arrays import Array, joined, repeated, taken
 from offsets_tool.columns.replay.columns_of_rows import are_there, flags, numbers, plain
 from offsets_tool.columns.replay.compiled.tables import NONE, Kind
 from offsets_tool.columns.replay.row_events import PLACE, RAW, RowEvents
@@ -76,12 +76,12 @@ class Writes(NamedTuple):
 
     def taken(self, places: Array) -> "Writes":
         """Return the writes at these places, as if none was open before."""
-        lines: list[Any] = [line[places] for line in self[:-1]]
+        lines: list[Any] = [taken(line, places) for line in self[:-1]]
         return Writes(*lines)
 
     def behind(self, others: "Writes") -> "Writes":
         """Return these behind others, which were left open."""
-        lines: list[Any] = [*map(np.concatenate, zip(others[:-1], self[:-1], strict=True))]
+        lines: list[Any] = [*map(joined, others[:-1], self[:-1])]
         return Writes(*lines)._replace(carried=len(others.action))
 
     def of(self, *actions: OffsetAction) -> Array:
@@ -143,7 +143,7 @@ class Metadata:
         column, first = plain(column), len(self)
         lengths = numbers(pc.binary_length(column), 0)
         if not lengths.any():
-            return np.zeros(len(column), np.int64)
+            return repeated(0, len(column))
         self._column = pa.concat_arrays([self._column, column.cast(pa.large_string())])
         return np.where(lengths > 0, first + np.arange(len(column)), 0)
 
@@ -196,7 +196,10 @@ class WriteReader:
             markers, actions = _markers(rows)
             said.action[markers] = actions
         is_in = said.of(*IN_TRANSACTION)
-        said.producer[is_in] = numbers(rows.column("producer_id"), 0)[is_in]
+        if len(is_in):
+            producer = np.full(rows.num_rows, NO_PRODUCER_ID)
+            producer[is_in] = numbers(rows.column("producer_id"), 0)[is_in]
+            said = said._replace(producer=producer)
         log_offset, timestamp = (rows.column(name).to_numpy() for name in ("log_offset", "timestamp"))
         return said._replace(
             commit_log_offset=log_offset, log_offset=log_offset, timestamp=timestamp
@@ -209,7 +212,7 @@ class WriteReader:
         else:
             subject, places = np.full(rows.num_rows, NONE), np.flatnonzero(is_about_offsets)
             subject[places] = self.subjects.of(rows, places)
-        none = np.full(rows.num_rows, NONE)
+        none, topic_id = repeated(NONE, rows.num_rows), self.topic_ids.of(rows.column("topic_id"))
         committed_offset, leader_epoch, commit_timestamp, expire_timestamp = (
             numbers(rows.column(name), NONE) for name in _COPIED
         )
@@ -217,13 +220,13 @@ class WriteReader:
             action=none,
             subject=subject,
             group=np.append(self.subjects.group_of, NONE)[subject],
-            is_read=np.ones(rows.num_rows, bool),
-            producer=none.copy(),
+            is_read=repeated(True, rows.num_rows),
+            producer=none,
             committed_offset=committed_offset,
             leader_epoch=leader_epoch,
             commit_timestamp=commit_timestamp,
             expire_timestamp=expire_timestamp,
-            topic_id=self.topic_ids.of(rows.column("topic_id")),
+            topic_id=topic_id if topic_id.any() else repeated(0, rows.num_rows),
             text=self.metadata.add(rows.column("metadata")),
             commit_log_offset=none,
             log_offset=none,
