@@ -36,6 +36,7 @@ from offsets_tool.replay.changes import (
 )
 from offsets_tool.replay.classic import next_generation
 from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.replay.epoch_groups import new_group
 from offsets_tool.replay.handling import ValueRules
 from offsets_tool.replay.offsets import add_simple_group, remove_unused_simple_group
 from offsets_tool.replay.rules import Rules, is_of_new
@@ -92,12 +93,12 @@ class GroupEvent(NamedTuple):
 
 
 class ValueChange(NamedTuple):
-    """What the value at a place of a chunk did to a group that was there and goes on, and to its members."""
+    """What the value at a place of a chunk did to a group that goes on, or of which nothing was there, and to its members."""
 
     place: int
     log_offset: int
     timestamp: int
-    before: Group
+    before: Group | None
     group: Group
     """The group afterwards: `before` itself where only a member changed."""
     gone: Mapping[str, Member]
@@ -223,29 +224,40 @@ class GroupReplay:
         return tuple(step.changes)
 
     def _replay_value(self, chunk: "GroupChunk", record: "GroupValue", done: GroupChanges) -> bool:
-        """Replay a value of a group that goes on; return whether that is all that it does."""
-        state, key = self.coordinator.state, record.key
-        before = state.groups.get(key.group)
-        if before is None or key.group in state.unread.groups or not chunk.is_alone(record):
+        """Replay a value of a group that goes on, or is new; return whether that is all that it does."""
+        key = record.key
+        before = self.coordinator.state.groups.get(key.group)
+        if not self._goes_on(chunk, record, before):
             return False
         try:
             value = self._events.values.read(key.type, record.data)
         except DecodeError:
             return False
-        if key.rules is None:
+        if key.rules is not None:
+            change = self._changed_part(record, key.rules, before, value)
+        else:
             change = self._next_generation(record, before, value)
             if change is None:
                 return False
-        else:
-            if before.kind is not key.rules.kind or self.coordinator.rules is not Rules.NEW:
-                return False
-            change = self._changed_part(record, key.rules, before, value)
         if change is not None:
             done.all.append(change)
         done.values.append((record, value))
         return True
 
-    def _next_generation(self, record: "GroupValue", before: Group, value: Value) -> ValueChange | None:
+    def _goes_on(self, chunk: "GroupChunk", record: "GroupValue", before: Group | None) -> bool:
+        """Return whether a value's group was, if anything, of its kind, and is known but for what the value says."""
+        key = record.key
+        if key.rules is not None:
+            is_of_kind = before is None or before.kind is key.rules.kind
+            if not is_of_kind or self.coordinator.rules is not Rules.NEW:
+                return False
+        if key.group in self.coordinator.state.unread.groups or not chunk.is_alone(record):
+            return False
+        return before is not None or not chunk.is_known(record)
+
+    def _next_generation(
+        self, record: "GroupValue", before: Group | None, value: Value
+    ) -> ValueChange | None:
         """Replay a value of a classic group; return None if it is not its next generation."""
         state, name = self.coordinator.state, record.key.group
         made = next_generation(state, name, value, record.where[1])
@@ -256,16 +268,17 @@ class GroupReplay:
         return ValueChange(*record.where, before, made.after, made.gone, made.written)
 
     def _changed_part(
-        self, record: "GroupValue", rules: ValueRules, before: Group, value: Value
+        self, record: "GroupValue", rules: ValueRules, before: Group | None, value: Value
     ) -> ValueChange | None:
-        """Replay a value of a group that is of its kind; return None if it changes nothing."""
+        """Replay a value of a group that is of its kind, or new; return None if it changes nothing."""
         state, key = self.coordinator.state, record.key
         members = state.members.get(key.group, _NOBODY)
         counted = self._counted.get(key.group)
         if counted is None:
             counted = self._counted[key.group] = CountedMembers(members)
         known = members.get(key.member_id)
-        replayed = rules.replayed(before, known, key.data, value)
+        there = before or new_group(rules.kind, key.group, record.where[1])
+        replayed = rules.replayed(there, known, key.data, value)
         if replayed is None:
             return None
         group, member = replayed
@@ -278,7 +291,7 @@ class GroupReplay:
         if member is None and after is None:
             return None
         written = _NOBODY if member is None else {key.member_id: member}
-        return ValueChange(*record.where, before, after or before, _NOBODY, written, known)
+        return ValueChange(*record.where, before, after or there, _NOBODY, written, known)
 
 
 _NOBODY: Final[Mapping[str, Member]] = {}
@@ -313,8 +326,17 @@ class GroupChunk:
         self._events: dict[str, int] = {}
         """The last write of each group of which a value was replayed one at a time."""
         records = writes.of(OffsetAction.NONE)
-        values = _Values(rows, records, writes.carried, key_of, groups)
-        of_offsets = np.concatenate((self._first_commits(groups), self._last_tombstones()))
+        last_tombstones, of_writes = self._last_tombstones(), _writes(rows)
+        values = _Values(rows, of_writes, records, writes.carried, key_of)
+        self._emptied = set(
+            zip(
+                of_writes[last_tombstones - writes.carried].tolist(),
+                writes.group[last_tombstones].tolist(),
+                strict=True,
+            )
+        )
+        """Writes with the groups whose last offsets they removed."""
+        of_offsets = np.concatenate((self._first_commits(groups), last_tombstones))
         places = np.concatenate((records, of_offsets))
         order = np.argsort(places, kind="stable")
         self.places: Array = places[order]
@@ -350,6 +372,13 @@ class GroupChunk:
     def is_alone(self, value: GroupValue) -> bool:
         """Return whether nothing of the value's write and group was replayed one at a time."""
         return self._events.get(value.key.group) != value.write
+
+    def is_known(self, value: GroupValue) -> bool:
+        """Return whether anything is known of the group of a value, or its write may have deleted it."""
+        number = self._names.number(value.key.group)
+        if number is None:
+            return False
+        return (value.write, number) in self._emptied or self.holds(value.where[0], value.key.group)
 
     def note_event(self, value: GroupValue | None) -> None:
         """Note that a record, which may be such a value, was replayed one at a time."""
@@ -396,7 +425,7 @@ class _Values:
     """The values among records that are not about offsets."""
 
     def __init__(
-        self, rows: pa.RecordBatch, places: Array, carried: int, key_of: KeyOf, groups: Mapping[str, Group]
+        self, rows: pa.RecordBatch, of_writes: Array, places: Array, carried: int, key_of: KeyOf
     ) -> None:
         self._rows, self._places = rows, places
         self._records = records = places - carried
@@ -405,13 +434,13 @@ class _Values:
         keys = encoded(plain(few.column("key")))
         self._keys = [*map(key_of, keys.dictionary.to_pylist()), None]
         self._codes = numbers(keys.indices, len(self._keys) - 1)
-        self._writes = _writes(rows)[records]
+        self._writes = of_writes[records]
         may = are_there(few.column("value")) & ~flags(few.column("is_transactional"))
         may &= ~flags(few.column("is_control")) & ~have_producers(few)
-        self.are_sole = self._are_sole(may, groups) if len(records) else may
-        """Which of them are values of a group that was there, with whose group nothing else was written."""
+        self.are_sole = self._are_sole(may) if len(records) else may
+        """Which of them are values of a group of which nothing else was written with them."""
 
-    def _are_sole(self, may: Array, groups: Mapping[str, Group]) -> Array:
+    def _are_sole(self, may: Array) -> Array:
         """Return which records, of those that may be, are written with nothing but values of one kind of their group.
 
         Of a classic group one value tells all of its members: more than one are not alone.
@@ -428,10 +457,6 @@ class _Values:
         is_mixed = family != family[first][part]
         is_mixed |= ~may
         is_mixed |= (family == _CLASSIC) & (np.bincount(part)[part] > 1)
-        # The first record makes the group what later ones take it for.
-        is_new = np.array([name not in groups for name in of_group])
-        _, makes = np.unique(codes, return_index=True)
-        is_mixed[makes[is_new[codes[makes]]]] = True
         sole: Array = np.bincount(part, is_mixed)[part] == 0
         return sole
 

@@ -53,7 +53,7 @@ from offsets_tool.relations.offsets import (
     pieces_of,
 )
 from offsets_tool.relations.owners import OwnerJoin
-from offsets_tool.relations.removals import RemovalInputs, RemovalRelation
+from offsets_tool.relations.removals import RemovalInputs, RemovalRelation, groups_with_tombstones
 from offsets_tool.relations.states import LiveState, open_commits, put_open
 from offsets_tool.relations.transactions import (
     NO_MARKER,
@@ -128,7 +128,7 @@ class Histories:
         state = self._coordinator.state
         self._group_rows = GroupRelation(self._history, start.log_partition, state.groups)
         self._owners = OwnerJoin(self._name_of, self._reader, state)
-        self._removals = RemovalRelation(start.log_partition, state.of_groups(), carried.removals)
+        self._removals = RemovalRelation(start.log_partition, carried.removals)
         self._groups = GroupReplay(self._coordinator, self._observe_event)
         self._waiting = carried.waiting
         self._open = OpenCommits()
@@ -221,7 +221,9 @@ class Histories:
         is_new, proved = self._rules_of(rows)
         chunk = self._read(rows, is_new)
         groups = chunk.writes.group[chunk.pieces.commit]
-        was_there = set(self._coordinator.state.groups)
+        state = self._coordinator.state
+        was_there = set(state.groups)
+        before = state.of_groups(groups_with_tombstones(chunk.writes, self._subjects))
         of_groups, owners = self._replay_groups(chunk, groups, proved)
         events = of_groups.events
         transaction_rows_, ending = self._end_transactions(chunk, events)
@@ -236,6 +238,7 @@ class Histories:
             chunk.pieces,
             lifetimes,
             of_groups,
+            before,
             of_writes != NONE,
             self._subjects,
             self._reader.topic_ids.ids,
@@ -244,7 +247,7 @@ class Histories:
         removals = self.removal_rows(self._removals.advance(inputs))
         ends = groups_gone(events, of_writes)
         pieces = with_group_ends(chunk.pieces, groups, of_writes, self._by_number(ends))
-        turned = presences(events, of_writes, ends, was_there)
+        turned = presences(of_groups.all, of_writes, ends, was_there)
         present = self._presences(chunk, groups, turned, was_there)
         pieces = with_visibility(chunk.writes, pieces, chunk.past.visibility, present, of_writes)
         offsets = self._end_offsets(chunk, pieces, lifetimes, owners)

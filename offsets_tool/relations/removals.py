@@ -60,7 +60,8 @@ _ROWS: Final = 1 << 20
 class RemovalInputs(NamedTuple):
     """What removals of a chunk are made of: its rows and writes, rows of history with their lifetimes, and what groups did.
 
-    `has_changes` says by place which records change anything.
+    `state` has the groups that have tombstones of offsets, with their members, as they were before; it changes. `has_changes` says
+    by place which records change anything.
     """
 
     rows: pa.RecordBatch
@@ -68,6 +69,7 @@ class RemovalInputs(NamedTuple):
     pieces: Pieces
     lifetimes: RowLifetimes
     of_groups: GroupChanges
+    state: State
     has_changes: Array
     subjects: Subjects
     topic_ids: Sequence[UUID | None]
@@ -81,19 +83,24 @@ class SavedRemovals(NamedTuple):
     open: list[Removal]
 
 
+def groups_with_tombstones(writes: Writes, subjects: Subjects) -> set[str]:
+    """Return the groups that have tombstones of offsets among these writes."""
+    numbers = np.unique(writes.group[writes.of(*REMOVALS)]).tolist()
+    return {subjects.groups.texts[number] for number in numbers}
+
+
 class RemovalRelation:
     """The removals of one log partition: `advance` takes chunks and returns those that are complete."""
 
-    def __init__(self, log_partition: int | None, groups: State, saved: SavedRemovals) -> None:
-        """Start with groups and members, and with what goes on; both change from here on."""
+    def __init__(self, log_partition: int | None, saved: SavedRemovals) -> None:
+        """Start with what goes on, which changes from here on."""
         self._log_partition = log_partition
-        self._state = groups
         self.saved = saved
         """What goes on."""
 
     def advance(self, chunk: RemovalInputs) -> list[Removal | DroppedCommit]:
         """Return the removals that are complete, and the commits that markers dropped."""
-        walk = _Walk(chunk, self._log_partition, self._state, self.saved.changed)
+        walk = _Walk(chunk, self._log_partition, self.saved.changed)
         complete: list[Removal] = []
         if len(walk.changed):
             complete, self.saved = self.saved.open, self.saved._replace(open=[])
@@ -140,10 +147,9 @@ class _Closing(NamedTuple):
 class _Walk:
     """One chunk, looked at from removal to removal."""
 
-    def __init__(
-        self, chunk: RemovalInputs, log_partition: int | None, state: State, changed: dict[str, int]
-    ) -> None:
-        self._chunk, self._log_partition, self._state, self._changed = chunk, log_partition, state, changed
+    def __init__(self, chunk: RemovalInputs, log_partition: int | None, changed: dict[str, int]) -> None:
+        self._chunk, self._log_partition, self._changed = chunk, log_partition, changed
+        self._state, self._have_tombstones = chunk.state, groups_with_tombstones(chunk.writes, chunk.subjects)
         self._span = len(chunk.writes.action) + 1
         self._events = {event.place: event for event in chunk.of_groups.events}
         self._next_event = iter(chunk.of_groups.all)
@@ -356,9 +362,11 @@ class _Walk:
             return
         self._upcoming = next(self._next_event, None)
         if isinstance(event, ValueChange):
-            self._mark(event.group.group, place, event.timestamp)
-            self._state.groups[event.group.group] = event.group
-            self._state.change_members(event.group.group, event.gone, event.written)
+            name = event.group.group
+            self._mark(name, place, event.timestamp)
+            if name in self._have_tombstones:
+                self._state.groups[name] = event.group
+                self._state.change_members(name, event.gone, event.written)
             return
         for change in (*event.changes, *_noop_of_group(event)):
             if not change.is_anomaly and isinstance(change.subject, GroupOf | MemberOf):

@@ -12,7 +12,7 @@ import numpy as np
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.history.rows import OffsetEndCause
-from offsets_tool.relations.groups import GroupEvent
+from offsets_tool.relations.groups import GroupEvent, ValueChange
 from offsets_tool.relations.kafka_writes import GroupEnd
 from offsets_tool.relations.offsets import CAUSE, HIDDEN, NONE, PLAIN, REVEALED, Pieces
 from offsets_tool.relations.writes import Writes
@@ -46,13 +46,21 @@ class Presence(NamedTuple):
 
 
 def presences(
-    events: Sequence[GroupEvent], numbers: Array, ends: Sequence[GroupEnd], was_there: Collection[str]
+    of_groups: Sequence[GroupEvent | ValueChange],
+    numbers: Array,
+    ends: Sequence[GroupEnd],
+    was_there: Collection[str],
 ) -> dict[str, Presence]:
     """Return when groups were there, of all that came or went; `numbers` are those of Kafka's writes by place."""
     gone = {(end.write, end.group) for end in ends}
     turns = defaultdict[str, list[Turn]](list)
-    for place, _, changes in events:
-        for change in changes:
+    for event in of_groups:
+        place = event.place
+        if isinstance(event, ValueChange):
+            if event.before is None:
+                turns[event.group.group].append(Turn(place, int(numbers[place]), is_end=False, lasts=False))
+            continue
+        for change in event.changes:
             is_turn = (change.before is None) != (change.after is None)
             if isinstance(change.subject, GroupOf) and is_turn and not change.is_anomaly:
                 group, write = change.subject.group, int(numbers[place])

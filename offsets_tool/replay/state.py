@@ -3,7 +3,7 @@
 Only present values are held: a deleted group leaves nothing behind. `State.subjects` yields the whole state.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
@@ -146,10 +146,11 @@ class State:
         else:
             self.members.pop(group, None)
 
-    def of_groups(self) -> "State":
-        """Return a state of its own with the same groups and members, and nothing else."""
-        members = {group: dict(there) for group, there in self.members.items()}
-        return State(groups=dict(self.groups), members=members)
+    def of_groups(self, names: Iterable[str] | None = None) -> "State":
+        """Return a state of its own with the groups of these names (None: all) and their members, and nothing else."""
+        wanted = list(self.groups) if names is None else [name for name in names if name in self.groups]
+        members = {name: dict(self.members[name]) for name in wanted if name in self.members}
+        return State(groups={name: self.groups[name] for name in wanted}, members=members)
 
     def answers(self, group: str) -> bool:
         """Return whether the coordinator answers requests about a group; if not, none of the group's offsets is effective.
