@@ -6,7 +6,7 @@ knows for every place. A first commit makes a simple group, and the tombstone th
 rules.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from heapq import heappop, heappush
 from typing import Final, NamedTuple, Protocol
@@ -22,6 +22,7 @@ from offsets_tool.columns.replay.row_events import ExpectedEvents, RowEvents
 from offsets_tool.columns.replay.subjects import Names
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import Event, Value
+from offsets_tool.expiry.log_facts import TypeVersion
 from offsets_tool.records.kinds import Family
 from offsets_tool.relations.offsets import NONE, order_of
 from offsets_tool.relations.writes import REMOVALS, OffsetAction, Writes, have_producers, own_commits
@@ -114,8 +115,10 @@ class GroupChanges(NamedTuple):
 
     all: list[GroupEvent | ValueChange]
     events: list[GroupEvent]
-    values: "list[tuple[GroupValue, Value]]"
-    """The values that were replayed at once, whether they changed anything or not."""
+    values: list[TypeVersion]
+    """Type and version of the values that were replayed at once, whether they changed anything or not."""
+    places: list[int]
+    """The places of these."""
 
 
 KeyOf = Callable[[bytes | None], GroupKey | None]
@@ -134,8 +137,12 @@ class GroupInputs(NamedTuple):
 class Answers(Protocol):
     """Who answers what is asked about groups before a record changes them (owners.OwnerQuestions)."""
 
+    @property
+    def asked(self) -> Collection[int]:
+        """The indices in GroupChunk.places of the records before which anything is asked."""
+
     def answer(self, index: int) -> None:
-        """Answer what is asked before the record with this index in GroupChunk.places; call it in order."""
+        """Answer what is asked before the record with this index; call it in order."""
 
     def forget(self, group: str) -> None:
         """Forget what is known of a group, which changed."""
@@ -156,6 +163,8 @@ class GroupReplay:
         self._events = RowEvents()
         self._keys = GroupKeys(self._events.key)
         self._counted: dict[str, CountedMembers] = {}
+        self.is_new = False
+        """Whether a value that was replayed at once proves the new coordinator."""
 
     def read(self, chunk: GroupInputs) -> "GroupChunk":
         """Return the records of a chunk that may change groups."""
@@ -163,23 +172,23 @@ class GroupReplay:
 
     def replay(self, chunk: "GroupChunk", answers: Answers, proved: int | None) -> GroupChanges:
         """Return what each record did to groups, in order; from the place `proved` on the new coordinator's rules hold."""
-        done = GroupChanges([], [], [])
+        done = GroupChanges([], [], [], [])
         events = ExpectedEvents(self._events, chunk.rows, chunk.expected() - chunk.carried)
         for place, index in chunk.in_order():
             if proved is not None and place >= proved:
                 self._prove(chunk, proved)
             value = None
             if index != NONE:
-                answers.answer(index)
                 value = chunk.values[index]
+                if index in answers.asked:
+                    answers.answer(index)
             if value is None or not self._replay_value(chunk, value, done):
                 event = events.at(place - chunk.carried)
-                groups = self._replay_event(chunk, place, event, done)
+                for group in self._replay_event(chunk, place, event, done):
+                    answers.forget(group)
                 chunk.note_event(value)
-            else:
-                groups = (value.key.group,)
-            for group in groups:
-                answers.forget(group)
+            elif value.number != NONE:
+                answers.forget(value.key.group)
         self._prove(chunk, proved)
         # Transactions are a set too: here they only tell that a record is in one.
         self.coordinator.state.transactions.clear()
@@ -241,17 +250,19 @@ class GroupReplay:
                 return False
         if change is not None:
             done.all.append(change)
-        done.values.append((record, value))
+        done.values.append((key.type.id, value.version))
+        done.places.append(record.where[0])
+        self.is_new = self.is_new or is_of_new(key.type.id, value, has_sequence=record.has_sequence)
         return True
 
     def _goes_on(self, chunk: "GroupChunk", record: "GroupValue", before: Group | None) -> bool:
         """Return whether a value's group was, if anything, of its kind, and is known but for what the value says."""
-        key = record.key
+        key, unread = record.key, self.coordinator.state.unread.groups
         if key.rules is not None:
             is_of_kind = before is None or before.kind is key.rules.kind
             if not is_of_kind or self.coordinator.rules is not Rules.NEW:
                 return False
-        if key.group in self.coordinator.state.unread.groups or not chunk.is_alone(record):
+        if (unread and key.group in unread) or not chunk.is_alone(record):
             return False
         return before is not None or not chunk.is_known(record)
 
@@ -307,10 +318,8 @@ class GroupValue(NamedTuple):
     write: int
     has_sequence: bool
     """Whether its batch has a sequence."""
-
-    def is_of_new(self, value: Value) -> bool:
-        """Return whether only the new coordinator writes this, given the value that its bytes are."""
-        return is_of_new(self.key.type.id, value, has_sequence=self.has_sequence)
+    number: int
+    """The number of its group; NONE if that commits nothing."""
 
 
 class GroupChunk:
@@ -340,13 +349,14 @@ class GroupChunk:
         places = np.concatenate((records, of_offsets))
         order = np.argsort(places, kind="stable")
         self.places: Array = places[order]
-        self.groups: Array = np.concatenate((values.numbers(names), writes.group[of_offsets]))[order]
+        of_records = values.numbers(names)
+        self.groups: Array = np.concatenate((of_records, writes.group[of_offsets]))[order]
         """The number of the group that each record is about; NONE where it commits nothing."""
         self.values: list[GroupValue | None] = [None] * len(places)
         """By record, what may be replayed at once."""
         for index, value in zip(
             np.flatnonzero(np.append(values.are_sole, np.zeros(len(of_offsets), bool))[order]).tolist(),
-            values.sole(),
+            values.sole(of_records),
             strict=True,
         ):
             self.values[index] = value
@@ -375,10 +385,9 @@ class GroupChunk:
 
     def is_known(self, value: GroupValue) -> bool:
         """Return whether anything is known of the group of a value, or its write may have deleted it."""
-        number = self._names.number(value.key.group)
-        if number is None:
+        if value.number == NONE:
             return False
-        return (value.write, number) in self._emptied or self.holds(value.where[0], value.key.group)
+        return (value.write, value.number) in self._emptied or self.holds(value.where[0], value.key.group)
 
     def note_event(self, value: GroupValue | None) -> None:
         """Note that a record, which may be such a value, was replayed one at a time."""
@@ -465,8 +474,8 @@ class _Values:
         known = (None if key is None else names.number(key.group) for key in self._keys)
         return np.array([NONE if number is None else number for number in known], np.int64)[self._codes]
 
-    def sole(self) -> Iterator[GroupValue]:
-        """Yield the values that are sole."""
+    def sole(self, groups: Array) -> Iterator[GroupValue]:
+        """Yield the values that are sole, given the numbers of all records' groups."""
         names = ("sequence", "magic", "base_offset", "value", "log_offset", "timestamp")
         few = self._rows.select(names).take(pa.array(self._records[self.are_sole]))
         have_sequence = (numbers(few.column("sequence"), NONE) >= 0) & are_there(few.column("base_offset"))
@@ -474,8 +483,8 @@ class _Values:
         data, *where = (plain(few.column(name)).to_pylist() for name in names[3:])
         keys = (self._keys[code] for code in self._codes[self.are_sole].tolist())
         places = zip(self._places[self.are_sole].tolist(), *where, strict=True)
-        writes = self._writes[self.are_sole].tolist()
-        return map(GroupValue, keys, data, places, writes, have_sequence.tolist())
+        writes, of_groups = self._writes[self.are_sole].tolist(), groups[self.are_sole].tolist()
+        return map(GroupValue, keys, data, places, writes, have_sequence.tolist(), of_groups)
 
 
 _MAGIC: Final = 2

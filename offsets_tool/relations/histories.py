@@ -274,13 +274,15 @@ class Histories:
         if event.record.log_offset >= self._observed_to:
             self.facts.observe_type(event)
 
-    def _observe_values(self, of_groups: GroupChanges) -> None:
+    def _observe_values(self, chunk: HistoryChunk, of_groups: GroupChanges) -> None:
         """Observe the facts of values that were replayed at once, unless an earlier replay did."""
-        values = [value for value in of_groups.values if value[0].where[1] >= self._observed_to]
-        _, log_offsets, times = np.array([at.where for at, _ in values], np.int64).reshape(-1, 3).T
-        kinds = [(at.key.type.id, value.version) for at, value in values]
-        is_new = self.facts.is_new or any(at.is_of_new(value) for at, value in values)
-        observe_values(self.facts, kinds, log_offsets, times, is_new=is_new)
+        rows = np.array(of_groups.places, np.int64) - chunk.writes.carried
+        log_offsets, times = (
+            chunk.rows.column(name).to_numpy()[rows] for name in ("log_offset", "timestamp")
+        )
+        first = int(np.searchsorted(log_offsets, self._observed_to))
+        kinds, is_new = of_groups.values[first:], self._groups.is_new
+        observe_values(self.facts, kinds, log_offsets[first:], times[first:], is_new=is_new)
 
     def _rules_of(self, rows: pa.RecordBatch) -> tuple[Array, int | None]:
         """Return which rows the new rules hold for, and the row that proves them."""
@@ -334,7 +336,7 @@ class Histories:
         records = self._groups.read(GroupInputs(chunk.rows, writes, self._subjects.groups, holdings))
         questions = self._owners.ask(writes, records.places, records.groups)
         changes = self._groups.replay(records, questions, place)
-        self._observe_values(changes)
+        self._observe_values(chunk, changes)
         if is_open:
             self._observe_differences(chunk, place)
         return changes, questions.numbers()

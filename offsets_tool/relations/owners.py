@@ -120,19 +120,22 @@ class OwnerQuestions:
         commits = own_commits(writes)
         self._owners = join.known[pairs]
         self._unknown = np.flatnonzero(self._owners == NONE)
-        asked, count = _next_changes(writes.group[commits], commits, groups, places), max(len(join.known), 1)
+        following, count = (
+            _next_changes(writes.group[commits], commits, groups, places),
+            max(len(join.known), 1),
+        )
         questions, self._which = np.unique(
-            asked[self._unknown] * count + pairs[self._unknown], return_inverse=True
+            following[self._unknown] * count + pairs[self._unknown], return_inverse=True
         )
         indices, self._pairs = np.divmod(questions, count)
-        self._ends: list[int] = np.searchsorted(indices, np.arange(1, len(places) + 1)).tolist()
+        asked, ends = np.unique(indices, return_index=True)
+        self.asked = dict(zip(asked.tolist(), [*ends[1:].tolist(), len(indices)], strict=False))
+        """How many are answered behind the answers to those before each of these records."""
         self._answers: list[int] = []
 
     def answer(self, index: int) -> None:
         """Answer what is asked before the record with this index, by the present state of the groups."""
-        end = self._ends[index]
-        if end > len(self._answers):
-            self._answers += self._join.answers(self._pairs[len(self._answers) : end])
+        self._answers += self._join.answers(self._pairs[len(self._answers) : self.asked[index]])
 
     def forget(self, group: str) -> None:
         """Forget who holds what in a group, which changed."""

@@ -161,9 +161,9 @@ _OF_GROUP: Final[Mapping[Role, Callable[[Group, Message, Value], Group]]] = {
 }
 """What a value makes of its group, by role."""
 _OF_MEMBER: Final[Mapping[Role, Callable[[Member, Value], Member]]] = {
-    Role.MEMBER: lambda member, value: member._replace(metadata=value),
-    Role.TARGET: lambda member, value: member._replace(target=value),
-    Role.CURRENT: lambda member, value: member._replace(current=value, has_left=False),
+    Role.MEMBER: lambda member, value: Member(value, member.current, member.target, member.has_left),
+    Role.TARGET: lambda member, value: Member(member.metadata, member.current, value, member.has_left),
+    Role.CURRENT: lambda member, value: Member(member.metadata, value, member.target),
 }
 """What a value makes of its member, by role."""
 

@@ -17,8 +17,8 @@ from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import LogRecord
-from tests.relations.test_moments import MOMENTS
 from tests.columns.replay.test_state import cut, rows_of
+from tests.relations.test_moments import MOMENTS
 from tests.replay.hostile_sequences import logs
 from tests.test_checkpoint import RULES
 

@@ -97,6 +97,8 @@ class OpenMemberRows:
         """The facts of members, as numbers of their parts."""
         self._member_lists: Dictionary[tuple[int, ...]] = Dictionary(tuple)
         """The facts of all members that a classic group's record has."""
+        self._currents: Dictionary[tuple[int, ...]] = Dictionary(tuple)
+        """What a current assignment says: what its member holds, its state and its epoch."""
         self._moments: Dictionary[tuple[int, ...]] = Dictionary(tuple)
         """Log offset, timestamp, generation and epoch with which rows began or ended."""
 
@@ -162,25 +164,36 @@ class OpenMemberRows:
     ) -> None:
         """End the row of a member of a group that is not classic, if it is there, and begin another."""
         name, open_ = group.group, self._open.setdefault(group.group, {})
-        epoch, state = (member_epoch(after), member_state(after)) if after.is_member else (NONE, None)
+        held, state, epoch = self._current(group, after)
         begin = self._moments.add((*place, NONE, epoch))
         if before is None:
             subject = self._subjects.number(_Subject(name, member_id))
-            facts = self._client(group, after), self._what_it_holds(group, after), self._target(group, after)
+            client, target = self._client(group, after), self._target(group, after)
         else:
             row = open_.get(member_id) or self._take(name, member_id)
             self._ended.append(row)
             self._ends.append((begin, _CHANGED))
-            subject, client, held, target, _ = self._facts.values[row[0]]
-            facts = (
-                client if after.metadata is before.metadata else self._client(group, after),
-                held if after.current is before.current else self._what_it_holds(group, after),
-                target if after.target is before.target else self._target(group, after),
-            )
-        of_state = self._states.of_source(state)
-        if of_state is None:
-            of_state = self._states.keep_source(state, state, _StateName(state))
-        open_[member_id] = self._facts.number((subject, *facts, of_state)), begin
+            subject, client, _, target, _ = self._facts.values[row[0]]
+            if after.metadata is not before.metadata:
+                client = self._client(group, after)
+            if after.target is not before.target:
+                target = self._target(group, after)
+        open_[member_id] = self._facts.number((subject, client, held, target, state)), begin
+
+    def _current(self, group: Group, member: Member) -> tuple[int, ...]:
+        """Return what a member holds, its state and its epoch, which its current assignment says if there is one."""
+        if member.current is None:
+            return self._find_current(group, member)
+        key = id(member.current), group.kind
+        number = self._currents.of_source(key)
+        if number is None:
+            found = self._find_current(group, member)
+            number = self._currents.keep_source(key, member.current, found)
+        return self._currents.values[number]
+
+    def _find_current(self, group: Group, member: Member) -> tuple[int, ...]:
+        epoch, state = (member_epoch(member), member_state(member)) if member.is_member else (NONE, None)
+        return self._what_it_holds(group, member), self._states.number(_StateName(state)), epoch
 
     def _of_classic(self, group: Group, member_id: str, member: Member) -> int:
         key = id(member.metadata), group.group, group.protocol_type
@@ -328,11 +341,14 @@ class OpenMemberRows:
             for open_ in self._open.values():
                 for member_id, (facts, begin) in open_.items():
                     open_[member_id] = facts, self._moments.add(moments[begin])
-        if any(table.are_many(many) for table in (*self._parts, self._facts, self._member_lists)):
+        if any(
+            table.are_many(many) for table in (*self._parts, self._facts, self._member_lists, self._currents)
+        ):
             self._forget_facts()
 
     def _forget_facts(self) -> None:
         self._member_lists.forget_all()
+        self._currents.forget_all()
         *parts, facts = [table.forget_all() for table in (*self._parts, self._facts)]
         for open_ in self._open.values():
             for member_id, (number, begin) in open_.items():
