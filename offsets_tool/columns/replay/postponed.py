@@ -5,7 +5,7 @@ where nothing else happens to their group among the same rows. Anomalies between
 reported.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -20,7 +20,7 @@ from offsets_tool.columns.replay.groups.sole_values import GroupKey, GroupKeys
 from offsets_tool.columns.replay.row_events import PLACE, RAW, RowEvents
 from offsets_tool.events import Event, Value
 from offsets_tool.records.classic import GroupMetadataValue
-from offsets_tool.records.kinds import CLASSIC_TYPES, COMMITS, RECORD_TYPES, Family
+from offsets_tool.records.kinds import CLASSIC_TYPES, COMMITS, RECORD_TYPES, Family, RecordType
 from offsets_tool.replay.changes import Member
 from offsets_tool.replay.coordinator import REPLAYS, Coordinator
 from offsets_tool.replay.handling import Replaces, ValueRules
@@ -36,6 +36,9 @@ _TYPES: Final = max(RECORD_TYPES) + 1
 _OF_KEY: Final = ("record_type", "group", "value_version", "problem")
 _OF_BATCH: Final = ("is_transactional", "is_control", "producer_id", "sequence")
 _LOG_OFFSET: Final = PLACE.index("log_offset")
+_KEY: Final = len(PLACE) + RAW.index("key")
+_LEAST: Final = 64
+"""For so many bytes a record counts besides its value: about those of its key."""
 _FEW: Final = 64
 """So many records of a group are kept without a look at what they replace."""
 _MOST_BYTES: Final = 32 << 20
@@ -72,14 +75,18 @@ _IS_NEW: Final = np.isin(np.arange(_TYPES + 1), [each for each in RECORD_TYPES i
 _IS_COMMIT: Final = np.isin(np.arange(_TYPES + 1), list(COMMITS))
 
 
-class _Record(NamedTuple):
-    """A record that was put off: its type, its raw key and value, their size, and what its row says (PLACE, then RAW)."""
+class WaitingRecord(NamedTuple):
+    """A record that was put off: its type, its key (equal for equal ones), its raw value, and what its replay needs besides."""
 
     type_id: int
-    key: bytes
+    key: Hashable
     value: bytes
-    size: int
-    facts: tuple[Any, ...]
+    facts: Any
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return _LEAST + len(self.value)
 
 
 class _OfGroup:
@@ -88,8 +95,81 @@ class _OfGroup:
     __slots__ = ("most", "records")
 
     def __init__(self) -> None:
-        self.records: list[_Record] = []
+        self.records: list[WaitingRecord] = []
         self.most = _FEW
+
+
+class WaitingRecords:
+    """Records of groups that are replayed later, but for those that make no difference by then."""
+
+    def __init__(self, decode: Callable[[RecordType, bytes], Value]) -> None:
+        """Start without records; `decode` does as events.decode_value."""
+        self._decode = decode
+        self._groups: dict[str, _OfGroup] = {}
+        self._bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the records take so many bytes that all are due; memory stays flat however many groups there are."""
+        return self._bytes > _MOST_BYTES
+
+    def groups(self) -> list[str]:
+        """Return the groups that records wait for."""
+        return list(self._groups)
+
+    def add(self, group: str, record: WaitingRecord) -> None:
+        """Add a record of a group."""
+        of_group = self._groups.get(group)
+        if of_group is None:
+            of_group = self._groups[group] = _OfGroup()
+        if REPLAYS[record.type_id].replaces is Replaces.GROUP:
+            self._bytes -= sum(map(_SIZE, of_group.records))
+            of_group.records.clear()
+        of_group.records.append(record)
+        self._bytes += record.size
+        if len(of_group.records) > of_group.most:
+            self._drop_replaced(of_group)
+
+    def pop(self, group: str) -> list[WaitingRecord]:
+        """Return what is due of a group, in order, once."""
+        of_group = self._groups.pop(group, None)
+        if of_group is None:
+            return []
+        self._drop_replaced(of_group)
+        self._bytes -= sum(map(_SIZE, of_group.records))
+        return of_group.records
+
+    def _drop_replaced(self, of_group: _OfGroup) -> None:
+        """Drop the records that make no difference to the state after the last one."""
+        records = of_group.records
+        before = sum(map(_SIZE, records))
+        changed = self._last_change(records)
+        # In the order in which keys came first: members stay in the order of coming.
+        newest = {record.key: record for record in records[:changed]}
+        of_group.records = [*newest.values(), *records[changed:]]
+        of_group.most = max(_FEW, 4 * len(of_group.records))
+        self._bytes += sum(map(_SIZE, of_group.records)) - before
+
+    def _last_change(self, records: list[WaitingRecord]) -> int:
+        """Return the place of the last record that surely changes its group; 0 if there is none.
+
+        What comes before it makes no difference to the group's log offset, which is that of its last change.
+        """
+        newest: dict[Hashable, int] = {}
+        replaced: list[tuple[int, int]] = []
+        for place, record in enumerate(records):
+            if record.type_id in _FACTS:
+                if record.key in newest:
+                    replaced.append((newest[record.key], place))
+                newest[record.key] = place
+        for earlier, place in reversed(replaced):
+            before, after = records[earlier], records[place]
+            if before.value != after.value and self._value(before) != self._value(after):
+                return place
+        return 0
+
+    def _value(self, record: WaitingRecord) -> Value:
+        return self._decode(RECORD_TYPES[record.type_id], record.value)
 
 
 class _Value(NamedTuple):
@@ -107,9 +187,7 @@ class Postponed:
     def __init__(self, coordinator: Coordinator, events: RowEvents) -> None:
         """Start without records; `events` makes events of them, and may make those of others."""
         self._coordinator = coordinator
-        self._groups: dict[str, _OfGroup] = {}
-        """By group, as rows show it."""
-        self._bytes = 0
+        self._waiting = WaitingRecords(events.values.read)
         self._events = events
         self._keys = GroupKeys(events.key)
 
@@ -119,7 +197,7 @@ class Postponed:
         Rows that are `doubtful`, of all rows, have to be replayed one at a time.
         Return the indices of these rows, and the events that have to be replayed before the other rows.
         """
-        events = list(self.rest()) if self._bytes > _MOST_BYTES else []
+        events = list(self.rest()) if self._waiting.is_full else []
         few = rows.select((*_OF_KEY, *_OF_BATCH)).take(pa.array(places))
         types = numbers(few.column("record_type"), _TYPES)
         types = np.where((types >= 0) & (types < _TYPES), types, _TYPES)
@@ -183,80 +261,36 @@ class Postponed:
         found = rows.select(("group", *PLACE, *RAW)).take(pa.array(places[waiting]))
         groups, *columns = (plain(column).to_pylist() for column in found.columns)
         *_, keys, values = columns
-        sizes = (len(key) + len(value) for key, value in zip(keys, values, strict=True))
-        records = map(_Record, types[waiting].tolist(), keys, values, sizes, zip(*columns, strict=True))
-        are_whole = (_REPLACES[types[waiting]] == Replaces.GROUP.value).tolist()
-        for group, record, is_whole in zip(groups, records, are_whole, strict=True):
-            of_group = self._groups.get(group)
-            if of_group is None:
-                of_group = self._groups[group] = _OfGroup()
-            if is_whole:
-                self._bytes -= sum(map(_SIZE, of_group.records))
-                of_group.records.clear()
-            of_group.records.append(record)
-            self._bytes += record.size
-            if len(of_group.records) > of_group.most:
-                self._drop_replaced(of_group)
+        facts = zip(*columns, strict=True)
+        records = map(WaitingRecord, types[waiting].tolist(), keys, values, facts)
+        for group, record in zip(groups, records, strict=True):
+            self._waiting.add(group, record)
 
     def pop(self, group: str) -> Iterator[Event]:
         """Replay what is due of a group, once; yield the events that the caller has to replay instead."""
-        of_group = self._groups.pop(group, None)
-        if of_group is not None:
-            self._drop_replaced(of_group)
-            self._bytes -= sum(map(_SIZE, of_group.records))
-            if not self._replay_values(from_shown(group), of_group.records):
-                yield from (self._events.event(record.facts) for record in of_group.records)
+        records = self._waiting.pop(group)
+        if records and not self._replay_values(from_shown(group), records):
+            yield from (self._events.event(record.facts) for record in records)
 
     def rest(self) -> Iterator[Event]:
         """Replay all that is due, once, group by group; yield the events that the caller has to replay instead."""
-        for group in list(self._groups):
+        for group in self._waiting.groups():
             yield from self.pop(group)
 
-    def _replay_values(self, name: str, records: list[_Record]) -> bool:
+    def _replay_values(self, name: str, records: list[WaitingRecord]) -> bool:
         """Replay the values of a group at once, if it is there and of their kind; return whether it is."""
         group = self._coordinator.state.groups.get(name)
         if group is None or self._coordinator.rules is not Rules.NEW:
             return False
         values = []
         for record in records:
-            key = self._keys.of(record.key)
+            key = self._keys.of(record.facts[_KEY])
             if key is None or key.rules is None or key.rules.kind is not group.kind:
                 return False
-            values.append(_Value(key, key.rules, self._value(record), record.facts[_LOG_OFFSET]))
+            value = self._events.values.read(key.type, record.value)
+            values.append(_Value(key, key.rules, value, record.facts[_LOG_OFFSET]))
         _replay_values(self._coordinator.state, name, values)
         return True
-
-    def _value(self, record: _Record) -> Value:
-        return self._events.values.read(RECORD_TYPES[record.type_id], record.value)
-
-    def _drop_replaced(self, of_group: _OfGroup) -> None:
-        """Drop the records that make no difference to the state after the last one."""
-        records = of_group.records
-        before = sum(map(_SIZE, records))
-        changed = self._last_change(records)
-        # In the order in which keys came first: members stay in the order of coming.
-        newest = {record.key: record for record in records[:changed]}
-        of_group.records = [*newest.values(), *records[changed:]]
-        of_group.most = max(_FEW, 4 * len(of_group.records))
-        self._bytes += sum(map(_SIZE, of_group.records)) - before
-
-    def _last_change(self, records: list[_Record]) -> int:
-        """Return the place of the last record that surely changes its group; 0 if there is none.
-
-        What comes before it makes no difference to the group's log offset, which is that of its last change.
-        """
-        newest: dict[bytes, int] = {}
-        replaced: list[tuple[int, int]] = []
-        for place, record in enumerate(records):
-            if record.type_id in _FACTS:
-                if record.key in newest:
-                    replaced.append((newest[record.key], place))
-                newest[record.key] = place
-        for earlier, place in reversed(replaced):
-            before, after = records[earlier], records[place]
-            if before.value != after.value and self._value(before) != self._value(after):
-                return place
-        return 0
 
 
 def _replay_values(state: State, name: str, values: Iterable[_Value]) -> None:
