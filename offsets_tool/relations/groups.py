@@ -1,14 +1,16 @@
 """What groups and their members do: the records of groups, and what commits and tombstones do to groups. Says nothing of offsets.
 
 A value that only changes its group, and nothing else was written of that, is replayed by replay.handling.ValueRules or as the next
-generation; other records one at a time by Coordinator. Of committed offsets it is told whether a group holds any, which the set
-knows for every place. A first commit makes a simple group, and the tombstone that takes the last offset removes it by the classic
-rules.
+generation; other records one at a time by Coordinator. Where only the state counts, values wait until something else happens to
+their group: by then, later ones have replaced most of them. Of committed offsets it is told whether a group holds any, which the
+set knows for every place. A first commit makes a simple group, and the tombstone that takes the last offset removes it by the
+classic rules.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from heapq import heappop, heappush
+from struct import Struct
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -18,6 +20,7 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import are_there, batches, encoded, flags, numbers, plain
 from offsets_tool.columns.replay.groups.counted_members import CountedMembers
 from offsets_tool.columns.replay.groups.sole_values import GroupKey, GroupKeys
+from offsets_tool.columns.replay.postponed import WaitingRecord, WaitingRecords
 from offsets_tool.columns.replay.row_events import ExpectedEvents, RowEvents
 from offsets_tool.columns.replay.subjects import Names
 from offsets_tool.errors import DecodeError
@@ -35,7 +38,7 @@ from offsets_tool.replay.changes import (
     MemberOf,
     TopicPartition,
 )
-from offsets_tool.replay.classic import next_generation
+from offsets_tool.replay.classic import Generation, generation_of, next_generation
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.epoch_groups import new_group
 from offsets_tool.replay.handling import ValueRules
@@ -148,13 +151,28 @@ class Answers(Protocol):
         """Forget what is known of a group, which changed."""
 
 
+class NoQuestions:
+    """Answers where nothing is asked."""
+
+    asked: Final[Collection[int]] = ()
+
+    def answer(self, index: int) -> None:
+        """Answer nothing."""
+
+    def forget(self, group: str) -> None:
+        """Forget nothing."""
+
+
 class GroupReplay:
     """The groups of one log partition: `read` and `replay` take chunks, one after the other."""
 
-    def __init__(self, coordinator: Coordinator, observe: Callable[[Event], None]) -> None:
+    def __init__(
+        self, coordinator: Coordinator, observe: Callable[[Event], None], *, is_for_state: bool = False
+    ) -> None:
         """Start with the groups of a coordinator, whose state has no offsets.
 
-        `observe` is given each record of groups that is replayed one at a time.
+        `observe` is given each record of groups that is replayed one at a time. If it `is_for_state`, values wait: what they change
+        is not returned, and the state is whole after `finish`.
         """
         self.coordinator = coordinator
         self._observe = observe
@@ -163,12 +181,17 @@ class GroupReplay:
         self._events = RowEvents()
         self._keys = GroupKeys(self._events.key)
         self._counted: dict[str, CountedMembers] = {}
+        self._waiting = WaitingRecords(self._events.values.read) if is_for_state else None
         self.is_new = False
         """Whether a value that was replayed at once proves the new coordinator."""
 
     def read(self, chunk: GroupInputs) -> "GroupChunk":
         """Return the records of a chunk that may change groups."""
-        return GroupChunk(chunk, self._keys.of, self.coordinator.state.groups)
+        if self._waiting is not None and self._waiting.is_full:
+            self.finish()
+        return GroupChunk(
+            chunk, self._keys.of, self.coordinator.state.groups, may_wait=self._waiting is not None
+        )
 
     def replay(self, chunk: "GroupChunk", answers: Answers, proved: int | None) -> GroupChanges:
         """Return what each record did to groups, in order; from the place `proved` on the new coordinator's rules hold."""
@@ -194,6 +217,23 @@ class GroupReplay:
         self.coordinator.state.transactions.clear()
         return done
 
+    def finish(self) -> None:
+        """Replay the values that wait; they may wait again later."""
+        for group in () if self._waiting is None else self._waiting.groups():
+            self._replay_waiting(group)
+
+    def _replay_waiting(self, group: str) -> None:
+        """Replay the values of a group that wait, but for those that make no difference any more."""
+        state = self.coordinator.state
+        for waiting in () if self._waiting is None else self._waiting.pop(group):
+            record: GroupValue = waiting.facts
+            value = self._events.values.read(record.key.type, record.data)
+            if record.key.rules is None:
+                made = generation_of(state, group, value, record.where[1])
+                self._put_generation(made)
+            else:
+                self._changed_part(record, record.key.rules, state.groups[group], value)
+
     def _prove(self, chunk: "GroupChunk", proved: int | None) -> None:
         """Go on by the rules of the new coordinator from the place that proves them, if there is one."""
         if proved is not None and self.coordinator.proved_at is None:
@@ -205,6 +245,8 @@ class GroupReplay:
     ) -> Iterable[str]:
         """Replay one record by Coordinator; return the groups that it changed."""
         self._held.holds = partial(chunk.holds, place)
+        if event.group is not None:
+            self._replay_waiting(event.group)
         action = chunk.action(place)
         changes = self._changes(event, action)
         # A tombstone of a group that is not there may belong to what was removed.
@@ -238,6 +280,9 @@ class GroupReplay:
         before = self.coordinator.state.groups.get(key.group)
         if not self._goes_on(chunk, record, before):
             return False
+        if self._waiting is not None and before is not None:
+            self._put_off(self._waiting, record, done)
+            return True
         try:
             value = self._events.values.read(key.type, record.data)
         except DecodeError:
@@ -250,10 +295,26 @@ class GroupReplay:
                 return False
         if change is not None:
             done.all.append(change)
-        done.values.append((key.type.id, value.version))
-        done.places.append(record.where[0])
-        self.is_new = self.is_new or is_of_new(key.type.id, value, has_sequence=record.has_sequence)
+        self._observe_value(record, value.version, value, done)
         return True
+
+    def _put_off(self, waiting: WaitingRecords, record: "GroupValue", done: GroupChanges) -> None:
+        """Let a value wait, which reads."""
+        key, data = record.key, record.data
+        waiting.add(key.group, WaitingRecord(key.type.id, id(key), data, record))
+        may_prove = not self.is_new and key.rules is None and data[_VERSION.size :].startswith(_FIRST_JOINS)
+        value = self._events.values.read(key.type, data) if may_prove else None
+        [version] = _VERSION.unpack_from(data)
+        self._observe_value(record, version, value, done)
+
+    def _observe_value(
+        self, record: "GroupValue", version: int, value: Value | None, done: GroupChanges
+    ) -> None:
+        """Keep the facts of a value that is replayed at once; `value` may be missing where it surely proves nothing by itself."""
+        type_id = record.key.type.id
+        done.values.append((type_id, version))
+        done.places.append(record.where[0])
+        self.is_new = self.is_new or is_of_new(type_id, value, has_sequence=record.has_sequence)
 
     def _goes_on(self, chunk: "GroupChunk", record: "GroupValue", before: Group | None) -> bool:
         """Return whether a value's group was, if anything, of its kind, and is known but for what the value says."""
@@ -270,13 +331,16 @@ class GroupReplay:
         self, record: "GroupValue", before: Group | None, value: Value
     ) -> ValueChange | None:
         """Replay a value of a classic group; return None if it is not its next generation."""
-        state, name = self.coordinator.state, record.key.group
-        made = next_generation(state, name, value, record.where[1])
+        made = next_generation(self.coordinator.state, record.key.group, value, record.where[1])
         if made is None:
             return None
+        self._put_generation(made)
+        return ValueChange(*record.where, before, made.after, made.gone, made.written)
+
+    def _put_generation(self, made: Generation) -> None:
+        state, name = self.coordinator.state, made.after.group
         state.groups[name] = made.after
         state.change_members(name, made.gone, made.written)
-        return ValueChange(*record.where, before, made.after, made.gone, made.written)
 
     def _changed_part(
         self, record: "GroupValue", rules: ValueRules, before: Group | None, value: Value
@@ -306,6 +370,9 @@ class GroupReplay:
 
 
 _NOBODY: Final[Mapping[str, Member]] = {}
+_VERSION: Final = Struct(">h")
+_FIRST_JOINS: Final = (bytes(2 + 4), b"\1" + bytes(4))
+"""What stands behind the version where a classic group has no protocol type and generation 0 (rules.FIRST_JOIN), by its layouts."""
 
 
 class GroupValue(NamedTuple):
@@ -325,8 +392,10 @@ class GroupValue(NamedTuple):
 class GroupChunk:
     """The records of a chunk that may change groups, and the offsets that groups hold."""
 
-    def __init__(self, chunk: GroupInputs, key_of: KeyOf, groups: Mapping[str, Group]) -> None:
-        """Find them; `groups` are those that are there before."""
+    def __init__(
+        self, chunk: GroupInputs, key_of: KeyOf, groups: Mapping[str, Group], *, may_wait: bool
+    ) -> None:
+        """Find them; `groups` are those that are there before. If values `may_wait`, what was written with them does not matter."""
         rows, writes, names, self._holdings = chunk
         self.rows, self.carried = rows, writes.carried
         self._writes, self._names = writes, names
@@ -336,7 +405,7 @@ class GroupChunk:
         """The last write of each group of which a value was replayed one at a time."""
         records = writes.of(OffsetAction.NONE)
         last_tombstones, of_writes = self._last_tombstones(), _writes(rows)
-        values = _Values(rows, of_writes, records, writes.carried, key_of)
+        values = _Values(rows, None if may_wait else of_writes, records, writes.carried, key_of)
         self._emptied = set(
             zip(
                 of_writes[last_tombstones - writes.carried].tolist(),
@@ -434,20 +503,24 @@ class _Values:
     """The values among records that are not about offsets."""
 
     def __init__(
-        self, rows: pa.RecordBatch, of_writes: Array, places: Array, carried: int, key_of: KeyOf
+        self, rows: pa.RecordBatch, of_writes: Array | None, places: Array, carried: int, key_of: KeyOf
     ) -> None:
         self._rows, self._places = rows, places
         self._records = records = places - carried
-        few = rows.select(("key", "value", "is_transactional", "is_control", "producer_id"))
-        few = few.take(pa.array(records))
+        few = rows.select(_OF_RECORD).take(pa.array(records))
         keys = encoded(plain(few.column("key")))
         self._keys = [*map(key_of, keys.dictionary.to_pylist()), None]
         self._codes = numbers(keys.indices, len(self._keys) - 1)
-        self._writes = of_writes[records]
         may = are_there(few.column("value")) & ~flags(few.column("is_transactional"))
         may &= ~flags(few.column("is_control")) & ~have_producers(few)
-        self.are_sole = self._are_sole(may) if len(records) else may
-        """Which of them are values of a group of which nothing else was written with them."""
+        self._families = np.array([_family(key) for key in self._keys])[self._codes]
+        may &= self._families != NONE
+        if of_writes is None:
+            # One that does not read cannot wait: what it sets is unknown.
+            may &= are_there(few.column("value_version")) & ~are_there(few.column("problem"))
+        self._writes = np.full(len(records), NONE) if of_writes is None else of_writes[records]
+        self.are_sole = self._are_sole(may) if of_writes is not None and len(records) else may
+        """Which of them are values of a group of which nothing else was written with them, or values that may wait."""
 
     def _are_sole(self, may: Array) -> Array:
         """Return which records, of those that may be, are written with nothing but values of one kind of their group.
@@ -457,9 +530,8 @@ class _Values:
         of_group: dict[str, int] = {}
         names = ["" if key is None else key.group for key in self._keys]
         codes = np.array([of_group.setdefault(name, len(of_group)) for name in names])[self._codes]
-        family = np.array([NONE if key is None else _FAMILIES.index(key.type.family) for key in self._keys])
-        family = family[self._codes]
-        may &= (family != NONE) & (self._writes != NONE)
+        family = self._families
+        may &= self._writes != NONE
         _, first, part = np.unique(
             self._writes * len(of_group) + codes, return_index=True, return_inverse=True
         )
@@ -487,10 +559,23 @@ class _Values:
         return map(GroupValue, keys, data, places, writes, have_sequence.tolist(), of_groups)
 
 
+_OF_RECORD: Final = (
+    "key",
+    "value",
+    "is_transactional",
+    "is_control",
+    "producer_id",
+    "value_version",
+    "problem",
+)
 _MAGIC: Final = 2
 """The format of batches that have sequences."""
 _FAMILIES: Final = tuple(Family)
 _CLASSIC: Final = _FAMILIES.index(Family.CLASSIC)
+
+
+def _family(key: GroupKey | None) -> int:
+    return NONE if key is None else _FAMILIES.index(key.type.family)
 
 
 def _writes(rows: pa.RecordBatch) -> Array:

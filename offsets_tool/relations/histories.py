@@ -30,7 +30,16 @@ from offsets_tool.history.rows import AnomalyRow, OffsetBeginCause, OffsetHistor
 from offsets_tool.history.transactions import TransactionLog, TransactionRow
 from offsets_tool.relations.carried import Carried, nothing_carried, pack, unpack
 from offsets_tool.relations.group_histories import NO_GROUPS, GroupRelation, GroupTables
-from offsets_tool.relations.groups import GroupChanges, GroupEvent, GroupInputs, GroupReplay, Holdings
+from offsets_tool.relations.groups import (
+    Answers,
+    GroupChanges,
+    GroupChunk,
+    GroupEvent,
+    GroupInputs,
+    GroupReplay,
+    Holdings,
+    NoQuestions,
+)
 from offsets_tool.relations.kafka_writes import (
     GroupEnd,
     groups_gone,
@@ -108,10 +117,11 @@ class Histories:
     Rows of history that hold, and what waits for rows that may have been written with it, come with `leave`.
     """
 
-    def __init__(self, start: Start, name_of: NameOf | None = None) -> None:
+    def __init__(self, start: Start, name_of: NameOf | None = None, *, is_for_state: bool = False) -> None:
         """Start where `start` says. SourceError for a checkpoint that does not read.
 
-        `name_of` returns the name of a topic id; without it, the names of `start` count.
+        `name_of` returns the name of a topic id; without it, the names of `start` count. If it `is_for_state`, `replay_state` takes
+        the rows.
         """
         self._log_partition = start.log_partition
         self._names = ShownNames(start.names)
@@ -129,7 +139,7 @@ class Histories:
         self._group_rows = GroupRelation(self._history, start.log_partition, state.groups)
         self._owners = OwnerJoin(self._name_of, self._reader, state)
         self._removals = RemovalRelation(start.log_partition, carried.removals)
-        self._groups = GroupReplay(self._coordinator, self._observe_event)
+        self._groups = GroupReplay(self._coordinator, self._observe_event, is_for_state=is_for_state)
         self._waiting = carried.waiting
         self._open = OpenCommits()
         open_ = self._owners.renumbered(carried.open, carried.owners, carried.topic_ids)
@@ -206,8 +216,28 @@ class Histories:
         """Return rows of removals, which later records may still extend if they are open."""
         return list(removal_rows(removals, are_open=are_open))
 
+    def replay_state(self, rows: pa.RecordBatch) -> list[Change]:
+        """Replay rows for `live_state` alone, without their histories and when groups changed; return anomalies.
+
+        Values of groups that later ones replace are not looked at: what is impossible of them is not said.
+        """
+        if not rows.num_rows:
+            return []
+        rows = rows.select(COLUMNS)
+        self._observe_rows(rows)
+        is_new, proved = self._rules_of(rows)
+        chunk = self._read(rows, is_new)
+        of_groups = self._changes(chunk, self._group_records(chunk), NoQuestions(), proved)
+        self._end_transactions(chunk, of_groups.events)
+        lifetimes = RowLifetimes(chunk.writes, chunk.past, chunk.pieces, _are_doubtful(chunk))
+        self._carry(chunk, chunk.pieces, lifetimes, np.zeros(len(chunk.writes.action), np.int64))
+        self._open.forget_metadata(self._reader.metadata)
+        changes = (change for event in of_groups.events for change in event.changes if change.is_anomaly)
+        return [*changes, *anomalies(chunk, self._subjects, self._log_partition)]
+
     def live_state(self) -> LiveState:
-        """Return all that the coordinator holds, and how long offsets have lived; call it once, after `finish`."""
+        """Return all that the coordinator holds, and how long offsets have lived; call it once, after `finish` or all rows."""
+        self._groups.finish()
         open_ = open_commits(self._open.table(self._reader), self._reader.topic_ids.ids)
         of_transactions = open_transactions(self._transactions, self._subjects.groups)
         lifetimes = put_open(self._coordinator.state, open_, of_transactions)
@@ -224,7 +254,7 @@ class Histories:
         state = self._coordinator.state
         was_there = set(state.groups)
         before = state.of_groups(groups_with_tombstones(chunk.writes, self._subjects))
-        of_groups, owners = self._replay_groups(chunk, groups, proved)
+        of_groups, owners = self._replay_groups(chunk, proved)
         events = of_groups.events
         transaction_rows_, ending = self._end_transactions(chunk, events)
         of_writes = write_numbers(rows, chunk.writes, chunk.pieces, of_groups, ending)
@@ -250,7 +280,8 @@ class Histories:
         turned = presences(of_groups.all, of_writes, ends, was_there)
         present = self._presences(chunk, groups, turned, was_there)
         pieces = with_visibility(chunk.writes, pieces, chunk.past.visibility, present, of_writes)
-        offsets = self._end_offsets(chunk, pieces, lifetimes, owners)
+        self._carry(chunk, pieces, lifetimes, owners)
+        offsets = self._ended_offsets(chunk, pieces, owners)
         self._open.forget_metadata(self._reader.metadata)
         return _rows(offsets, group_tables, removals, transaction_rows_)
 
@@ -325,21 +356,29 @@ class Histories:
         is_touched[NONE] = False
         return is_touched
 
-    def _replay_groups(
-        self, chunk: HistoryChunk, groups: Array, proved: int | None
-    ) -> tuple[GroupChanges, Array]:
+    def _replay_groups(self, chunk: HistoryChunk, proved: int | None) -> tuple[GroupChanges, Array]:
         """Return what records did to groups, and the number of the owner at each commit, by place."""
+        records = self._group_records(chunk)
+        questions = self._owners.ask(chunk.writes, records.places, records.groups)
+        return self._changes(chunk, records, questions, proved), questions.numbers()
+
+    def _group_records(self, chunk: HistoryChunk) -> GroupChunk:
         writes, pieces = chunk.writes, chunk.pieces
+        groups = writes.group[pieces.commit]
         holdings = Holdings(groups, pieces.begin, pieces.end, len(writes.action) + 1)
-        place = None if proved is None else proved + writes.carried
+        return self._groups.read(GroupInputs(chunk.rows, writes, self._subjects.groups, holdings))
+
+    def _changes(
+        self, chunk: HistoryChunk, records: GroupChunk, questions: Answers, proved: int | None
+    ) -> GroupChanges:
+        """Return what records did to groups, and observe facts of theirs."""
+        place = None if proved is None else proved + chunk.writes.carried
         is_open = self._coordinator.proved_at is None
-        records = self._groups.read(GroupInputs(chunk.rows, writes, self._subjects.groups, holdings))
-        questions = self._owners.ask(writes, records.places, records.groups)
         changes = self._groups.replay(records, questions, place)
         self._observe_values(chunk, changes)
         if is_open:
             self._observe_differences(chunk, place)
-        return changes, questions.numbers()
+        return changes
 
     def _observe_differences(self, chunk: HistoryChunk, proved: int | None) -> None:
         """Observe where what offsets came to depends on the rules, before the place that proves them."""
@@ -390,17 +429,17 @@ class Histories:
             if number is not None
         }
 
-    def _end_offsets(
-        self, chunk: HistoryChunk, pieces: Pieces, lifetimes: RowLifetimes, owners: Array
-    ) -> pa.Table:
-        """Return the rows of offset_history that ended, and carry the others on; `owners` are by place."""
-        writes, past = chunk.writes, chunk.past
-        owners[: writes.carried] = past.owner
-        holds = pieces.end == NEVER
-        held = pieces.by_commit(holds)
-        rows, known = begun(writes, past, held, owners)
+    def _carry(self, chunk: HistoryChunk, pieces: Pieces, lifetimes: RowLifetimes, owners: Array) -> None:
+        """Carry on the rows of offset_history that hold; `owners` are by place."""
+        owners[: chunk.writes.carried] = chunk.past.owner
+        held = pieces.by_commit(pieces.end == NEVER)
+        rows, known = begun(chunk.writes, chunk.past, held, owners)
         self._open.put(Begun(rows, Past(*known[:4], *lifetimes.of_open(held.commit))))
-        over = pieces.by_commit(~holds & writes.is_read[pieces.commit])
+
+    def _ended_offsets(self, chunk: HistoryChunk, pieces: Pieces, owners: Array) -> pa.Table:
+        """Return the rows of offset_history that ended; `owners` are by place."""
+        writes, past = chunk.writes, chunk.past
+        over = pieces.by_commit((pieces.end != NEVER) & writes.is_read[pieces.commit])
         # A row that ends where it begins was never to be seen.
         is_seen = writes.log_offset[over.begin] != writes.log_offset[over.end]
         over = over if is_seen.all() else over.taken(is_seen)

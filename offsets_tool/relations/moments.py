@@ -18,21 +18,14 @@ from offsets_tool.columns.differences import differences
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers, plain, uuid_of
 from offsets_tool.columns.replay.history import Start
-from offsets_tool.columns.replay.postponed import Postponed
 from offsets_tool.columns.replay.row_events import RowEvents, rows_of
 from offsets_tool.columns.replay.row_facts import NO_TIME, observe_times, times_of
-from offsets_tool.columns.replay.row_table import are_plain, doubtful_rows
+from offsets_tool.columns.replay.row_table import are_plain
 from offsets_tool.errors import DecodeError
-from offsets_tool.events import Event, Key, Value
+from offsets_tool.events import Key, Value
 from offsets_tool.records.kinds import CLASSIC_TYPES, COMMITS, GROUP_METADATA, TOPIC_LISTS
-from offsets_tool.relations.groups import GroupEvent, GroupInputs, GroupReplay, Holdings
-from offsets_tool.relations.histories import Histories, HistoryChunk, anomalies
-from offsets_tool.relations.offsets import NEVER, begun
-from offsets_tool.relations.states import open_commits, put_open
-from offsets_tool.relations.transactions import open_transactions
-from offsets_tool.relations.writes import are_sound, types_of
-from offsets_tool.replay.changes import Change
-from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.relations.histories import Histories
+from offsets_tool.relations.writes import are_sound, group_named, types_of
 from offsets_tool.replay.rules import TOPIC_ID_VERSION
 from offsets_tool.replay.topic_candidates import OBSERVED_TYPES
 from offsets_tool.replay.topic_names import TopicNames
@@ -86,98 +79,15 @@ def replay_rows(
         each.materialize()
 
 
-class StateReplay(Histories):
-    """The state of a coordinator: a Coordinator that takes rows, whose state is whole after `materialize`.
-
-    No row waits for what was written with it, and of a group's values only those are replayed that no later one replaces.
-    """
-
-    def __init__(self, coordinator: Coordinator) -> None:
-        """Start with a coordinator whose state is empty."""
-        super().__init__(Start(coordinator.log_partition))
-        self._coordinator = coordinator
-        self._groups = GroupReplay(coordinator, lambda _: None)
-        self._postponed = Postponed(coordinator, RowEvents())
-        self._anomalies: list[Change] = []
-
-    def groups_of_own(self, rows: pa.RecordBatch) -> set[str]:
-        """Return the groups that have records of their own among these rows."""
-        is_own = ~np.isin(types_of(rows), list(COMMITS)) & ~flags(rows.column("is_control"))
-        keys = plain(rows.column("key").filter(pa.array(is_own))).unique().drop_null().to_pylist()
-        return {name for name in map(self._reader.group_of, keys) if name is not None}
-
-    def take_anomalies(self) -> list[Change]:
-        """Return, once, the anomalies among the records that were replayed."""
-        anomalies, self._anomalies = self._anomalies, []
-        return anomalies
-
-    def materialize(self) -> None:
-        """Complete the coordinator's state; call it once, after all rows."""
-        self._replay_late(self._postponed.rest())
-        open_ = open_commits(self._open.table(self._reader), self._reader.topic_ids.ids)
-        put_open(self._coordinator.state, open_, open_transactions(self._transactions, self._subjects.groups))
-
-    def advance(self, rows: pa.RecordBatch) -> None:
-        """Replay rows (COLUMNS)."""
-        is_new, proved = self._rules_of(rows)
-        is_kept = self._postpone(rows)
-        if not is_kept.all():
-            rows, is_new = rows.filter(pa.array(is_kept)), is_new[is_kept]
-            proved = None if proved is None else int(np.count_nonzero(is_kept[:proved]))
-        chunk = self._read(rows, is_new)
-        events = self._group_events(chunk, proved)
-        self._end_transactions(chunk, events)
-        self._anomalies += (change for event in events for change in event.changes if change.is_anomaly)
-        self._anomalies += anomalies(chunk, self._subjects, self._log_partition)
-        held = chunk.pieces.taken(np.flatnonzero(chunk.pieces.end == NEVER))
-        nobody = np.zeros(len(chunk.writes.action), np.int64)
-        self._open.put(begun(chunk.table, chunk.writes, chunk.past, held, nobody))
-        self._open.forget_metadata(self._reader.metadata)
-
-    def _postpone(self, rows: pa.RecordBatch) -> Array:
-        """Put off the values of groups that can wait; return which rows are left."""
-        is_kept = np.ones(rows.num_rows, bool)
-        is_commit = are_sound(rows) & are_there(rows.column("committed_offset"))
-        if not is_commit.all():
-            doubtful = doubtful_rows(rows, self._coordinator.state.unread, np.zeros(rows.num_rows, np.int64))
-            taken, due = self._postponed.take(rows, np.flatnonzero(~is_commit), doubtful)
-            is_kept[taken] = False
-            self._replay_late(due)
-        return is_kept
-
-    def _replay_late(self, events: Iterable[Event]) -> None:
-        for event in events:
-            self._anomalies += [change for change in self._coordinator.replay(event) if change.is_anomaly]
-
-    def _group_events(self, chunk: HistoryChunk, proved: int | None) -> list[GroupEvent]:
-        writes, pieces = chunk.writes, chunk.pieces
-        holdings = Holdings(writes.group[pieces.commit], pieces.begin, pieces.end, len(writes.action) + 1)
-        place = None if proved is None else proved + writes.carried
-        is_open = self._coordinator.proved_at is None
-        records = self._groups.read(GroupInputs(chunk.rows, writes, self._subjects.groups, holdings))
-        changes = self._groups.replay(records, _NobodyAsks(), place)
-        if is_open:
-            self._observe_differences(chunk, place)
-        return changes.events
-
-
-class _NobodyAsks:
-    """Answers for whom nobody asks for owners."""
-
-    def answer(self, index: int) -> None:
-        """Do nothing."""
-
-    def forget(self, group: str) -> None:
-        """Do nothing."""
-
-
 class ColumnSnapshot:
     """A partition that is replayed to a moment by rows; its PartitionSnapshot is whole after `materialize`."""
 
     def __init__(self, snapshot: PartitionSnapshot, names: TopicNames) -> None:
         self._snapshot = snapshot
         self._names = names
-        self._state = StateReplay(snapshot.coordinator)
+        used = snapshot.coordinator
+        start = Start(snapshot.log_partition, rules=None if used.auto else used.rules)
+        self._state = Histories(start, is_for_state=True)
         self._events = RowEvents()
         self._of_names = RowEvents()
         """Reads what names are learned from, perhaps when the replay is over: what it needed is forgotten by then."""
@@ -194,8 +104,7 @@ class ColumnSnapshot:
 
     def materialize(self) -> None:
         """Complete the PartitionSnapshot: move all that was replayed into its state."""
-        self._state.materialize()
-        self._snapshot.observe_changes(self._state.take_anomalies())
+        self._snapshot.coordinator = self._state.live_state().coordinator
 
     def _count_before_cut(self, rows: pa.RecordBatch, times: Array) -> int:
         """Return how many of the first rows lie before the moment, by Cut."""
@@ -223,11 +132,17 @@ class ColumnSnapshot:
         coverage.observe_run(*_run(rows.column("log_offset").to_numpy()))
         if coverage.remembers:
             coverage.keys.update(_keys(rows)[0])
-            coverage.observe_groups(self._state.groups_of_own(rows))
+            coverage.observe_groups(self._groups_of_own(rows))
         snapshot.proved_classic = snapshot.proved_classic or _proves_classic(rows)
         self._learn_names(rows)
-        self._state.advance(rows)
-        snapshot.observe_changes(self._state.take_anomalies())
+        snapshot.observe_changes(self._state.replay_state(rows))
+
+    def _groups_of_own(self, rows: pa.RecordBatch) -> set[str]:
+        """Return the groups that have records of their own among these rows."""
+        is_own = ~np.isin(types_of(rows), list(COMMITS)) & ~flags(rows.column("is_control"))
+        keys = plain(rows.column("key").filter(pa.array(is_own))).unique().drop_null().to_pylist()
+        named = (group_named(self._events.key, key) for key in keys)
+        return {group for group in named if group is not None}
 
     def _observe_after(self, rows: pa.RecordBatch, times: Array) -> None:
         snapshot = self._snapshot

@@ -6,6 +6,7 @@ from their bytes by the reference reader. Knows nothing of what comes of it.
 
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
+from functools import partial
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
@@ -20,7 +21,7 @@ from offsets_tool.columns.replay.row_events import PLACE, RAW, RowEvents
 from offsets_tool.columns.replay.row_table import marker_kinds
 from offsets_tool.columns.replay.subjects import Subjects, TopicIdNumbers
 from offsets_tool.errors import DecodeError
-from offsets_tool.events import Event
+from offsets_tool.events import Event, KeyReader
 from offsets_tool.records.kinds import COMMITS, GROUP_METADATA
 from offsets_tool.replay.rules import TOPIC_ID_VERSION, proves_new
 from offsets_tool.rows import NO_PRODUCER_ID
@@ -242,18 +243,12 @@ class WriteReader:
         groups, column = self.subjects.groups, few.column("group")
         is_nameless = ~are_there(column) & ~flags(few.column("is_control"))
         keys = plain(few.column("key").filter(pa.array(is_nameless))).unique().to_pylist()
-        names = (*map(self.group_of, keys), *map(from_shown, column.drop_null().unique().to_pylist()))
+        names = (
+            *map(partial(group_named, self._events.key), keys),
+            *map(from_shown, column.drop_null().unique().to_pylist()),
+        )
         known = (groups.number(name) for name in names if name is not None)
         return np.array([number for number in known if number is not None], np.int64)
-
-    def group_of(self, key: bytes | None) -> str | None:
-        """Return the group that a record's key names; None where it does not read."""
-        try:
-            data = self._events.key(key or b"").data
-        except DecodeError:
-            return None
-        name: str = data.group if hasattr(data, "group") else data.group_id
-        return name
 
     def first_proof(self, rows: pa.RecordBatch) -> int | None:
         """Return the first row that only the new coordinator writes (rules.proves_new); None without one."""
@@ -275,6 +270,16 @@ class WriteReader:
             event = self._events.event(facts)
             if event.key is not None and event.type_id in COMMITS:
                 yield place, event
+
+
+def group_named(read_key: KeyReader, key: bytes | None) -> str | None:
+    """Return the group that a record's key names; None where it does not read."""
+    try:
+        data = read_key(key or b"").data
+    except DecodeError:
+        return None
+    name: str = data.group if hasattr(data, "group") else data.group_id
+    return name
 
 
 def types_of(rows: pa.RecordBatch) -> Array:

@@ -118,9 +118,16 @@ def next_generation(state: State, group: str, value: Value, log_offset: int) -> 
 
     The state stays as it is. None where the record converts a group, or Kafka's code rules it out.
     """
-    before, after = state.groups.get(group), _group(group, value, log_offset)
-    if before is not None and (before.kind is not GroupKind.CLASSIC or _goes_back(before, after)):
+    made = generation_of(state, group, value, log_offset)
+    before = made.before
+    if before is not None and (before.kind is not GroupKind.CLASSIC or _goes_back(before, made.after)):
         return None
+    return made
+
+
+def generation_of(state: State, group: str, value: Value, log_offset: int) -> Generation:
+    """Return what the record of a group that is classic, or not there, does to a state, whatever Kafka's code says of it."""
+    before, after = state.groups.get(group), _group(group, value, log_offset)
     return Generation(before, after, *_compared(state.members.get(group, {}), value.data))
 
 

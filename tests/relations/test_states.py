@@ -14,7 +14,7 @@ from offsets_tool.relations.histories import Histories, restore_live
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
-from tests.columns.replay.test_history import parts, rows_of
+from tests.columns.replay.test_history import log_facts_of, parts, rows_of
 from tests.columns.replay.test_saved_offsets import random_log
 from tests.columns.replay.test_state import assert_equal
 from tests.depth import sample
@@ -37,6 +37,21 @@ def check(records: list[LogRecord], cuts: Iterable[int], rules: Rules | None) ->
     assert_equal(live.coordinator, coordinator)
     assert live.lifetimes.by_group == tracker.lifetimes.by_group
     assert live.changed == tracker.saved_state().changed
+    check_state_alone(records, cuts, coordinator, tracker)
+
+
+def check_state_alone(
+    records: list[LogRecord], cuts: Iterable[int], coordinator: Coordinator, tracker: RemovalTracker
+) -> None:
+    """Assert that rows replayed for nothing but the state, with values that wait for later ones, come to the same."""
+    rules = None if coordinator.auto else coordinator.rules
+    replay = Histories(Start(0, {}, rules), is_for_state=True)
+    for batch in parts(rows_of(records), cuts):
+        replay.replay_state(batch)
+    live = replay.live_state()
+    assert_equal(live.coordinator, coordinator)
+    assert live.lifetimes.by_group == tracker.lifetimes.by_group
+    assert replay.facts == log_facts_of(records)
 
 
 @given(logs(), st.sampled_from(RULES), st.lists(st.integers(1, 60), max_size=4))
