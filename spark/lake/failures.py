@@ -23,7 +23,7 @@ from offsets_tool.log.refusals import meant_refusal
 from offsets_tool.log.storage import as_path, is_stored
 
 _FOREIGN: Final = (DeltaError, pa.ArrowException, OSError, UnicodeDecodeError, PySparkException, Py4JError)
-_NOTHING_COUNTS: Final = "nothing of this job counts and what was there holds"
+_UNCOMMITTED: Final = "what it had not committed does not count, and what was there holds"
 _PART_COUNTS: Final = "part of it may be done, and all else is as it was"
 _DISK: Final = re.compile(
     r"No space left on device|Disk quota exceeded|File too large|Read-only file system|Permission denied|Input/output error",
@@ -47,7 +47,7 @@ def in_one_sentence(lake: str, *, is_in_parts: bool = False) -> Iterator[None]:
 
     `is_in_parts`: of a job that changes table after table, or micro-batch after micro-batch, what was done before it failed holds.
     """
-    standing = _PART_COUNTS if is_in_parts else _NOTHING_COUNTS
+    standing = _PART_COUNTS if is_in_parts else _UNCOMMITTED
     try:
         yield
     except (UsageError, LakeInUse, SetupError, BrokenPipeError):

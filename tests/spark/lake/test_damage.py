@@ -292,7 +292,7 @@ def test_the_sentence_of_a_commit_on_a_full_disk(lake: Path, tmp_path: Path) -> 
         asked = ["--ends", str(ends), "--ends-at", "2026-11-21T12:00:00Z"]
         done = invoke("lag", disk / "lake", *asked)
     assert (done.exit_code, other_rows(done)) == (1, [])
-    assert "(No space left on device); nothing of this job counts" in done.stderr
+    assert "(No space left on device); what it had not committed does not count" in done.stderr
     assert done.stderr.count("\n") == 1
 
 
