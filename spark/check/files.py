@@ -26,7 +26,7 @@ from offsets_tool.log.archive.delta_log import (
     is_file,
     why_no_parquet,
 )
-from offsets_tool.log.archive.delta_mirror import data_for_arrow, whole_file
+from offsets_tool.log.archive.delta_mirror import data_for_arrow, file_bytes
 from spark.check.checked import Defect, Looked
 from spark.check.lake import LakeToCheck
 from spark.lake.scan import FileFacts
@@ -44,18 +44,12 @@ def _of_table(lake: LakeToCheck, table: Table) -> Defect | None:
         is_needed = table in TABLES or (table in REPLAY_TABLES and lake.has(REPLAYS))
         said = "is no table any more, though the lake's other tables are there"
         return broken(lake, folder, said) if is_needed else None
-    if found := damage_of_log(folder, _read):
+    if found := damage_of_log(folder, file_bytes):
         return broken(lake, found.path, found.reason)
     if error := layout_error_of(lake.root, table):
         problem, _, remedy = str(error).partition(": ")
         return Defect(table.name, Severity.CRITICAL, problem, remedy)
     return None
-
-
-def _read(path: Path) -> bytes:
-    """Return the bytes of a file of a log, which several checks read; OSError as `Path.read_bytes`."""
-    data = whole_file(path)
-    return path.read_bytes() if data is None else data
 
 
 def broken(lake: LakeToCheck, path: Path, reason: str) -> Defect:
@@ -104,7 +98,7 @@ def _of_file(lake: LakeToCheck, path: Path, file: FileFacts) -> Defect | None:
 def unused_files(lake: LakeToCheck) -> Looked:
     """Look for data files that neither a version of their table has nor a run that can be finished: a killed job has left them."""
     logs = [lake.root / table.name / DELTA_LOG for table in ALL_TABLES]
-    if any(log.is_dir() and damage_of_log(log.parent, _read) for log in logs):
+    if any(log.is_dir() and damage_of_log(log.parent, file_bytes) for log in logs):
         return  # `tables` names it, and what it had named is not known
     named = {name for log in logs for name in _referenced(log)}
     for table in ALL_TABLES:
@@ -126,7 +120,7 @@ def unused_defect(lake: LakeToCheck, where: str, left: list[Path]) -> Defect | N
 def _referenced(log: Path) -> Iterator[str]:
     """Yield the files that commits have added or removed, which older versions may need, and those that journals name."""
     for commit in log.glob("*.json"):
-        for line in _read(commit).splitlines():
+        for line in file_bytes(commit).splitlines():
             action = json.loads(line)
             yield from (unquote(action[name]["path"]) for name in FILE_ACTIONS if action.get(name))
             if journal := journal_in((action.get("commitInfo") or {}).get("userMetadata")):

@@ -31,6 +31,7 @@ from offsets_tool.findings.sentences import listed
 from offsets_tool.lake.expiry import ExpiryAsked, checkpoint_ages, checkpoint_homes, removal_ages
 from offsets_tool.lake.journal import app_of
 from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, GROUP_HISTORY, REMOVALS, REPLAYS, SOURCES, Maker
+from offsets_tool.log.archive.delta_mirror import file_bytes, file_size
 from offsets_tool.log_clock import latest_of
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import Row
@@ -207,7 +208,8 @@ class _Expiry:
         of_clusters = ds.field("cluster").isin(sorted(clusters))
         replays = latest(self._lake.rows(REPLAYS, where=of_clusters))
         facts = facts_of_logs(self._root, replays)
-        checkpoints = [(log_partition, row["checkpoint"]) for log_partition, row in replays.items()]
+        of_each = ((log_partition, row["checkpoint"]) for log_partition, row in replays.items())
+        checkpoints = sorted(of_each, key=lambda each: each[0][0])
         here: dict[str, list[LogFacts]] = {cluster: [] for cluster in sorted(clusters)}
         for (cluster, _), fact in facts.items():
             here[cluster].append(fact)
@@ -227,7 +229,7 @@ class _Expiry:
 
     def _input(self, checkpoints: Sequence[tuple[LogPartition, str]], clusters: Sequence[str]) -> ExpiryInput:
         files = [file for file in self._lake.files(REMOVALS) if values_within(file, "cluster", clusters)]
-        held = sum(checkpoint_path(self._root, name).stat().st_size for _, name in checkpoints)
+        held = sum(file_size(checkpoint_path(self._root, name)) for _, name in checkpoints)
         is_here = is_little(held // RECORD_BYTES + sum(file["num_records"] for file in files))
         paths = [self._root / REMOVALS.name / file["path"] for file in files]
         return ExpiryInput(
@@ -293,7 +295,7 @@ def _homes(
     several = [cluster for cluster, of_cluster in paths.items() if len(of_cluster) > 1]
     try:
         return {
-            cluster: checkpoint_homes((path.read_bytes(), path.as_posix()) for path in paths[cluster])
+            cluster: checkpoint_homes((file_bytes(path), path.as_posix()) for path in paths[cluster])
             for cluster in _with_moved_groups(lake, several)
         }
     except SourceError as error:

@@ -25,8 +25,9 @@ from offsets_tool.lake.expiry import (
     removal_facts_by_topic,
 )
 from offsets_tool.lake.tables import EXPIRY, REMOVALS
+from offsets_tool.log.archive.delta_mirror import file_bytes
 from offsets_tool.wire.arrow import arrow_schema, record_batch
-from offsets_tool.wire.schema import Bytes, Int32, String
+from offsets_tool.wire.schema import Bytes, String
 from offsets_tool.wire.text import shown
 from spark.derived.derive import FilesMade, write_derived
 from spark.lake.folder import root_of
@@ -67,48 +68,54 @@ class Live(NamedTuple):
 
 
 class _LiveDone(NamedTuple):
-    """The result of a task: its partition's number, why it failed, its files (JSON) and its topics' lifetimes (a pickle)."""
+    """The result of a task: a cluster, why it failed, its files (JSON) and its topics' longest lifetimes (a pickle)."""
 
-    unit: Int32
+    cluster: String
     error: String | None
     files: String
     longest: Bytes
 
 
 def write_live(job: ExpiryJob, given: ExpiryInput) -> Live:
-    """Write the rows of live offsets, by a task for each checkpoint; OffsetsToolError where one cannot be read."""
+    """Write the rows of live offsets, by a task for each checkpoint; OffsetsToolError where one cannot be read.
+
+    A task that is given several checkpoints of a cluster writes their rows together.
+    """
     checkpoints = given.checkpoints
     found = given.units(len(checkpoints)).through(_live_task(job, checkpoints), arrow_schema(_LiveDone))
-    done = sorted((_LiveDone(*row) for row in found.collect()), key=lambda each: each.unit)
+    done = [_LiveDone(*row) for row in found.collect()]
     if error := next((each.error for each in done if each.error), None):
         raise OffsetsToolError(error)
     longest: dict[str, list[LongestLifetime]] = {cluster: [] for cluster in job.asked}
-    files = [FilesMade(checkpoints[each.unit][0][0], each.files) for each in done]
-    for of, each in zip(files, done, strict=True):
-        longest[of.cluster] += pickle.loads(each.longest)
-    return Live(files, longest)
+    for each in done:
+        longest[each.cluster] += pickle.loads(each.longest)
+    return Live([FilesMade(each.cluster, each.files) for each in done], longest)
 
 
 def _live_task(job: ExpiryJob, checkpoints: Sequence[tuple[LogPartition, str]]) -> Task:
     def task(batches: Batches) -> Batches:
-        for unit in numbers_of(batches):
-            (cluster, _), name = checkpoints[unit]
-            yield record_batch(_LiveDone, [_live(job, unit, cluster, name)])
+        some = (checkpoints[unit] for unit in numbers_of(batches))
+        for cluster, of_cluster in groupby(some, lambda each: each[0][0]):
+            yield record_batch(_LiveDone, [_live(job, cluster, (name for _, name in of_cluster))])
 
     return task
 
 
-def _live(job: ExpiryJob, unit: int, cluster: str, name: str) -> _LiveDone:
-    root = root_of(job.lake)
-    path = checkpoint_path(root, name)
+def _live(job: ExpiryJob, cluster: str, names: Iterable[str]) -> _LiveDone:
+    root, longest = root_of(job.lake), list[LongestLifetime]()
+
+    def rows() -> Iterator[tuple[str, pa.RecordBatch]]:
+        for name in names:
+            found = _read(checkpoint_path(root, name), job.asked[cluster], checkpoint_expiry)
+            longest.extend(found.longest)
+            yield from ((cluster, some) for some in found.live)
+
     try:
-        found = _read(path, job.asked[cluster], checkpoint_expiry)
-        rows = ((cluster, some) for some in found.live)
-        done = list(write_derived(root, EXPIRY, job.run, rows))
+        done = list(write_derived(root, EXPIRY, job.run, rows()))
     except (OffsetsToolError, OSError) as error:
-        return _LiveDone(unit, shown(str(error)), "[]", b"")
+        return _LiveDone(cluster, shown(str(error)), "[]", pickle.dumps(longest))
     files = [file for each in done for text in each.column("files").to_pylist() for file in json.loads(text)]
-    return _LiveDone(unit, None, json.dumps(files), pickle.dumps(found.longest))
+    return _LiveDone(cluster, None, json.dumps(files), pickle.dumps(longest))
 
 
 def with_checkpoints(
@@ -131,7 +138,7 @@ def _read(path: Path, asked: ExpiryAsked, read: Callable[[bytes, str, ExpiryAske
 
     Its beginning may still be readable, and a replay that finds nothing new looks at no more: it would not notice the damage.
     """
-    content = path.read_bytes()
+    content = file_bytes(path)
     try:
         return read(content, path.as_posix(), asked)
     except SourceError as error:

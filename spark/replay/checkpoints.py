@@ -13,7 +13,7 @@ from uuid import uuid4
 from offsets_tool.checkpoint import VERSION, read_log_facts
 from offsets_tool.errors import SourceError
 from offsets_tool.expiry.log_facts import LogFacts
-from offsets_tool.log.archive.delta_mirror import whole_file
+from offsets_tool.log.archive.delta_mirror import file_written, whole_file
 from offsets_tool.log.stored_bytes import open_binary
 from spark.lake.whole_file import write_whole
 from spark.replay.plan import LakeRow, LogPartition
@@ -34,7 +34,9 @@ def checkpoint_path(root: Path, name: str) -> Path:
 def keep_checkpoint(root: Path, checkpoint: bytes) -> str:
     """Write a checkpoint and return its name; the file is complete or does not exist. OSError where it cannot be written."""
     name = f"{_OF_VERSION}{uuid4()}.gz"
-    write_whole(checkpoint_path(root, name), checkpoint)
+    path = checkpoint_path(root, name)
+    write_whole(path, checkpoint)
+    file_written(path, len(checkpoint))
     return name
 
 

@@ -24,6 +24,7 @@ from offsets_tool.columns.replay.history import (
 )
 from offsets_tool.errors import OffsetsToolError, SetupError, SourceError
 from offsets_tool.lake.tables import HISTORIES, Table
+from offsets_tool.log.archive.delta_mirror import file_bytes
 from offsets_tool.log.copies.views import LeftOut
 from offsets_tool.relations.histories import Histories
 from offsets_tool.rows import Row
@@ -241,7 +242,7 @@ def _start(job: ReplayJob, work: Work) -> Start:
     if work.checkpoint is None:
         return Start(work.log_partition, names, work.rules)
     path = checkpoint_path(root_of(job.lake), work.checkpoint)
-    return Start(work.log_partition, names, work.rules, path.read_bytes(), path.as_posix())
+    return Start(work.log_partition, names, work.rules, file_bytes(path), path.as_posix())
 
 
 def _facts(left: ReplayEnd) -> Row:

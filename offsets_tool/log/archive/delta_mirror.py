@@ -115,6 +115,18 @@ def whole_file(path: Path) -> bytes | None:
     return _FILES.read(path) if is_kept and isinstance(path, StoredPath) else None
 
 
+def file_bytes(path: Path) -> bytes:
+    """Return the bytes of a file, of one that `whole_file` reads as it does; errors as `Path.read_bytes` raises them."""
+    data = whole_file(path)
+    return path.read_bytes() if data is None else data
+
+
+def file_size(path: Path) -> int:
+    """Return the bytes of a file, of one in storage as they are known inside of `logs_listed_once`; OSError as `Path.stat`."""
+    known = _FILES.sizes.get(path) if isinstance(path, StoredPath) else None
+    return path.stat().st_size if known is None else known
+
+
 def files_in(folder: Path) -> list[Path]:
     """Return the files of a folder; of one in storage, as all was listed by `logs_listed_once`, where that was done."""
     listed = _FILES.listed(folder) if isinstance(folder, StoredPath) else None
