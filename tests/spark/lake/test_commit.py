@@ -11,7 +11,7 @@ from deltalake.table import TableAlterer
 from pyspark.sql import SparkSession
 
 from offsets_tool.errors import OffsetsToolError
-from offsets_tool.lake.tables import ALL_TABLES
+from offsets_tool.lake.tables import ALL_TABLES, DERIVATIONS, LAG, OFFSET_HISTORY, REPLAYS
 from offsets_tool.log.archive.delta import delta_rows
 from spark.ingest.ingest import Request, Writer
 from spark.lake.commit import ArrowLake
@@ -202,6 +202,15 @@ def test_a_run_whose_number_another_job_took_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OffsetsToolError, match="another job wrote to"):
         ArrowLake(tmp_path).commit(1, others[2:])
     assert content(tmp_path) == before
+
+
+def test_a_table_whose_making_was_killed_is_made_by_the_next_run(tmp_path: Path) -> None:
+    """deltalake makes the folder of a log before the first commit."""
+    ingest_here(tmp_path, SEGMENT, cluster="c")
+    for table in (OFFSET_HISTORY, REPLAYS, LAG, DERIVATIONS):
+        (tmp_path / table.name / "_delta_log").mkdir(parents=True)
+    steps = list(run(Request(paths=[str(SEGMENT)], lake=str(tmp_path), cluster="c"), no_session, None))
+    assert [step.job for step in steps if step.run] == ["replay", "lag", "expiry", "findings"]
 
 
 def test_a_run_opens_each_table_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
