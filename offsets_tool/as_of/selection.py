@@ -1,4 +1,4 @@
-"""What a command is asked about: groups by name, and topics and a partition of theirs where offsets are meant.
+"""What a command is asked about: groups by name, topics and a partition of theirs where offsets are meant, and a range of the log.
 
 A name may be a pattern: * is any text, ? any character, [ab] one of these. Kafka allows these characters in names too: a text also
 matches the very name that it is, and [*] or [[] is that character alone. Texts match names as they are shown (wire.text).
@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from fnmatch import translate
 from typing import Final, NamedTuple
 
+from offsets_tool.rows import LogRecord
 from offsets_tool.wire.text import from_cell, from_shown, in_cell, shown, visible
 
 _OF_PATTERNS: Final = re.compile(r"[*?[]")
@@ -114,3 +115,23 @@ class Wanted(NamedTuple):
         if self.topics and topic not in self.topics:
             return False
         return self.partition is None or partition == self.partition
+
+
+class Range(NamedTuple):
+    """Times (epoch ms) and log offsets, each from the first on to before the second; None is no bound."""
+
+    times: tuple[int | None, int | None] = (None, None)
+    offsets: tuple[int | None, int | None] = (None, None)
+
+    def holds(self, record: LogRecord) -> bool:
+        """Return whether a record is in the range."""
+        return self.has(record.timestamp, record.log_offset)
+
+    def has(self, timestamp: int, log_offset: int) -> bool:
+        """Return whether a record with this time and log offset is in the range."""
+        return _within(timestamp, self.times) and _within(log_offset, self.offsets)
+
+
+def _within(number: int, bounds: tuple[int | None, int | None]) -> bool:
+    first, end = bounds
+    return (first is None or number >= first) and (end is None or number < end)

@@ -133,3 +133,8 @@ def render(value: Json) -> str:
     if "\\u00" not in text:
         return text
     return _ESCAPES.sub(lambda found: "\\u" + found[1][1:].upper() if found[1][0] == "u" else found[0], text)
+
+
+def text_in_json(text: str) -> str:
+    """Return a text as it stands between its quotes in Jackson's JSON."""
+    return render(text)[1:-1]

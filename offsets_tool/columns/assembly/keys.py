@@ -55,12 +55,13 @@ def _is_readable(spec: FieldSpec) -> bool:
 class KeyColumns:
     """The fields of interned keys, in `table`: a line for each key, by its number, with the fields of KeyField."""
 
-    def __init__(self, interned: InternedKeys, names: dict[str, TextDictionary]) -> None:
+    def __init__(self, interned: InternedKeys, names: dict[str, TextDictionary] | None = None) -> None:
+        """Start without keys; `names` are the dictionaries of TEXTS, new ones if there are none."""
         self._interned = interned
-        self._names = names
+        self.names = names or {name: TextDictionary() for name in TEXTS}
         self._known = 0
         self._shapes = np.array(
-            [_shape(type_id, names) for type_id in range(max(RECORD_TYPES) + 1)], np.int64
+            [_shape(type_id, self.names) for type_id in range(max(RECORD_TYPES) + 1)], np.int64
         )
         self.table: Array = np.full((_FIRST_ROOM, len(KeyField)), NULL, np.int32)
         self._raw_column: pa.Array | None = None
@@ -107,13 +108,13 @@ class KeyColumns:
         """Return, by KeyField, the address of the table in which texts of that field have their numbers; 0 for other fields."""
         tables = np.zeros(len(KeyField), np.int64)
         for name, field in TEXTS.items():
-            tables[field] = self._names[name].table.address
+            tables[field] = self.names[name].table.address
         return tables
 
     def _make_room(self, field: int) -> None:
         """Enlarge the table of names of a field."""
         (name,) = [name for name, place in TEXTS.items() if place == field]
-        self._names[name].table.grow(len(self._interned.key(self._known)))
+        self.names[name].table.grow(len(self._interned.key(self._known)))
 
     def _decode(self, number: int) -> None:
         """Decode a key that compiled code does not read into its line of `table`, which stays empty where that fails."""
@@ -133,4 +134,4 @@ class KeyColumns:
         for name, place in TEXTS.items():
             text = values[name] if name in values else getattr(fields, name, None)
             if text is not None:
-                line[place] = self._names[name].number(shown(text))
+                line[place] = self.names[name].number(shown(text))

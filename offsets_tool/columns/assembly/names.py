@@ -19,7 +19,7 @@ class TextDictionary:
     def __init__(self, *known: str) -> None:
         self.table = InternedKeys(keys=1 << 6, arena=1 << 12, topic_ids=1)
         self._numbers: dict[str, int] = {}
-        self._values: pa.Array = pa.array([], pa.string())
+        self._values: pa.Array = texts(pa.string(), np.zeros(1, np.int32), np.zeros(1, np.uint8))
         for text in known:
             self.number(text)
 

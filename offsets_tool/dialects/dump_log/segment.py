@@ -17,7 +17,8 @@ from offsets_tool.dialects.output import Output
 from offsets_tool.dialects.versions import ByRelease, name_of, newest, parse_release
 from offsets_tool.errors import DecodeError, UsageError
 from offsets_tool.rows import Batch, BatchRead, Codec, LogRecord, Unreadable, UnreadableKind
-from offsets_tool.wire.json import Release
+from offsets_tool.wire.json import Release, text_in_json
+from offsets_tool.wire.text import java_text
 
 _DECODER_SINCE: Final = (0, 9, 0, 1)
 _BATCHES_SINCE: Final = (0, 11)
@@ -26,6 +27,7 @@ _BOTH_SINCE: Final = (2, 2)
 _DECODER_IS_DEEP: Final = (1, 1)
 _NEWEST_MAGIC: Final[ByRelease[int]] = (((0, 8), 0), ((0, 10), 1), ((0, 11), 2))
 _ZSTD: Final = (2, 1)
+_TEXTS: Final[ByRelease[Callable[[str], str]]] = (((0, 8), java_text), ((3, 8), text_in_json))
 _HEADS: Final[ByRelease[str]] = (((0, 8), "Starting offset"), ((3, 3), "Log starting offset"))
 
 
@@ -58,6 +60,10 @@ class DumpLog:
         self._deep = records and (deep or (decodes and self._release >= _DECODER_IS_DEEP))
         self._decoder = DumpDecoder(self._release) if decodes else None
         self._gaps = Gaps(self._release)
+
+    def text(self, text: str) -> str:
+        """Return a name, or metadata, as it stands in the line of an offset commit."""
+        return newest(_TEXTS, self._release)(text)
 
     @property
     def has_batches(self) -> bool:

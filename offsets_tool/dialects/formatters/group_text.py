@@ -29,6 +29,9 @@ class TextGroupsFormatter:
         self._show_member = newest(_MEMBERS, release)
         self._map = map_of(release)
 
+    def text(self, text: str) -> str:
+        return java_text(text)
+
     def format(self, record: LogRecord) -> Output:
         try:
             return self._format(record)

@@ -23,7 +23,7 @@ from offsets_tool.records.kinds import (
     types_of,
 )
 from offsets_tool.rows import LogRecord
-from offsets_tool.wire.json import JsonObject, Release, render, to_json
+from offsets_tool.wire.json import JsonObject, Release, render, text_in_json, to_json
 
 _OFFSETS: Final = "offsets"
 _GROUP_METADATA: Final = "group-metadata"
@@ -44,6 +44,9 @@ class JsonFormatter:
         self._kind = kind
         self._release = release
         self._read = newest(_FAMILIES, release)
+
+    def text(self, text: str) -> str:
+        return text_in_json(text)
 
     def format(self, record: LogRecord) -> Output:
         try:

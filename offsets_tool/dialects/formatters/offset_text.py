@@ -31,6 +31,9 @@ class TextOffsetsFormatter:
         self._reader = TextReader(release)
         self._show = newest(_SHOWN, release)
 
+    def text(self, text: str) -> str:
+        return java_text(text)
+
     def format(self, record: LogRecord) -> Output:
         try:
             return self._format(record)
