@@ -14,9 +14,8 @@ from offsets_tool.cli.options import Option, OptionsGiven, output_options
 from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
-from offsets_tool.cli.texts import json_line
-from offsets_tool.columns.text.request import Printer
-from offsets_tool.dialects.output import Output
+from offsets_tool.cli.texts import json_line, json_text
+from offsets_tool.dialects.output import Output, Printer
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event, decode
 from offsets_tool.evidence.distinct_records import DistinctRecord, shown_records
@@ -24,7 +23,7 @@ from offsets_tool.evidence.event_json import event_json, event_summary
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.lanes import TextLane
 from offsets_tool.evidence.moment_notes import note_range
-from offsets_tool.rows import Row
+from offsets_tool.rows import LogRecord, Row
 
 TABLE = PrintedTable.of(
     Column.number("partition", 1),
@@ -164,7 +163,10 @@ def _json_writer(raw: bool) -> Write:
     def line(event: Event) -> bytes:
         return json_line(event_json(event, raw=raw))
 
-    printer = None if raw else Printer(lambda record: Output(line(decode(record))))
+    def record_line(record: LogRecord) -> Output:
+        return Output(line(decode(record)))
+
+    printer = None if raw else Printer(record_line, lambda text: json_text(text)[1:-1])
 
     def write(out: BinaryIO, evidence: Evidence) -> None:
         lane = TextLane(evidence, printer)

@@ -9,10 +9,9 @@ from typing import BinaryIO, Final
 
 from offsets_tool.cli.opening import STRICT_EXIT
 from offsets_tool.cli.render import note
-from offsets_tool.columns.text.request import Printer
 from offsets_tool.dialects import formatter
 from offsets_tool.dialects.dump_log.segment import DumpLog
-from offsets_tool.dialects.output import NOTHING, Output
+from offsets_tool.dialects.output import NOTHING, Output, Printer
 from offsets_tool.dialects.versions import NEWEST, name_of
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.evidence import Evidence
@@ -37,7 +36,10 @@ def formatter_writer(name: str, kafka_version: str | None, *, strict: bool) -> W
 
     def write(out: BinaryIO, evidence: Evidence) -> None:
         _leave_out_set_aside(evidence)
-        console, lane = _Console(out, evidence, strict=strict), TextLane(evidence, Printer(show))
+        console, lane = (
+            _Console(out, evidence, strict=strict),
+            TextLane(evidence, Printer(show, dialect.text)),
+        )
         for source in evidence.sources:
             for piece in lane.pieces(source):
                 if isinstance(piece, memoryview):
@@ -57,7 +59,9 @@ def dump_log_writer(kafka_version: str | None, *, records: bool, strict: bool) -
     release = kafka_version or name_of(NEWEST)
     any_file = DumpLog("", release, base_offset=0, records=records)
     # The lane counts records as it prints them: without record lines, its counts would lack some.
-    printer = Printer(any_file.record, any_file.batch) if any_file.has_batches and records else None
+    printer = (
+        Printer(any_file.record, any_file.text, any_file.batch) if any_file.has_batches and records else None
+    )
 
     def write(out: BinaryIO, evidence: Evidence) -> None:
         _leave_out_set_aside(evidence)

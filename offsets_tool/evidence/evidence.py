@@ -21,10 +21,10 @@ from offsets_tool.rows import BatchRead, LogRecord, Unreadable, UnreadableKind
 from offsets_tool.wire.text import shown
 
 if TYPE_CHECKING:
+    from offsets_tool.columns.printing import ChunkText
     from offsets_tool.columns.reading import RowReader, RowsRead
     from offsets_tool.columns.sizes.sizer import ChunkSized
     from offsets_tool.columns.survey import ChunkSurveyed
-    from offsets_tool.columns.text.reading import ChunkText
 
     Read = ChunkText | ChunkSurveyed | ChunkSized | BatchRead | Unreadable
 

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from offsets_tool.as_of.selection import ANY, NameFilter, Wanted
-from offsets_tool.columns.text.request import Range
+from offsets_tool.as_of.selection import ANY, NameFilter, Range, Wanted
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
 from offsets_tool.evidence.moments.moment_texts import NO_BOUND, Bound

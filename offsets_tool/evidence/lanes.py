@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.columns.lane.availability import is_fast
-from offsets_tool.columns.text.request import Printer, Selection
-from offsets_tool.events import Event, decode
+from offsets_tool.dialects.output import Printer
+from offsets_tool.events import Event
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.listener import CommandStep, yields_during
 from offsets_tool.evidence.sources import Item, Source
@@ -20,9 +20,9 @@ from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.rows import BatchRead
 
 if TYPE_CHECKING:
+    from offsets_tool.columns.printing import SegmentPrinter
     from offsets_tool.columns.reading import RowsRead
     from offsets_tool.columns.survey import Surveyor
-    from offsets_tool.columns.text.reading import SegmentTextReader
     from offsets_tool.relations.moments import WatchRowsOf
     from offsets_tool.survey import Survey
 
@@ -31,12 +31,9 @@ class TextLane:
     """The text that `printer` makes of the records of an evidence."""
 
     def __init__(self, evidence: Evidence, printer: Printer | None) -> None:
-        """Prepare to print the evidence by `printer`; None leaves every record to the caller.
-
-        Lines of batches themselves are left to the caller where there are filters.
-        """
+        """Prepare to print the evidence by `printer`; None leaves every record to the caller."""
         self._evidence = evidence
-        self._text = _text_reader(evidence, printer) if printer is not None else None
+        self._text = _segment_printer(evidence, printer) if printer is not None else None
 
     def pieces(
         self, source: Source, *, verify: bool = True, passed: Callable[[int, int], None] | None = None
@@ -52,19 +49,16 @@ class TextLane:
         return self._evidence.through(source, partial(self._text.read, verify=verify, passed=passed))
 
 
-def _text_reader(evidence: Evidence, printer: Printer) -> "SegmentTextReader | None":
-    filters = evidence.filters
+def _segment_printer(evidence: Evidence, printer: Printer) -> "SegmentPrinter | None":
     size = sum(source.size for source in evidence.sources if source.segment)
-    # A batch has its line if any of its records is shown.
-    if (filters.is_active and printer.batch is not None) or not is_fast(size, as_text=True):
+    if not is_fast(size):
         return None
-    from offsets_tool.columns.text.reading import SegmentTextReader  # noqa: PLC0415 - Numba
+    from offsets_tool.columns.printing import SegmentPrinter, Selection  # noqa: PLC0415 - Numba
 
+    filters = evidence.filters
     if not filters.is_active:
-        return SegmentTextReader(printer)
-    return SegmentTextReader(
-        printer, Selection(lambda record: filters.about(decode(record)), filters.range_of)
-    )
+        return SegmentPrinter(printer)
+    return SegmentPrinter(printer, Selection(filters.wanted, filters.types, filters.range_of))
 
 
 class SurveyLane:

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from offsets_tool.as_of.selection import Wanted
-from offsets_tool.columns.text.request import Range
+from offsets_tool.as_of.selection import Range, Wanted
 from offsets_tool.evidence.filters import EVERYTHING, Filters, wanted_of
 from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
 from offsets_tool.findings.rows import Finding

@@ -64,8 +64,7 @@ def entered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     for owner, name in ((Compiled, "__call__"), (RowReader, "read")):
         monkeypatch.setattr(owner, name, noted(getattr(owner, name), names))
-    for bound in ("PAYS_FROM", "TEXT_PAYS_FROM"):
-        monkeypatch.setattr(availability, bound, 1)
+    monkeypatch.setattr(availability, "PAYS_FROM", 1)
     monkeypatch.delenv(ENGINE_VARIABLE, raising=False)
     return names
 
@@ -159,7 +158,7 @@ def test_the_reference_loads_nothing_of_the_lane(tmp_path: Path) -> None:
     """No command does, even on a log that is large enough; a report has pictures, which are Arrow's too."""
     asked = [[name, LOG, *options] for name, options in COMMANDS.items() if name != "report"]
     code = (
-        "import sys; from offsets_tool.columns.lane import availability as a; a.PAYS_FROM = a.TEXT_PAYS_FROM = 1\n"
+        "import sys; from offsets_tool.columns.lane import availability as a; a.PAYS_FROM = 1\n"
         "from offsets_tool.cli import main\n"
         f"for asked in {asked!r}: main([*asked, '--engine', 'reference'], standalone_mode=False)\n"
         "print(sorted({'llvmlite', 'numba', 'numpy', 'pyarrow'} & set(sys.modules)))"

@@ -4,9 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.columns import lanes
+from tests.columns import lanes, printing
 from tests.columns.mutants import Mutants, least
-from tests.columns.text import printing
 
 AT_ONCE = 2000
 PRINTED = ("json", "dump-log@4.3", "offsets@4.3", "offsets@2.8", "dump-log@3.6", "dump-log@2.0")

@@ -117,7 +117,7 @@ def test_the_lane_is_loaded_where_it_pays_and_nowhere_else(tmp_path: Path) -> No
         (large, "--formatter dump-log --no-records", False),
     ):
         code = (
-            f"import sys; from offsets_tool.columns.lane import availability; availability.TEXT_PAYS_FROM = {LEAST};"
+            f"import sys; from offsets_tool.columns.lane import availability; availability.PAYS_FROM = {LEAST};"
             "from offsets_tool.cli import main; main(sys.argv[1:], standalone_mode=False);"
             "print('llvmlite' in sys.modules, file=sys.stderr)"
         )

@@ -18,6 +18,7 @@ from offsets_tool.columns.happenings.commits_of_run import (
     touched_offsets,
 )
 from offsets_tool.columns.happenings.lines import CommitLines, JsonOf, TimeOf
+from offsets_tool.columns.lines import text_of
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.compiled.tables import NONE, Kind, RowCell, RunCell
 from offsets_tool.columns.replay.history_rows_replay import HistoryRowsReplay
@@ -217,17 +218,10 @@ def _in_order(
         while at < len(happened) and happened[at].log_offset <= log_offsets[-1]:
             end = int(np.searchsorted(log_offsets, happened[at].log_offset))
             if end > begin:
-                yield _text(lines.slice(begin, end - begin))
+                yield text_of(lines.slice(begin, end - begin))
                 begin = end
             yield happened[at]
             at += 1
         if begin < len(lines):
-            yield _text(lines.slice(begin))
+            yield text_of(lines.slice(begin))
     yield from happened[at:]
-
-
-def _text(lines: pa.StringArray) -> memoryview:
-    """Return the text of all lines, which lies together."""
-    _, places, text = lines.buffers()
-    begin, end = np.frombuffer(places, np.int32)[[lines.offset, lines.offset + len(lines)]].tolist()
-    return memoryview(text)[begin:end]

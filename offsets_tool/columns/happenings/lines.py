@@ -4,8 +4,9 @@ Does not know what a line says: a template is made of the line of one of them, a
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, NamedTuple
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.happenings.commits_of_run import CommitsOfRun
+from offsets_tool.columns.lines import Template, classes, cut_at, filled, number_texts, written
 from offsets_tool.columns.replay.compiled.tables import NONE, FactCell
 from offsets_tool.columns.replay.history_store import HistoryStore, deltas_of
 from offsets_tool.wire.text import from_shown
@@ -29,9 +31,15 @@ _FACTS: Final = {
     "commit_timestamp": FactCell.COMMIT_TIMESTAMP,
     "expire_timestamp": FactCell.EXPIRE_TIMESTAMP,
 }
-"""The facts of a commit that vary, in the order of their fields: numbers, but for the text of its metadata."""
+"""The facts of a commit that vary: numbers, but for the text of its metadata."""
 _OR_NULL: Final = ("delta", "producer_id")
+_SIDES: Final = ("before", "after")
 _VARYING: Final = ("written_at", "timestamp", "log_offset", "group", "topic", "partition", *_OR_NULL)
+_MARKS: Final = {
+    slot: f"{uuid4().hex} {slot}"
+    for slot in (*_VARYING, *(f"{side} {fact}" for side in _SIDES for fact in _FACTS))
+}
+"""Texts that no log has, by what they stand for."""
 _KEPT: Final = 100_000
 """How many templates are kept: a few for each owner of partitions."""
 _VALUES_KEPT: Final = 100_000
@@ -48,7 +56,9 @@ class CommitLines:
         """Start without templates."""
         # Names and values repeat, and 1 is not True.
         self._json_of, self._time_of = lru_cache(_VALUES_KEPT, typed=True)(json_of), time_of
-        self._templates: dict[Hashable, list[str]] = {}
+        self._line_of = json_of
+        self._marks = {json_of(mark): slot for slot, mark in _MARKS.items()}
+        self._templates: dict[Hashable, Template] = {}
 
     def of(self, commits: CommitsOfRun, store: HistoryStore, rows_of: RowsOf) -> pa.StringArray:
         """Return the line of each thing that happened; `rows_of` returns the fields of some of them, given their places."""
@@ -58,44 +68,38 @@ class CommitLines:
             self._templates.clear()
         missing = {key: place for key, place in distinct if key not in self._templates}
         for key, row in zip(missing, rows_of(list(missing.values())), strict=True):
-            self._templates[key] = list(_pieces(row, self._json_of))
-        pieces = zip(*(self._templates[key] for key, _ in distinct), strict=True)
-        codes = pa.array(keys.codes)
-        texts = [_taken(first, codes) for first in pieces]
-        varying = [*self._varying(commits, store), None]
-        alternating = [each for pair in zip(texts, varying, strict=True) for each in pair][:-1]
-        lines: pa.StringArray = pc.binary_join_element_wise(*alternating, "")
-        return lines
+            self._templates[key] = cut_at(self._marks, f"{self._line_of(_marked(row))}\n")
+        texts = self._texts(commits, store)
+        templates = [self._templates[key] for key, _ in distinct]
+        return filled(templates, keys.codes, lambda slot, places: texts[slot](places))
 
-    def _varying(self, commits: CommitsOfRun, store: HistoryStore) -> Iterator[pa.Array]:
-        """Yield the texts that stand between the pieces of templates, in their order; empty where a template has none."""
-        rows, producers = commits.rows, commits.rows[:, FactCell.PRODUCER]
-        deltas, has_delta = deltas_of(rows)
-        yield self._times(commits.timestamps)
-        yield _text(commits.timestamps)
-        yield _text(commits.log_offsets)
-        topics, partitions = store.subjects.names_of(commits.subjects)
-        yield self._json(store.subjects.groups.column(store.subjects.group_of[commits.subjects]))
-        yield self._json(topics)
-        yield partitions.cast(pa.string())
-        yield from self._facts(commits.before, commits.has_before, store)
-        yield from self._facts(rows, commits.has_after, store)
-        yield _text(deltas, has_delta)
-        yield _text(store.subjects.producer_ids(producers), producers != NONE)
+    def _texts(self, commits: CommitsOfRun, store: HistoryStore) -> dict[str, Callable[[Array], pa.Array]]:
+        """Return by slot the function that returns what stands there, given the places of what happened."""
+        subjects, groups = store.subjects, store.subjects.groups
+        texts: dict[str, Callable[[Array], pa.Array]] = {
+            "written_at": lambda at: self._times(commits.timestamps[at]),
+            "timestamp": lambda at: number_texts(commits.timestamps[at]),
+            "log_offset": lambda at: number_texts(commits.log_offsets[at]),
+            "group": lambda at: self._json(groups.column(subjects.group_of[commits.subjects[at]])),
+            "topic": lambda at: self._json(subjects.names_of(commits.subjects[at])[0]),
+            "partition": lambda at: subjects.names_of(commits.subjects[at])[1].cast(pa.string()),
+            "delta": lambda at: number_texts(deltas_of(commits.rows[at])[0]),
+            "producer_id": lambda at: number_texts(
+                subjects.producer_ids(commits.rows[at, FactCell.PRODUCER])
+            ),
+        }
+        for side, rows in zip(_SIDES, (commits.before, commits.rows), strict=True):
+            for fact, cell in _FACTS.items():
+                texts[f"{side} {fact}"] = partial(self._facts, rows, cell, store)
+        return texts
 
-    def _facts(self, lines: Array, where: Array, store: HistoryStore) -> Iterator[pa.Array]:
-        """Yield the texts of commits' facts, empty where they do not count."""
-        for cell in _FACTS.values():
-            if cell == FactCell.TEXT:
-                yield _where(where, self._json(store.texts.column(np.where(where, lines[:, cell], NONE))))
-            else:
-                yield _text(lines[:, cell], where)
+    def _facts(self, rows: Array, cell: FactCell, store: HistoryStore, places: Array) -> pa.Array:
+        facts = rows[places, cell]
+        return self._json(store.texts.column(facts)) if cell == FactCell.TEXT else number_texts(facts)
 
-    def _json(self, column: pa.Array) -> pa.Array:
+    def _json(self, texts: pa.Array) -> pa.Array:
         """Return the JSON of texts, which are as rows show them."""
-        texts = column.dictionary_encode()
-        json = [self._json_of(from_shown(text)) for text in texts.dictionary.to_pylist()]
-        return pa.array(json, pa.string()).take(texts.indices)
+        return written(texts, lambda text: self._json_of(from_shown(text)))
 
     def _times(self, times: Array) -> pa.Array:
         """Return times of records in JSON."""
@@ -109,53 +113,15 @@ class CommitLines:
         return pc.binary_join_element_wise(pa.scalar('"'), iso, pa.scalar('Z"'), "")
 
 
-def _taken(texts: Sequence[str], codes: pa.Array) -> pa.Array | pa.Scalar:
-    """Return the text with each of these numbers; one for all if there is but one."""
-    return pa.scalar(texts[0]) if len(set(texts)) == 1 else pa.array(texts, pa.string()).take(codes)
-
-
-def _text(numbers: Array, where: Array | None = None) -> pa.Array:
-    """Return numbers as texts, empty texts where they do not count."""
-    texts = pa.array(np.ascontiguousarray(numbers)).cast(pa.string())
-    return texts if where is None else _where(where, texts)
-
-
-def _where(where: Array, texts: pa.Array) -> pa.Array:
-    """Return texts, empty where they do not count."""
-    return texts if where.all() else pc.if_else(pa.array(where), texts, "")
-
-
-def _pieces(row: Mapping[str, Any], json_of: JsonOf) -> Iterator[str]:
-    """Yield the JSON line of a row in pieces, between which what varies belongs."""
-    piece = "{"
-    for place, (name, value) in enumerate(row.items()):
-        piece += f"{',' if place else ''}{json_of(name)}:"
-        if name in ("before", "after"):
-            *varying, piece = _facts(value, json_of, piece)
-            yield from varying
-        elif name in _VARYING:
-            yield piece + ("null" if value is None and name in _OR_NULL else "")
-            piece = ""
-        else:
-            piece += json_of(value)
-    yield piece + "}\n"
-
-
-def _facts(facts: Mapping[str, Any] | None, json_of: JsonOf, piece: str) -> Iterator[str]:
-    """Yield the JSON of a commit's facts behind a piece, in pieces, as many where it has none."""
-    if facts is None:
-        yield piece + json_of(None)
-        yield from ("" for _ in _FACTS)
-        return
-    piece += "{"
-    for place, (name, value) in enumerate(facts.items()):
-        piece += f"{',' if place else ''}{json_of(name)}:"
-        if name in _FACTS:
-            yield piece
-            piece = ""
-        else:
-            piece += json_of(value)
-    yield piece + "}"
+def _marked(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with marks in the place of what varies."""
+    marked: dict[str, Any] = {
+        name: _MARKS[name] for name in _VARYING if row[name] is not None or name not in _OR_NULL
+    }
+    for side in _SIDES:
+        if row[side] is not None:
+            marked[side] = {**row[side], **{fact: _MARKS[f"{side} {fact}"] for fact in _FACTS}}
+    return {**row, **marked}
 
 
 class _Keys(NamedTuple):
@@ -192,18 +158,5 @@ def _keys(commits: CommitsOfRun, store: HistoryStore) -> _Keys:
         rows[:, FactCell.NOOP_TOMBSTONE],
         np.where(commits.has_before, before[:, FactCell.IS_EFFECTIVE], 0),
     ]
-    codes = _codes([*columns, store.owners.of(rows[:, FactCell.OWNER])])
-    _, firsts = np.unique(codes, return_index=True)
+    codes, firsts = classes([*columns, store.owners.of(rows[:, FactCell.OWNER])])
     return _Keys(codes, firsts.tolist(), columns)
-
-
-def _codes(columns: Sequence[Array]) -> Array:
-    """Return for each row a number below the count of distinct rows, equal where all columns are."""
-    codes: Array = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        if not len(column) or (column == column[0]).all():
-            continue
-        each = pa.array(np.ascontiguousarray(column)).dictionary_encode()
-        both = codes * len(each.dictionary) + each.indices.to_numpy()
-        codes = pa.array(both).dictionary_encode().indices.to_numpy().astype(np.int64)
-    return codes

@@ -19,8 +19,6 @@ ENGINE_VARIABLE: Final = "OFFSETS_TOOL_ENGINE"
 """The environment variable that says which engine is asked for; the option --engine sets it while a command runs."""
 PAYS_FROM: Final = 1 << 20
 """Bytes from which the lane pays: what loads compiled code takes as long as reading and replaying these without."""
-TEXT_PAYS_FROM: Final = 2 << 20
-"""Bytes from which it pays for text."""
 
 
 class Engine(StrEnum):
@@ -58,21 +56,14 @@ def asking_for(engine: Engine) -> Iterator[None]:
             os.environ[ENGINE_VARIABLE] = outside
 
 
-def is_fast(
-    size: int,
-    *,
-    as_text: bool = False,
-    note: Callable[[str], None] | None = None,
-    engine: Engine | None = None,
-) -> bool:
-    """Return whether the fast lane reads `size` bytes of segments, to print them where `as_text`; else the reference does.
+def is_fast(size: int, *, note: Callable[[str], None] | None = None, engine: Engine | None = None) -> bool:
+    """Return whether the fast lane reads `size` bytes of segments; else the reference does.
 
     `note` is told why the lane cannot be had where it would pay. `engine` is the one that is asked for, by default as
     `engine_asked` says. SetupError where the lane cannot be had and nothing else was asked for.
     """
     engine = engine or engine_asked()
-    pays = size >= (TEXT_PAYS_FROM if as_text else PAYS_FROM)
-    if engine is Engine.REFERENCE or not (pays or engine is Engine.FAST):
+    if engine is Engine.REFERENCE or not (size >= PAYS_FROM or engine is Engine.FAST):
         return False
     if (problem := lane_problem()) is None:
         return True

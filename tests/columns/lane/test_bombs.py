@@ -15,8 +15,7 @@ from offsets_tool.columns.lane.layout import CAPACITY
 from offsets_tool.log.batches.batch import read_batch
 from offsets_tool.log.batches.limits import LIMITS, MAX_BATCH_BYTES, Limits
 from offsets_tool.rows import BatchRead
-from tests.columns import lanes
-from tests.columns.text import printing
+from tests.columns import lanes, printing
 from tests.log.encoded_batches import (
     GZIP,
     LZ4,

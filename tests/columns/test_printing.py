@@ -9,14 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.columns.text.request import Range, Selection
-from offsets_tool.events import Key, encode_key
+from offsets_tool.as_of.selection import NameFilter, Range, Wanted
+from offsets_tool.columns.printing import Selection
+from offsets_tool.dialects.output import Output, Printer
+from offsets_tool.events import Key, decode, encode_key
 from offsets_tool.records import RECORD_TYPES
+from offsets_tool.records.offsets import OffsetCommitKey
+from offsets_tool.rows import LogRecord
 from offsets_tool.wire import walk
 from tests.cases import CASES, commit
 from tests.columns.lane.test_chunks import CODECS, EDGES, MARKERS, batch
 from tests.columns.lanes import SEGMENTS
-from tests.columns.text.printing import LanePrinter, assert_same, by_reference, json_lines
+from tests.columns.printing import Dialect, LanePrinter, assert_same, by_reference, json_lines
 from tests.depth import DEEP, sample
 from tests.dialects.hostile import Hostile
 from tests.dialects.hostile_segments import end, segment
@@ -66,11 +70,11 @@ KEYS = [
 
 @pytest.mark.parametrize("dialect", DIALECTS if DEEP else NEWEST)
 def test_every_real_segment(dialect: str) -> None:
-    """Most of it not by the caller, where the release knows the versions: what the lane reads completely has templates."""
+    """No commit by the caller, where the release knows its version: what the lane reads completely has templates."""
     prints = [assert_same(path.read_bytes(), dialect) for path in sample(SEGMENTS, 3)]
     if dialect in ("json", "offsets@4.3", "dump-log@4.3", "dump-log@3.6"):
         assert sum(each.in_lane for each in prints) > (3_000 if DEEP else 200)
-        assert sum(each.by_caller for each in prints) < sum(each.in_lane for each in prints)
+        assert sum(each.commits_alone for each in prints) == 0
 
 
 def values(number: int) -> list[bytes | None]:
@@ -176,12 +180,12 @@ def test_offsets_with_gaps_and_empty_batches(dialect: str) -> None:
     assert_same(v2(5, one) + v2(6, apart, last_offset_delta=6) + empty + empty + v2(96, one), dialect)
 
 
-def test_text_beyond_the_buffer_and_several_chunks() -> None:
+def test_several_chunks_and_parts_of_them() -> None:
     value = label(3, commit(3, leader_epoch=1, metadata="m" * 300), 3)
     some = [(COMMIT_KEY, value)] * 50
-    data = b"".join(batch(some, base_offset=place * 50) for place in range(400))
+    data = b"".join(batch(some, base_offset=place * 50) for place in range(700))
     printed = assert_same(data, "json")
-    assert printed.in_lane == 20_000 and len(printed.text) > 8 << 20
+    assert printed.in_lane == 35_000 and len(printed.text) > 8 << 20
 
 
 def test_one_printer_for_several_files() -> None:
@@ -196,14 +200,14 @@ def test_more_classes_than_are_learned() -> None:
     value = label(3, commit(3, leader_epoch=1, metadata=""), 3)
     body = [record(0, COMMIT_KEY, value)]
     data = b"".join(v2(place, body, attributes=(place - 256) << 7) for place in range(510))
-    assert assert_same(data, "dump-log@4.3").by_caller == 10
+    assert assert_same(data, "dump-log@4.3").by_caller == 20
 
 
 def test_only_what_is_selected_is_printed_and_all_is_counted() -> None:
     value = label(3, commit(3, leader_epoch=1, metadata=""), 3)
     some = [(key, value) for key in (KEYS[5], COMMIT_KEY)] * 20
     data = batch(some) + batch([(b"\0\0\0\1", b"\0\0\0\0\0\7")], 40, attributes=32)
-    selection = Selection(lambda record: record.key == COMMIT_KEY, lambda _: Range((None, 1001), (5, 31)))
+    selection = Selection(Wanted(NameFilter(["g"])), frozenset(), lambda _: Range((None, 1001), (5, 31)))
     whole = by_reference(data, json_lines()).text.splitlines(keepends=True)
     printed = LanePrinter(json_lines(), selection).print(data)
     assert printed.text == b"".join(whole[5:31:2])
@@ -212,28 +216,55 @@ def test_only_what_is_selected_is_printed_and_all_is_counted() -> None:
     assert (nothing.text, nothing.in_lane) == (b"", 41)
 
 
-@pytest.mark.parametrize("dialect", ["json", "dump-log@4.3", "dump-log@3.8", "dump-log@3.6", "offsets@4.3"])
-def test_records_of_groups_stay_in_the_lane_where_a_dialect_prints_their_json(dialect: str) -> None:
-    """What a release prints in its own way, and bytes, of which it may know the format, are the dialect's."""
-    cases = [case for case in CASES if case.type > 2 and case.value is not None]
-    records = []
-    for case in cases:
-        key = encode_key(Key(RECORD_TYPES[case.type], case.key))
-        records += [(key, label(case.version, case.value, case.version)), (key, None)]
-    printed = assert_same(batch(records * 2), dialect)
-    assert printed.in_lane + printed.by_caller == 4 * len(cases)
-    # Half of them are tombstones. Not in the lane: layouts of the past, members of the classic protocol, and, of values
-    # that an older release prints, those whose tags it does not know.
-    assert printed.in_lane > (3 * len(cases) if dialect in ("json", "dump-log@4.3") else 2 * len(cases))
+@pytest.mark.parametrize("dialect", NEWEST)
+def test_names_and_metadata_are_written_as_each_printer_writes_them(dialect: str) -> None:
+    texts = ("plain", "\u00e8\U0001f600", "\x01", "\0", 'q"\\/\n\t', "\x7f\u2028", "\\u0041", "\\xff", "")
+    keys = [label(1, OffsetCommitKey(group=text, topic=text, partition=7)) for text in texts]
+    values = [label(1, commit(1, metadata=text), 1) for text in texts]
+    printed = assert_same(batch([(key, value) for key in keys for value in values]), dialect)
+    # Metadata that looks escaped is not the lane's.
+    assert (printed.by_caller, printed.commits_alone) == (len(keys), len(keys))
 
 
-def test_escapes_in_values_are_each_printers_own() -> None:
-    texts = ("plain", "\u00e8\U0001f600", "\x01", "\x1f", 'q"\\/\n\t', "\x7f\u2028", "\\u0041")
-    value_class = RECORD_TYPES[16].layouts[0].value
-    key = encode_key(Key(RECORD_TYPES[16], RECORD_TYPES[16].key(group_id="g", regular_expression="r.*")))
-    records = [(key, label(0, value_class(topics=(text, "x"), version=1, timestamp=2), 0)) for text in texts]
-    for dialect in ("json", "dump-log@4.3"):
-        assert assert_same(batch(records), dialect).by_caller >= 2
+LIKE_NO_TEMPLATE = {
+    "hexadecimal": lambda offset, metadata: f"{offset:x}",
+    "padded": lambda offset, metadata: f"{offset:08d}",
+    "one more": lambda offset, metadata: f"{offset + 1}",
+    "zero is special": lambda offset, metadata: str(offset or "none"),
+    "cut off": lambda offset, metadata: metadata[:2],
+    "its size": lambda offset, metadata: str(len(metadata)),
+    "reversed": lambda offset, metadata: metadata[::-1],
+}
+FOLLOWED = {
+    "nothing": lambda offset, metadata: "",
+    "digits around": lambda offset, metadata: f"v2 {offset}/{offset} 7",
+    "next to each other": lambda offset, metadata: f"{metadata}{offset}",
+}
+
+
+@pytest.mark.parametrize("name", LIKE_NO_TEMPLATE | FOLLOWED)
+def test_a_printer_is_followed_or_prints_all_itself(name: str) -> None:
+    show = (LIKE_NO_TEMPLATE | FOLLOWED)[name]
+
+    def line(record: LogRecord) -> Output:
+        value = decode(record).value
+        return Output(
+            b"-\n" if value is None else f"{show(value.data.offset, value.data.metadata)}\n".encode()
+        )
+
+    values = [
+        label(3, commit(3, offset=at * 7, leader_epoch=at, metadata=f"metadata {at}"), 3) for at in range(40)
+    ]
+    printed = assert_same(
+        batch([(COMMIT_KEY, value) for value in values]), Dialect("made", Printer(line, str))
+    )
+    assert (printed.in_lane, printed.by_caller) == ((0, 40) if name in LIKE_NO_TEMPLATE else (40, 0))
+
+
+def test_an_error_is_the_callers_to_tell() -> None:
+    printer = Printer(lambda record: Output(b"", f"at {record.log_offset}"), str)
+    printed = assert_same(batch([(COMMIT_KEY, values(2)[4])] * 40), Dialect("made", printer))
+    assert printed.in_lane == 0 and printed.errors == [f"at {place}" for place in range(40)]
 
 
 def test_nothing() -> None:

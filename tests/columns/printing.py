@@ -3,20 +3,21 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from offsets_tool.cli.texts import json_line
+from offsets_tool.cli.texts import json_line, json_text
 from offsets_tool.columns.lane.chunks import Chunk, Lane
 from offsets_tool.columns.lane.interned import InternedKeys
-from offsets_tool.columns.text.request import Printer, Selection
-from offsets_tool.columns.text.writer import TextWriter
+from offsets_tool.columns.printing import PrintedFile, SegmentPrinter, Selection
 from offsets_tool.dialects import formatter
 from offsets_tool.dialects.dump_log.segment import DumpLog
-from offsets_tool.dialects.output import NOTHING, Output
+from offsets_tool.dialects.output import NOTHING, Output, Printer
 from offsets_tool.events import decode
 from offsets_tool.evidence.event_json import event_json
 from offsets_tool.log.batches.batch import read_content
+from offsets_tool.log.batches.limits import LIMITS
 from offsets_tool.log.batches.walk import Walker
 from offsets_tool.log.ledger import Ledger
 from offsets_tool.log.names import Segment
+from offsets_tool.records.kinds import COMMITS
 from offsets_tool.rows import Batch, BatchRead, LogRecord, Unreadable
 
 SEGMENT = Segment(path="some/place-7/0.log", log_partition=3)
@@ -41,7 +42,10 @@ class Dialect(NamedTuple):
 
 
 def json_lines() -> Dialect:
-    return Dialect("json", Printer(lambda record: Output(json_line(event_json(decode(record))))))
+    def line(record: LogRecord) -> Output:
+        return Output(json_line(event_json(decode(record))))
+
+    return Dialect("json", Printer(line, lambda text: json_text(text)[1:-1]))
 
 
 def formatted(name: str, release: str) -> Dialect:
@@ -50,12 +54,12 @@ def formatted(name: str, release: str) -> Dialect:
     def show(record: LogRecord) -> Output:
         return NOTHING if record.is_control else made.format(record)
 
-    return Dialect(f"{name}-{release}", Printer(show))
+    return Dialect(f"{name}-{release}", Printer(show, made.text))
 
 
 def dumped(release: str) -> Dialect:
     dump = DumpLog("x.log", release, base_offset=0)
-    return Dialect(f"dump-log-{release}", Printer(dump.record, dump.batch), dump)
+    return Dialect(f"dump-log-{release}", Printer(dump.record, dump.text, dump.batch), dump)
 
 
 class Print(NamedTuple):
@@ -65,6 +69,8 @@ class Print(NamedTuple):
     errors: list[str]
     in_lane: int = 0
     by_caller: int = 0
+    commits_alone: int = 0
+    """Of those, commits and their tombstones that decode without a problem, whose batch the lane has read."""
 
 
 def by_reference(data: bytes, dialect: Dialect) -> Print:
@@ -85,13 +91,13 @@ class LanePrinter:
 
     def __init__(self, dialect: Dialect, selection: Selection | None = None) -> None:
         self._dialect = dialect
-        self._writer = TextWriter(dialect.printer, selection)
+        self._printer = SegmentPrinter(dialect.printer, selection)
         self._interned = InternedKeys()
 
     def print(self, data: bytes) -> Print:
         view, ledger, outputs = memoryview(data), Ledger("s"), []
         passed = self._dialect.dump.passed if self._dialect.dump else None
-        writer = self._writer.file(view, SEGMENT, ledger, passed)
+        file = PrintedFile(view, SEGMENT, ledger, LIMITS, passed, {})
         lane = Lane(
             view,
             SEGMENT.source,
@@ -99,20 +105,26 @@ class LanePrinter:
             self._interned,
             verify=self._dialect.dump is None,
         )
-        by_caller = 0
+        by_caller = commits_alone = 0
         for item in lane.read():
-            for piece in writer.write(item) if isinstance(item, Chunk) else (item,):
+            for piece in self._printer.print(item, file) if isinstance(item, Chunk) else (item,):
                 if isinstance(piece, memoryview):
                     outputs.append(Output(bytes(piece)))
                 elif isinstance(piece, LogRecord):
                     outputs.append(self._dialect.printer.record(piece))
                     by_caller += 1
+                    event = decode(piece)
+                    commits_alone += (
+                        event.problem is None and event.type_id in COMMITS and not piece.is_control
+                    )
                 else:
                     outputs += self._dialect.shown(piece)
                     by_caller += len(piece.records) if isinstance(piece, BatchRead) else 0
         entry = ledger.entry()
         return _print(outputs, self._dialect)._replace(
-            in_lane=entry.decoded_records + entry.control_records, by_caller=by_caller
+            in_lane=entry.decoded_records + entry.control_records,
+            by_caller=by_caller,
+            commits_alone=commits_alone,
         )
 
 
