@@ -1,4 +1,4 @@
-"""Compiled: which bytes are ASCII, which are UTF-8 without a fault, and which may look like an escaped byte.
+"""Compiled: which bytes are UTF-8 without a fault, and which may look like an escaped byte.
 
 Faultless as Python's and Java's decoders have it: no overlong form, no surrogate, nothing beyond U+10FFFF, nothing cut. What
 becomes of other text is the reference's to say, and how text is shown that looks escaped.
@@ -16,12 +16,6 @@ _LOW_BITS: Final = np.uint64(0x0101010101010101)
 _BACKSLASHES: Final = np.uint64(0x5C5C5C5C5C5C5C5C)
 _BACKSLASH: Final = ord("\\")
 _X: Final = ord("x")
-
-
-@step
-def is_ascii(at: int, size: int) -> bool:
-    """Return whether `size` bytes at an address are ASCII."""
-    return ascii_end(at, at + size) == at + size
 
 
 @step

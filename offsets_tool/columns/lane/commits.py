@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from offsets_tool.columns.jit.machine import big_i16, big_i32, big_i64, load_u8, step
-from offsets_tool.columns.jit.utf8 import is_ascii, is_utf8, looks_escaped
+from offsets_tool.columns.jit.utf8 import is_utf8, looks_escaped
 from offsets_tool.columns.lane.commit_layout import FLEXIBLE, NONE, PLAIN, TOPIC_ID_TAG, fixed_position
 from offsets_tool.columns.lane.interned import NO_TOPIC_ID, topic_id_number
 from offsets_tool.columns.lane.layout import RecordField, RecordKind, get, put
@@ -27,7 +27,6 @@ _EXPIRE_TIMESTAMP: Final = int(RecordField.EXPIRE_TIMESTAMP)
 _TOPIC_ID: Final = int(RecordField.TOPIC_ID)
 _REFERENCE: Final = int(RecordKind.REFERENCE)
 _COMMIT: Final = int(RecordKind.COMMIT)
-_COMMIT_IN_UTF8: Final = int(RecordKind.COMMIT_IN_UTF8)
 _MARKER: Final = int(RecordKind.MARKER)
 
 _TEXT_SIZE: Final = 2
@@ -127,11 +126,7 @@ def _fill(data: int, start: int, metadata: int, size: int, records: int, row: in
 @step
 def _kind(metadata: int, size: int) -> int:
     """Return the kind of a commit with this metadata: one for the reference decoder if it is not UTF-8 that is shown unchanged."""
-    if looks_escaped(metadata, size):
-        return _REFERENCE
-    if is_ascii(metadata, size):
-        return _COMMIT
-    return _COMMIT_IN_UTF8 if is_utf8(metadata, size) else _REFERENCE
+    return _REFERENCE if looks_escaped(metadata, size) or not is_utf8(metadata, size) else _COMMIT
 
 
 @step

@@ -66,9 +66,7 @@ _VALUE_VERSION: Final = int(RecordField.VALUE_VERSION)
 _ATTRIBUTES: Final = int(BatchField.ATTRIBUTES)
 _CONTROL: Final = int(AttributeBit.CONTROL)
 _REFERENCE: Final = int(RecordKind.REFERENCE)
-_COMMIT: Final = int(RecordKind.COMMIT)
 _MARKER: Final = int(RecordKind.MARKER)
-_COMMIT_IN_UTF8: Final = int(RecordKind.COMMIT_IN_UTF8)
 _JSON: Final = int(RecordKind.JSON)
 
 _NONE: Final = -1
@@ -161,13 +159,11 @@ def _text_end(at: int, end: int) -> int:
 def sort_out(records: int, rows: int, table: int, kinds: int) -> int:
     """Write each row's kind as a byte; return how many rows are left to the reference decoder.
 
-    A record without a clean key is left to it. Commits with metadata in ASCII and in UTF-8 become one kind.
+    A record without a clean key is left to it.
     """
     left = 0
     for row in range(rows):
         kind, key = get(records, _KIND, row), get(records, _KEY, row)
-        if kind == _COMMIT_IN_UTF8:
-            kind = _COMMIT
         if kind != _MARKER and (key < 0 or not load_i32(table + key * ENTRY) & _CLEAN):
             kind = _REFERENCE
         left += kind == _REFERENCE

@@ -92,8 +92,6 @@ class RecordKind(IntEnum):
     """COMMIT or ABORT: VALUE_VERSION has the type's number, LEADER_EPOCH the coordinator's epoch."""
     JSON = 4
     """Another kind, whose value a program has printed; known only while a chunk's rows are made."""
-    COMMIT_IN_UTF8 = 5
-    """An offset commit, read completely, whose metadata is UTF-8 and not only ASCII."""
 
 
 NO_KEY: Final = -1

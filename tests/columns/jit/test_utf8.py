@@ -56,12 +56,7 @@ def test_metadata(version: int) -> None:
     assert_same(data)
     (chunk,) = Lane(memoryview(data), "s", 3).read()
     assert isinstance(chunk, Chunk)
-    expected = [
-        (RecordKind.COMMIT if text.isascii() else RecordKind.COMMIT_IN_UTF8)
-        if _is_shown_as_it_is(text)
-        else RecordKind.REFERENCE
-        for text in TEXTS
-    ]
+    expected = [RecordKind.COMMIT if _is_shown_as_it_is(text) else RecordKind.REFERENCE for text in TEXTS]
     assert np.array_equal(chunk.records[RecordField.KIND], expected)
 
 
