@@ -316,10 +316,9 @@ class _ChunkPrinter:
         known, templates = self._file.templates, []
         for first in firsts.tolist():
             key = tuple(int(column[first]) for column in columns)
-            if key not in known:
-                is_none = key[0] == RecordKind.REFERENCE or len(known) >= _MOST_CLASSES
-                known[key] = None if is_none else self._template(item_of(first), texts_of, np.array([first]))
-            templates.append(known[key])
+            if key not in known and key[0] != RecordKind.REFERENCE and len(known) < _MOST_CLASSES:
+                known[key] = self._template(item_of(first), texts_of, np.array([first]))
+            templates.append(known.get(key))
         are_alone = np.array([template is None for template in templates], bool)[codes]
         return filled([template or Template() for template in templates], codes, texts_of), are_alone
 

@@ -38,7 +38,7 @@ class TextLane:
     def pieces(
         self, source: Source, *, verify: bool = True, passed: Callable[[int, int], None] | None = None
     ) -> Iterator[memoryview | Item]:
-        """Yield text, which the next piece overwrites, and items that the caller decodes and prints.
+        """Yield text, and items that the caller decodes and prints.
 
         Text is what the filters let through; items are not filtered. A single record of a segment stands among text that was
         printed before it: its batch's line is. `passed` is called with the first and the last offset of records that
