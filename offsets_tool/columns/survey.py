@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.assembly.event_columns import Kinds
 from offsets_tool.columns.assembly.keys import KeyColumns
+from offsets_tool.columns.assembly.kinds import Kinds
 from offsets_tool.columns.json.values import JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
 from offsets_tool.columns.lane.interned import InternedKeys

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.lane.interned import InternedKeys
 from offsets_tool.columns.lane.layout import CAPACITY
 
 _KEPT: Final = 64
@@ -25,6 +26,19 @@ def texts(type_: pa.DataType, offsets: Array, data: Array, valid: Array | None =
     bits, nulls = _bitmap(valid)
     buffers = [bits, pa.py_buffer(offsets), pa.py_buffer(data)]
     return pa.Array.from_buffers(type_, len(offsets) - 1, buffers, nulls)
+
+
+def interned_column(interned: InternedKeys, *, is_text: bool) -> pa.Array:
+    """Return all keys of a table as texts or binaries, in the order of their numbers."""
+    starts, data = interned.spans()
+    return texts(pa.string() if is_text else pa.binary(), starts.astype(np.int32), data)
+
+
+def dictionary_column(numbers: Array, values: pa.Array) -> pa.DictionaryArray:
+    """Return a dictionary-encoded column, given the number (int32) of each value, below 0 for a null. It keeps `numbers`."""
+    has_null = len(numbers) > 0 and numbers.min() < 0
+    indices = column(pa.int32(), numbers, numbers >= 0 if has_null else None)
+    return pa.DictionaryArray.from_arrays(indices, values, safe=False)
 
 
 def booleans(values: Array) -> pa.Array:

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from offsets_tool.columns.assembly.arrays import column
+from offsets_tool.columns.assembly.arrays import dictionary_column, interned_column
 from offsets_tool.columns.assembly.batch_columns import BatchColumns
 from offsets_tool.columns.assembly.event_columns import COMMIT_LAYOUT, EventColumns
 from offsets_tool.columns.assembly.gather import gather
@@ -53,6 +53,7 @@ class Assembler:
 
     def _of(self, interned: InternedKeys) -> None:
         """Use these tables of keys for later chunks, with new dictionaries, so that memory stays flat when all keys are new."""
+        self._raw: pa.Array | None = None
         self._names = {name: TextDictionary() for name in _DICTIONARY}
         self._names["control"] = TextDictionary(*_MARKERS)
         self._names["layout"] = TextDictionary(COMMIT_LAYOUT)
@@ -67,8 +68,9 @@ class Assembler:
             starts, data = chunk.interned.spans()
             sizes = np.where(has_key, starts[numbers + 1] - starts[numbers], 0)
             return gather(data, starts[numbers], sizes, pa.binary(), valid)
-        indices = column(pa.int32(), numbers.astype(np.int32), valid)
-        return pa.DictionaryArray.from_arrays(indices, self._keys.raw_column(), safe=False)
+        if self._raw is None or len(self._raw) != len(chunk.interned):
+            self._raw = interned_column(chunk.interned, is_text=False)
+        return dictionary_column(numbers.astype(np.int32), self._raw)
 
 
 def _batch(row: type, columns: dict[str, pa.Array]) -> pa.RecordBatch:

@@ -14,28 +14,15 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.assembly.arrays import booleans, column, repeated, texts
 from offsets_tool.columns.assembly.gather import gather
 from offsets_tool.columns.assembly.keys import TEXTS, KeyColumns
+from offsets_tool.columns.assembly.kinds import Kinds
 from offsets_tool.columns.assembly.names import NULL, TextDictionary
 from offsets_tool.columns.assembly.topic_ids import TopicIdTexts
 from offsets_tool.columns.decode import added_columns
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.json.values import JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
-from offsets_tool.columns.lane.key_table import (
-    KeyField,
-    KeyFlag,
-    find_printable,
-    mark_printed,
-    pick_keys,
-    sort_out,
-)
-from offsets_tool.columns.lane.layout import (
-    CAPACITY,
-    AttributeBit,
-    BatchField,
-    RecordField,
-    RecordKind,
-    has_any,
-)
+from offsets_tool.columns.lane.key_table import KeyField, KeyFlag, pick_keys
+from offsets_tool.columns.lane.layout import CAPACITY, RecordField, RecordKind
 from offsets_tool.records.kinds import OFFSET_COMMIT, RECORD_TYPES
 from offsets_tool.table_rows import EventRow
 from offsets_tool.wire.arrow import arrow_schema
@@ -165,10 +152,13 @@ class EventColumns:
         }
         made = {name: self._text_column(name, column) for name, column in numbers.items()}
         nothing = repeated(None, pa.string(), self._rows)
-        json = self._kinds.json
-        made["value_json"] = self._replaced(nothing if json is None else json, "value_json")
+        made["value_json"] = self._replaced(self._json() if self._kinds.json else nothing, "value_json")
         made["problem"] = self._replaced(nothing, "problem")
         return made
+
+    def _json(self) -> pa.Array:
+        assert self._kinds.json is not None
+        return texts(pa.string(), *self._kinds.json, self._kinds.of(RecordKind.JSON))
 
     def _text_column(self, name: str, numbers: Array) -> pa.DictionaryArray:
         """Return a column of texts, given the number of each; texts in rows left to the reference decoder are that decoder's."""
@@ -226,46 +216,3 @@ class EventColumns:
         if self._decoded:
             tombstones[self._left] = self._decoded["is_tombstone"]
         return booleans(tombstones)
-
-
-class Kinds:
-    """Kinds of a chunk's records, uint8, the rows left to the reference decoder, and the JSON of those that programs print."""
-
-    def __init__(self, chunk: Chunk, keys: KeyColumns, json: JsonWriter) -> None:
-        self._chunk = chunk
-        rows = chunk.records.shape[1]
-        self.kind: Array = np.empty(rows, np.uint8)
-        left = sort_out(address(chunk.records), rows, address(keys.table), address(self.kind))
-        self.json: pa.Array | None = self._printed(keys, json) if left else None
-        self.left: Array = np.flatnonzero(self.of(RecordKind.REFERENCE)) if left else np.empty(0, np.int64)
-        self.control_left: Array = self._is_control(self.left)
-
-    def of(self, *kinds: RecordKind) -> Array:
-        """Return the rows that are of one of these kinds, as truth values."""
-        # A number, not an enum: for that NumPy would make eight bytes of each kind.
-        found: Array = self.kind == int(kinds[0])
-        for kind in kinds[1:]:
-            found |= self.kind == int(kind)
-        return found
-
-    def _is_control(self, rows: Array) -> Array:
-        attributes = self._chunk.batches[BatchField.ATTRIBUTES]
-        return has_any(attributes[self._chunk.records[RecordField.BATCH, rows]], AttributeBit.CONTROL)
-
-    def _printed(self, keys: KeyColumns, json: JsonWriter) -> pa.Array | None:
-        """Return JSON of the values that programs print, null in other rows; their kind becomes JSON. None if there is none."""
-        records, rows = self._chunk.records, len(self.kind)
-        found, types = np.empty((2, rows), np.int64)
-        addresses = address(records), rows, address(self.kind)
-        batches = address(self._chunk.batches)
-        count = find_printable(*addresses, address(keys.table), batches, address(found), address(types))
-        if not count:
-            return None
-        values = found[:count]
-        places, sizes = records[RecordField.VALUE_START, values], records[RecordField.VALUE_SIZE, values]
-        written = json.write(self._chunk.data, types[:count], places, sizes)
-        # One after another in the order of the rows: as a column of texts has them.
-        offsets = np.empty(rows + 1, np.int32)
-        data, printed = address(self._chunk.data), address(written.sizes)
-        mark_printed(*addresses, data, address(found), printed, count, address(offsets))
-        return texts(pa.string(), offsets, written.data, self.of(RecordKind.JSON))

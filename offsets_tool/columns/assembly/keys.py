@@ -3,10 +3,8 @@
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.assembly.arrays import texts
 from offsets_tool.columns.assembly.names import NULL, TextDictionary
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.lane.interned import FULL, InternedKeys
@@ -64,7 +62,6 @@ class KeyColumns:
             [_shape(type_id, self.names) for type_id in range(max(RECORD_TYPES) + 1)], np.int64
         )
         self.table: Array = np.full((_FIRST_ROOM, len(KeyField)), NULL, np.int32)
-        self._raw_column: pa.Array | None = None
 
     def belong_to(self, interned: InternedKeys) -> bool:
         """Return whether these columns are made of the keys in `interned`."""
@@ -73,13 +70,6 @@ class KeyColumns:
     def raw(self, number: int) -> bytes:
         """Return the bytes of the key with this number."""
         return self._interned.key(number)
-
-    def raw_column(self) -> pa.Array:
-        """Return the bytes of all keys, as a column in the order of their numbers."""
-        if self._raw_column is None or len(self._raw_column) != len(self._interned):
-            starts, data = self._interned.spans()
-            self._raw_column = texts(pa.binary(), starts.astype(np.int32), data)
-        return self._raw_column
 
     def update(self) -> None:
         """Read the keys that were interned since the last call."""

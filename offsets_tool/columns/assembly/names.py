@@ -1,14 +1,15 @@
 """Texts that repeat, as numbers into a dictionary that only grows: group and topic names, layouts, reasons."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.assembly.arrays import column, texts
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.lane.interned import FULL, InternedKeys, number_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 NULL: Final = -1
 
@@ -19,7 +20,7 @@ class TextDictionary:
     def __init__(self, *known: str) -> None:
         self.table = InternedKeys(keys=1 << 6, arena=1 << 12, topic_ids=1)
         self._numbers: dict[str, int] = {}
-        self._values: pa.Array = texts(pa.string(), np.zeros(1, np.int32), np.zeros(1, np.uint8))
+        self._values: pa.Array | None = None
         for text in known:
             self.number(text)
 
@@ -39,14 +40,10 @@ class TextDictionary:
             return self._added(data)
         return number
 
-    def column(self, numbers: Array) -> pa.DictionaryArray:
+    def column(self, numbers: Array) -> "pa.DictionaryArray":
         """Return a dictionary-encoded column, given the number (int32) of each text, NULL for a null. It keeps `numbers`."""
-        has_null = len(numbers) > 0 and numbers.min() < 0
-        indices = column(pa.int32(), numbers, numbers >= 0 if has_null else None)
-        return pa.DictionaryArray.from_arrays(indices, self._dictionary(), safe=False)
+        from offsets_tool.columns.assembly.arrays import dictionary_column, interned_column  # noqa: PLC0415 - Arrow, for rows alone
 
-    def _dictionary(self) -> pa.Array:
-        if len(self._values) != len(self.table):
-            starts, data = self.table.spans()
-            self._values = texts(pa.string(), starts.astype(np.int32), data)
-        return self._values
+        if self._values is None or len(self._values) != len(self.table):
+            self._values = interned_column(self.table, is_text=True)
+        return dictionary_column(numbers, self._values)
