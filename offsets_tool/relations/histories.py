@@ -5,18 +5,17 @@ lies behind the cut waits for the next chunk. Open rows are carried on. `replay`
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from offsets_tool.checkpoint import Observers, packed, restore, seal, understanding
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.columns_of_rows import behind_gaps, flags, plain
+from offsets_tool.columns.replay.columns_of_rows import behind_gaps, plain
 from offsets_tool.columns.replay.history import HistoryRows, ReplayEnd, ShownNames, Start
 from offsets_tool.columns.replay.row_events import COLUMNS
 from offsets_tool.columns.replay.row_facts import observe_rows, observe_values, plain_kinds
-from offsets_tool.columns.replay.subjects import Subjects
 from offsets_tool.errors import SourceError
 from offsets_tool.events import Event
 from offsets_tool.expiry.log_facts import LogFacts
@@ -29,6 +28,14 @@ from offsets_tool.history.row_builders import anomaly_row
 from offsets_tool.history.rows import AnomalyRow, OffsetBeginCause, OffsetHistoryRow
 from offsets_tool.history.transactions import TransactionLog, TransactionRow
 from offsets_tool.relations.carried import Carried, nothing_carried, pack, unpack
+from offsets_tool.relations.chunks import (
+    HistoryChunk,
+    anomalies,
+    are_doubtful,
+    are_unsure,
+    depend_on_rules,
+    in_transactions,
+)
 from offsets_tool.relations.group_histories import NO_GROUPS, GroupRelation, GroupTables
 from offsets_tool.relations.groups import (
     Answers,
@@ -81,11 +88,9 @@ from offsets_tool.relations.writes import (
     OffsetAction,
     WriteReader,
     Writes,
-    have_producers,
 )
-from offsets_tool.replay.changes import UNREAD, Change, ChangeKind, TransactionOf
+from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
-from offsets_tool.replay.offsets import RETURNED, UNSURE
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.arrow import arrow_schema, shown_batch
@@ -94,21 +99,6 @@ _OFFSETS: Final = arrow_schema(OffsetHistoryRow)
 _BEGAN: Final = pa.array([cause.value for cause in OffsetBeginCause])
 _ENDED: Final = pa.array([cause.value for cause in CAUSES])
 _ENDS: Final = ("to_log_offset", "to_timestamp", "end_cause")
-
-
-class HistoryChunk(NamedTuple):
-    """Rows of a log, what they do behind the commits that are open before them, and the rows of history that come of it.
-
-    `past` is what is known of those commits. `problems` has what is wrong with commits that do not read, by row.
-    """
-
-    rows: pa.RecordBatch
-    writes: Writes
-    past: Past
-    pieces: Pieces
-    is_unsure: Array
-    """By place, whether it is a commit that the two coordinators take for one in a transaction or not."""
-    problems: Mapping[int, str]
 
 
 class Histories:
@@ -229,7 +219,7 @@ class Histories:
         chunk = self._read(rows, is_new)
         of_groups = self._changes(chunk, self._group_records(chunk), NoQuestions(), proved)
         self._end_transactions(chunk, of_groups.events)
-        lifetimes = RowLifetimes(chunk.writes, chunk.past, chunk.pieces, _are_doubtful(chunk))
+        lifetimes = RowLifetimes(chunk.writes, chunk.past, chunk.pieces, are_doubtful(chunk))
         self._carry(chunk, chunk.pieces, lifetimes, np.zeros(len(chunk.writes.action), np.int64))
         self._open.forget_metadata(self._reader.metadata)
         changes = (change for event in of_groups.events for change in event.changes if change.is_anomaly)
@@ -261,7 +251,7 @@ class Histories:
         group_tables = self._group_rows.advance(of_groups.all, of_writes)
         of_commits = anomalies(chunk, self._subjects, self._log_partition)
         group_tables.anomalies.extend(map(anomaly_row, of_commits))
-        lifetimes = RowLifetimes(chunk.writes, chunk.past, chunk.pieces, _are_doubtful(chunk))
+        lifetimes = RowLifetimes(chunk.writes, chunk.past, chunk.pieces, are_doubtful(chunk))
         inputs = RemovalInputs(
             rows,
             chunk.writes,
@@ -334,7 +324,7 @@ class Histories:
         producers = said.producer[said.of(OffsetAction.COMMIT_MARKER, OffsetAction.ABORT_MARKER)]
         carried, past = self._open.taken(self._touched(rows, said), producers)
         writes = said.behind(carried)
-        return HistoryChunk(rows, writes, past, pieces_of(writes), _are_unsure(rows, writes), problems)
+        return HistoryChunk(rows, writes, past, pieces_of(writes), are_unsure(rows, writes), problems)
 
     def _touched(self, rows: pa.RecordBatch, said: Writes) -> Array:
         """Return by committed offset, and last of none, whether rows may change it, but for markers.
@@ -382,7 +372,7 @@ class Histories:
 
     def _observe_differences(self, chunk: HistoryChunk, proved: int | None) -> None:
         """Observe where what offsets came to depends on the rules, before the place that proves them."""
-        places = np.flatnonzero(_depend_on_rules(chunk))
+        places = np.flatnonzero(depend_on_rules(chunk))
         if len(places) and (proved is None or places[0] < proved):
             log_offset = chunk.rows.column("log_offset")[int(places[0]) - chunk.writes.carried].as_py()
             known = self._coordinator.differed_at
@@ -392,7 +382,7 @@ class Histories:
         self, chunk: HistoryChunk, events: Sequence[GroupEvent]
     ) -> tuple[pa.RecordBatch, Array]:
         """Return the rows of transactions that ended, and the places of the markers that ended them."""
-        places = _in_transactions(chunk, events)
+        places = in_transactions(chunk, events)
         ends = chunk.writes.of(OffsetAction.COMMIT_MARKER, OffsetAction.ABORT_MARKER)
         if not len(places) and not len(ends):
             return NOTHING.transactions, ends
@@ -511,76 +501,6 @@ def _rows(
 
 _NO_OFFSETS: Final = pa.RecordBatch.from_pylist([], _OFFSETS)
 NOTHING: Final = _rows(_OFFSETS.empty_table(), NO_GROUPS, [], shown_batch(TransactionRow, []))
-
-
-def _in_transactions(chunk: HistoryChunk, events: Sequence[GroupEvent]) -> Array:
-    """Return the places of the records that are in transactions: of committed offsets, and of groups."""
-    writes = chunk.writes
-    is_in = writes.subject != NONE
-    is_in[: writes.carried] = False
-    is_in[writes.carried :] &= flags(chunk.rows.column("is_transactional")) & have_producers(chunk.rows)
-    subjects = ((place, change.subject) for place, _, changes in events for change in changes)
-    is_in[[place for place, subject in subjects if isinstance(subject, TransactionOf)]] = True
-    return np.flatnonzero(is_in)
-
-
-def _are_unsure(rows: pa.RecordBatch, writes: Writes) -> Array:
-    """Return which writes are commits that the two coordinators take for one in a transaction or not."""
-    is_unsure = writes.action <= OffsetAction.PENDING
-    is_unsure[: writes.carried] = False
-    is_unsure[writes.carried :] &= have_producers(rows) != flags(rows.column("is_transactional"))
-    return is_unsure
-
-
-def _depend_on_rules(chunk: HistoryChunk) -> Array:
-    """Return which writes the two coordinators take for something else, as Step.differs says it of offsets."""
-    rows, writes, pieces = chunk.rows, chunk.writes, chunk.pieces
-    differs = chunk.is_unsure.copy()
-    tombstones = writes.of(*REMOVALS)
-    if not len(tombstones):
-        return differs
-    waiting = pieces.taken(~pieces.is_effective & writes.is_read[pieces.commit])
-    subjects = writes.subject[waiting.commit]
-    counts = Holdings(subjects, waiting.begin, waiting.end, len(writes.action) + 1).counts
-    has_waiting = counts(writes.subject[tombstones], tombstones - 1) > 0
-    differs[tombstones] = has_waiting | have_producers(rows)[tombstones - writes.carried]
-    return differs
-
-
-def _are_back(chunk: HistoryChunk) -> Array:
-    """Return which rows begin with a marker though a tombstone had come that only a running classic coordinator acts on."""
-    writes, pieces = chunk.writes, chunk.pieces
-    is_back = late(writes, pieces)
-    if not is_back.any():
-        return is_back
-    is_back &= writes.is_read[pieces.commit]
-    noop = np.append(chunk.past.noop, NONE)[np.minimum(pieces.commit[is_back], writes.carried)]
-    is_back[is_back] = (noop != NONE) | (pieces.noop[is_back] != NONE)
-    return is_back
-
-
-def _are_doubtful(chunk: HistoryChunk) -> Array:
-    """Return which rows are of commits that only a coordinator has that loaded this log, and not the one that wrote it."""
-    pieces, is_doubtful = chunk.pieces, _are_back(chunk)
-    if chunk.is_unsure.any():
-        is_plain = pieces.is_effective & (pieces.begin == pieces.commit)
-        is_doubtful |= is_plain & chunk.is_unsure[pieces.commit]
-    return is_doubtful
-
-
-def anomalies(chunk: HistoryChunk, subjects: Subjects, log_partition: int | None) -> Iterator[Change]:
-    """Yield what Kafka's code rules out of commits: of no transaction for sure, not understood, or back though it was deleted."""
-    writes = chunk.writes
-    notes = [(place, place, UNSURE) for place in np.flatnonzero(chunk.is_unsure).tolist()]
-    for row, problem in chunk.problems.items():
-        notes.append((row + writes.carried, row + writes.carried, f"{UNREAD}{problem}"))
-    back = chunk.pieces.taken(_are_back(chunk))
-    notes += [(*places, RETURNED) for places in zip(back.commit.tolist(), back.begin.tolist(), strict=True)]
-    for commit, place, note in notes:
-        log_offset, timestamp = int(writes.log_offset[place]), int(writes.timestamp[place])
-        where = log_partition, log_offset, timestamp, log_offset
-        subject = subjects.offsets[int(writes.subject[commit])]
-        yield Change(*where, ChangeKind.ANOMALY, subject, None, None, note)
 
 
 def joined_rows(waiting: pa.RecordBatch | None, rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -36,8 +36,8 @@ from tests.columns.replay.test_history import (
     rows_of,
     sorted_rows,
 )
-from tests.columns.replay.test_removals import check
 from tests.relations.test_moments import MOMENTS
+from tests.relations.test_partitions import check
 from tests.replay.hostile_sequences import Writing, marker, written
 from tests.test_checkpoint import RULES
 

@@ -1,0 +1,106 @@
+"""A chunk of a log: its rows and writes, the rows of history that come of them, and what of that is odd.
+
+Odd is what the two coordinators take for something else, what Kafka's code rules out, and what only a coordinator has that loaded
+the log. By masks, as replay.offsets says it of one record after the other.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.replay.columns_of_rows import flags
+from offsets_tool.columns.replay.subjects import Subjects
+from offsets_tool.relations.groups import GroupEvent, Holdings
+from offsets_tool.relations.offsets import NONE, Past, Pieces
+from offsets_tool.relations.visibility import late
+from offsets_tool.relations.writes import REMOVALS, OffsetAction, Writes, have_producers
+from offsets_tool.replay.changes import UNREAD, Change, ChangeKind, TransactionOf
+from offsets_tool.replay.offsets import RETURNED, UNSURE
+
+
+class HistoryChunk(NamedTuple):
+    """Rows of a log, what they do behind the commits that are open before them, and the rows of history that come of it.
+
+    `past` is what is known of those commits. `problems` has what is wrong with commits that do not read, by row.
+    """
+
+    rows: pa.RecordBatch
+    writes: Writes
+    past: Past
+    pieces: Pieces
+    is_unsure: Array
+    """By place, whether it is a commit that the two coordinators take for one in a transaction or not."""
+    problems: Mapping[int, str]
+
+
+def in_transactions(chunk: HistoryChunk, events: Sequence[GroupEvent]) -> Array:
+    """Return the places of the records that are in transactions: of committed offsets, and of groups."""
+    writes = chunk.writes
+    is_in = writes.subject != NONE
+    is_in[: writes.carried] = False
+    is_in[writes.carried :] &= flags(chunk.rows.column("is_transactional")) & have_producers(chunk.rows)
+    subjects = ((place, change.subject) for place, _, changes in events for change in changes)
+    is_in[[place for place, subject in subjects if isinstance(subject, TransactionOf)]] = True
+    return np.flatnonzero(is_in)
+
+
+def are_unsure(rows: pa.RecordBatch, writes: Writes) -> Array:
+    """Return which writes are commits that the two coordinators take for one in a transaction or not."""
+    is_unsure = writes.action <= OffsetAction.PENDING
+    is_unsure[: writes.carried] = False
+    is_unsure[writes.carried :] &= have_producers(rows) != flags(rows.column("is_transactional"))
+    return is_unsure
+
+
+def depend_on_rules(chunk: HistoryChunk) -> Array:
+    """Return which writes the two coordinators take for something else, as Step.differs says it of offsets."""
+    rows, writes, pieces = chunk.rows, chunk.writes, chunk.pieces
+    differs = chunk.is_unsure.copy()
+    tombstones = writes.of(*REMOVALS)
+    if not len(tombstones):
+        return differs
+    waiting = pieces.taken(~pieces.is_effective & writes.is_read[pieces.commit])
+    subjects = writes.subject[waiting.commit]
+    counts = Holdings(subjects, waiting.begin, waiting.end, len(writes.action) + 1).counts
+    has_waiting = counts(writes.subject[tombstones], tombstones - 1) > 0
+    differs[tombstones] = has_waiting | have_producers(rows)[tombstones - writes.carried]
+    return differs
+
+
+def are_back(chunk: HistoryChunk) -> Array:
+    """Return which rows begin with a marker though a tombstone had come that only a running classic coordinator acts on."""
+    writes, pieces = chunk.writes, chunk.pieces
+    is_back = late(writes, pieces)
+    if not is_back.any():
+        return is_back
+    is_back &= writes.is_read[pieces.commit]
+    noop = np.append(chunk.past.noop, NONE)[np.minimum(pieces.commit[is_back], writes.carried)]
+    is_back[is_back] = (noop != NONE) | (pieces.noop[is_back] != NONE)
+    return is_back
+
+
+def are_doubtful(chunk: HistoryChunk) -> Array:
+    """Return which rows are of commits that only a coordinator has that loaded this log, and not the one that wrote it."""
+    pieces, is_doubtful = chunk.pieces, are_back(chunk)
+    if chunk.is_unsure.any():
+        is_plain = pieces.is_effective & (pieces.begin == pieces.commit)
+        is_doubtful |= is_plain & chunk.is_unsure[pieces.commit]
+    return is_doubtful
+
+
+def anomalies(chunk: HistoryChunk, subjects: Subjects, log_partition: int | None) -> Iterator[Change]:
+    """Yield what Kafka's code rules out of commits: of no transaction for sure, not understood, or back though it was deleted."""
+    writes = chunk.writes
+    notes = [(place, place, UNSURE) for place in np.flatnonzero(chunk.is_unsure).tolist()]
+    for row, problem in chunk.problems.items():
+        notes.append((row + writes.carried, row + writes.carried, f"{UNREAD}{problem}"))
+    back = chunk.pieces.taken(are_back(chunk))
+    notes += [(*places, RETURNED) for places in zip(back.commit.tolist(), back.begin.tolist(), strict=True)]
+    for commit, place, note in notes:
+        log_offset, timestamp = int(writes.log_offset[place]), int(writes.timestamp[place])
+        where = log_partition, log_offset, timestamp, log_offset
+        subject = subjects.offsets[int(writes.subject[commit])]
+        yield Change(*where, ChangeKind.ANOMALY, subject, None, None, note)
