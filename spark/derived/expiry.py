@@ -60,7 +60,7 @@ from spark.ingest.plan import ARCHIVE, counts
 from spark.lake.commit import Chain, Lake
 from spark.lake.folder import unknown_cluster
 from spark.lake.scan import FileFacts, LakeTables, scan, values_within
-from spark.replay.checkpoints import REMEDY, checkpoint_path, log_facts_of
+from spark.replay.checkpoints import REMEDY, checkpoint_path, is_of_this_version, log_facts_of
 from spark.replay.plan import AUTO, Coordinators, LogPartition, last_coordinators, latest
 from spark.replay.plan import LakeRow as Replay
 from spark.runtime.rows import (
@@ -324,14 +324,15 @@ def _has_open(file: FileFacts) -> bool:
 def facts_of_logs(root: Path, replays: Mapping[LogPartition, Replay]) -> dict[LogPartition, LogFacts]:
     """Return the log facts of partitions, given their rows of `replays`; OffsetsToolError for a lost checkpoint.
 
-    One that cannot be read is deleted: the next replay looks at no more than whether it is there.
+    One of this version that cannot be read is deleted: the next replay looks at no more than whether it is there.
     """
     facts: dict[LogPartition, LogFacts] = {}
     for log_partition, row in replays.items():
         try:
             facts[log_partition] = log_facts_of(root, row)
         except SourceError as error:
-            checkpoint_path(root, row["checkpoint"]).unlink(missing_ok=True)
+            if is_of_this_version(row["checkpoint"]):
+                checkpoint_path(root, row["checkpoint"]).unlink(missing_ok=True)
             raise OffsetsToolError(f"{error}; {REMEDY}") from error
     return facts
 

@@ -31,6 +31,11 @@ def checkpoint_path(root: Path, name: str) -> Path:
     return root / CHECKPOINTS / name
 
 
+def is_of_this_version(name: str) -> bool:
+    """Return whether a checkpoint is of the version that this release writes, by its name."""
+    return name.startswith(_OF_VERSION)
+
+
 def keep_checkpoint(root: Path, checkpoint: bytes) -> str:
     """Write a checkpoint and return its name; the file is complete or does not exist. OSError where it cannot be written."""
     name = f"{_OF_VERSION}{uuid4()}.gz"
@@ -63,7 +68,7 @@ def absent_checkpoints(
     unknown = {
         key: row
         for key, row in replays.items()
-        if row["checkpoint"] not in there or not row["checkpoint"].startswith(_OF_VERSION)
+        if row["checkpoint"] not in there or not is_of_this_version(row["checkpoint"])
     }
     return lost_checkpoints(root, unknown)
 

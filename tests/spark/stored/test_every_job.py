@@ -19,6 +19,7 @@ from tests.spark.stored.test_stored_lake import assert_same
 pytestmark = pytest.mark.server
 JOBS: Final = {
     "upgrade": ["upgrade"],
+    "replay from the start": ["replay"],
     "lag": ["lag", "--grid", "1h"],
     "expiry": ["expiry", "--retention", "30d"],
     "findings": ["findings"],
