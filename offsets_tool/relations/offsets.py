@@ -61,7 +61,9 @@ class Pieces(NamedTuple):
     def taken(self, rows: Array) -> "Pieces":
         """Return the rows with these numbers, or that a mask has."""
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows
-        return Pieces(*(taken(column, rows) for column in self))
+        # Some columns are the same one: plain commits begin where they stand.
+        columns = {id(column): taken(column, rows) for column in self}
+        return Pieces(*(columns[id(column)] for column in self))
 
     def by_commit(self, mask: Array) -> "Pieces":
         """Return the rows that a mask has, in the order of their commits: what is asked of these then lies side by side."""
@@ -147,16 +149,15 @@ def _effects(writes: Writes, ends: PendingEnds) -> Effects:
     """Return the writes that take effect; pending commits that newer ones forestall become superseded in `ends`."""
     committed = np.flatnonzero(ends.cause == CAUSE[OffsetEndCause.COMMITTED])
     plain = writes.of(OffsetAction.COMMIT, OffsetAction.REMOVAL, OffsetAction.TOMBSTONE)
+    if not len(committed):
+        write = plain[order_of(writes.subject[plain])]
+        return Effects(write, write, writes.subject[write], writes.action[write] > OffsetAction.PENDING)
     write = np.concatenate((plain, ends.commit[committed]))
     place = np.concatenate((plain, ends.end[committed]))
-    order = order_of(writes.subject[write])
-    if len(committed):
-        by_place = np.argsort(place, kind="stable")
-        order = by_place[order_of(writes.subject[write[by_place]])]
+    by_place = np.argsort(place, kind="stable")
+    order = by_place[order_of(writes.subject[write[by_place]])]
     write, place = write[order], place[order]
     subject, is_removal = writes.subject[write], writes.action[write] > OffsetAction.PENDING
-    if not len(committed):
-        return Effects(write, place, subject, is_removal)
     # What a tombstone leaves behind it is no older than anything.
     era = np.cumsum(is_removal | _is_first(subject))
     age = era * (len(writes.action) + 1) + np.where(is_removal, 0, write + 1)
@@ -271,7 +272,8 @@ def begun(writes: Writes, past: Past, pieces: Pieces, owners: Array) -> Begun:
     commits, count = pieces.commit, len(pieces.commit)
     has_before = (pieces.previous != NONE) & (pieces.visibility == PLAIN)
     before = np.where(has_before, writes.committed_offset[pieces.previous], NONE)
-    noop = np.where(pieces.noop == NONE, NONE, writes.commit_log_offset[pieces.noop])
+    noop, outlived = np.full(count, NONE), np.flatnonzero(pieces.noop != NONE)
+    noop[outlived] = writes.commit_log_offset[pieces.noop[outlived]]
     carried = np.flatnonzero(commits < writes.carried)
     unpassed = carried[pieces.noop[carried] == NONE]
     noop[unpassed] = past.noop[commits[unpassed]]
@@ -282,7 +284,7 @@ def begun(writes: Writes, past: Past, pieces: Pieces, owners: Array) -> Begun:
         log_offset=writes.log_offset[pieces.begin],
         timestamp=writes.timestamp[pieces.begin],
     )
-    untold = np.zeros(count, np.int64)
+    untold = repeated(0, count)
     return Begun(rows, Past(before, noop, pieces.visibility, owners[commits], untold, untold, untold, untold))
 
 

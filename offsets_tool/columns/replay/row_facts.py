@@ -62,9 +62,10 @@ def observe_rows(facts: LogFacts, rows: pa.RecordBatch, kinds: Array) -> None:
     times = rows.column("timestamp").to_numpy()
     observe_times(facts.clock, rows.column("log_offset").to_numpy(), times_of(rows))
     _observe_tombstones(facts, rows, kinds)
-    places = np.flatnonzero(np.isin(kinds, (Kind.COMMIT, Kind.PENDING)))
-    if not len(places):
+    is_commit = (kinds == Kind.COMMIT) | (kinds == Kind.PENDING)
+    if not is_commit.any():
         return
+    places = slice(None) if is_commit.all() else np.flatnonzero(is_commit)
     types, versions, committed, expires = (
         numbers(rows.column(name), _NONE)[places]
         for name in ("record_type", "value_version", "commit_timestamp", "expire_timestamp")
