@@ -15,7 +15,7 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import numbers
 from offsets_tool.columns.replay.subjects import Names
 from offsets_tool.history.transactions import TransactionRow
-from offsets_tool.relations.offsets import NONE
+from offsets_tool.relations.offsets import NONE, order_of
 from offsets_tool.relations.writes import OffsetAction, Writes
 from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.arrow import arrow_schema
@@ -154,7 +154,9 @@ def transactions(entries: Entries, markers: Markers) -> Transactions:
     count = len(entries.producer_id)
     who = np.concatenate((entries.producer_id, markers.producer_id))
     place = np.concatenate((np.arange(count) * 2 + 1, markers.entries_before * 2))
-    order = np.lexsort((place, who))
+    by_place = np.argsort(place, kind="stable")
+    # Ids may be as far apart as 64 bits let them.
+    order = by_place[order_of((who - who.min(initial=0)).astype(np.uint64)[by_place])]
     is_marker = order >= count
     begins = np.append(True, (who[order][1:] != who[order][:-1]) | is_marker[:-1])[: len(order)]
     number = np.cumsum(begins) - 1
