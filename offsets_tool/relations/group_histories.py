@@ -22,7 +22,7 @@ from offsets_tool.history.rows import (
     MemberHistoryRow,
 )
 from offsets_tool.relations.groups import GroupEvent, ValueChange
-from offsets_tool.replay.changes import Change, ChangeKind, Group, GroupKind, GroupOf, Member, MemberOf
+from offsets_tool.replay.changes import Change, Group, GroupKind, GroupOf, Member, MemberOf
 from offsets_tool.wire.arrow import shown_batch
 
 
@@ -142,9 +142,6 @@ class GroupRelation:
 
 def _ends_of_gone(change: ValueChange) -> list[MemberEndCause]:
     """Return how the members ended that a classic group's value no longer has."""
-    name = change.group.group
-    subject = GroupOf(name)
-    where = change.log_offset, change.timestamp, change.log_offset
-    outcome = BatchOutcome((Change(None, *where, ChangeKind.SET, subject, change.before, change.group),))
+    name, outcome = change.group.group, BatchOutcome(())
     outcome.observe_instances(name, change.written)
     return outcome.ends_of_gone(name, change.gone)

@@ -17,7 +17,15 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.columns_of_rows import are_there, batches, encoded, flags, numbers, plain
+from offsets_tool.columns.replay.columns_of_rows import (
+    are_there,
+    batches,
+    bytes_at,
+    encoded,
+    flags,
+    numbers,
+    plain,
+)
 from offsets_tool.columns.replay.groups.counted_members import CountedMembers
 from offsets_tool.columns.replay.groups.sole_values import GroupKey, GroupKeys
 from offsets_tool.columns.replay.postponed import WaitingRecord, WaitingRecords
@@ -511,7 +519,8 @@ class _Values:
         keys = encoded(plain(few.column("key")))
         self._keys = [*map(key_of, keys.dictionary.to_pylist()), None]
         self._codes = numbers(keys.indices, len(self._keys) - 1)
-        may = are_there(few.column("value")) & ~flags(few.column("is_transactional"))
+        # Values are long: they stay where they are.
+        may = are_there(rows.column("value"))[records] & ~flags(few.column("is_transactional"))
         may &= ~flags(few.column("is_control")) & ~have_producers(few)
         self._families = np.array([_family(key) for key in self._keys])[self._codes]
         may &= self._families != NONE
@@ -548,26 +557,22 @@ class _Values:
 
     def sole(self, groups: Array) -> Iterator[GroupValue]:
         """Yield the values that are sole, given the numbers of all records' groups."""
-        names = ("sequence", "magic", "base_offset", "value", "log_offset", "timestamp")
-        few = self._rows.select(names).take(pa.array(self._records[self.are_sole]))
+        names, rows = (
+            ("sequence", "magic", "base_offset", "log_offset", "timestamp"),
+            self._records[self.are_sole],
+        )
+        few = self._rows.select(names).take(pa.array(rows))
         have_sequence = (numbers(few.column("sequence"), NONE) >= 0) & are_there(few.column("base_offset"))
         have_sequence &= numbers(few.column("magic"), NONE) == _MAGIC
-        data, *where = (plain(few.column(name)).to_pylist() for name in names[3:])
+        data = bytes_at(self._rows.column("value"), rows)
+        where = (few.column(name).to_pylist() for name in names[3:])
         keys = (self._keys[code] for code in self._codes[self.are_sole].tolist())
         places = zip(self._places[self.are_sole].tolist(), *where, strict=True)
         writes, of_groups = self._writes[self.are_sole].tolist(), groups[self.are_sole].tolist()
         return map(GroupValue, keys, data, places, writes, have_sequence.tolist(), of_groups)
 
 
-_OF_RECORD: Final = (
-    "key",
-    "value",
-    "is_transactional",
-    "is_control",
-    "producer_id",
-    "value_version",
-    "problem",
-)
+_OF_RECORD: Final = ("key", "is_transactional", "is_control", "producer_id", "value_version", "problem")
 _MAGIC: Final = 2
 """The format of batches that have sequences."""
 _FAMILIES: Final = tuple(Family)

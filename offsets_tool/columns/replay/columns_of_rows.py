@@ -35,6 +35,16 @@ def plain(column: pa.Array) -> pa.Array:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
+def bytes_at(column: pa.Array, places: Array) -> list[bytes]:
+    """Return some values of a column of bytes that has no null there, without a copy of all of them."""
+    column = plain(column).cast(pa.binary())
+    _, offsets, data = column.buffers()
+    ends = np.frombuffer(offsets, np.int32, len(column) + 1, column.offset * np.dtype(np.int32).itemsize)
+    content = memoryview(data or b"")
+    bounds = zip(ends[places].tolist(), ends[places + 1].tolist(), strict=True)
+    return [content[begin:end].tobytes() for begin, end in bounds]
+
+
 def encoded(column: pa.Array) -> pa.DictionaryArray:
     """Return the column with a dictionary."""
     return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()

@@ -68,6 +68,9 @@ _REPLACES: Final = _by_type({type_id: handling.replaces.value for type_id, handl
 _FACTS: Final = frozenset(
     type_id for type_id, handling in REPLAYS.items() if handling.replaces is Replaces.FACT
 )
+_WHOLE: Final = frozenset(
+    type_id for type_id, handling in REPLAYS.items() if handling.replaces is Replaces.GROUP
+)
 _SIZE: Final = attrgetter("size")
 _FAMILY: Final = _by_type({type_id: _FAMILIES.index(of.family) for type_id, of in RECORD_TYPES.items()})
 _CLASSIC: Final = _FAMILIES.index(Family.CLASSIC)
@@ -122,7 +125,7 @@ class WaitingRecords:
         of_group = self._groups.get(group)
         if of_group is None:
             of_group = self._groups[group] = _OfGroup()
-        if REPLAYS[record.type_id].replaces is Replaces.GROUP:
+        if record.type_id in _WHOLE:
             self._bytes -= sum(map(_SIZE, of_group.records))
             of_group.records.clear()
         of_group.records.append(record)
