@@ -289,11 +289,9 @@ class GroupReplay:
         if not self._goes_on(chunk, record, before):
             return False
         if self._waiting is not None and before is not None:
-            self._put_off(self._waiting, record, done)
-            return True
-        try:
-            value = self._events.values.read(key.type, record.data)
-        except DecodeError:
+            return self._put_off(self._waiting, record, done)
+        value = self._read(record)
+        if value is None:
             return False
         if key.rules is not None:
             change = self._changed_part(record, key.rules, before, value)
@@ -306,14 +304,30 @@ class GroupReplay:
         self._observe_value(record, value.version, value, done)
         return True
 
-    def _put_off(self, waiting: WaitingRecords, record: "GroupValue", done: GroupChanges) -> None:
-        """Let a value wait, which reads."""
-        key, data = record.key, record.data
-        waiting.add(key.group, WaitingRecord(key.type.id, id(key), data, record))
-        may_prove = not self.is_new and key.rules is None and data[_VERSION.size :].startswith(_FIRST_JOINS)
-        value = self._events.values.read(key.type, data) if may_prove else None
-        [version] = _VERSION.unpack_from(data)
+    def _read(self, record: "GroupValue") -> Value | None:
+        try:
+            return self._events.values.read(record.key.type, record.data)
+        except DecodeError:
+            return None
+
+    def _put_off(self, waiting: WaitingRecords, record: "GroupValue", done: GroupChanges) -> bool:
+        """Let a value wait; return False for one that does not read, since what it sets is unknown."""
+        [version] = _VERSION.unpack_from(record.data) if record.reads else [NONE]
+        value = None
+        if not record.reads or self._may_prove(record):
+            value = self._read(record)
+            if value is None:
+                return False
+            version = value.version
         self._observe_value(record, version, value, done)
+        key = record.key
+        waiting.add(key.group, WaitingRecord(key.type.id, id(key), record.data, record))
+        return True
+
+    def _may_prove(self, record: "GroupValue") -> bool:
+        """Return whether a value may prove the new coordinator by what it says, which nothing has proved yet."""
+        behind_version = record.data[_VERSION.size :]
+        return not self.is_new and record.key.rules is None and behind_version.startswith(_FIRST_JOINS)
 
     def _observe_value(
         self, record: "GroupValue", version: int, value: Value | None, done: GroupChanges
@@ -395,6 +409,8 @@ class GroupValue(NamedTuple):
     """Whether its batch has a sequence."""
     number: int
     """The number of its group; NONE if that commits nothing."""
+    reads: bool
+    """Whether its row says that the value reads; others may all the same."""
 
 
 class GroupChunk:
@@ -524,9 +540,7 @@ class _Values:
         may &= ~flags(few.column("is_control")) & ~have_producers(few)
         self._families = np.array([_family(key) for key in self._keys])[self._codes]
         may &= self._families != NONE
-        if of_writes is None:
-            # One that does not read cannot wait: what it sets is unknown.
-            may &= are_there(few.column("value_version")) & ~are_there(few.column("problem"))
+        self._reads = are_there(few.column("value_version")) & ~are_there(few.column("problem"))
         self._writes = np.full(len(records), NONE) if of_writes is None else of_writes[records]
         self.are_sole = self._are_sole(may) if of_writes is not None and len(records) else may
         """Which of them are values of a group of which nothing else was written with them, or values that may wait."""
@@ -569,7 +583,8 @@ class _Values:
         keys = (self._keys[code] for code in self._codes[self.are_sole].tolist())
         places = zip(self._places[self.are_sole].tolist(), *where, strict=True)
         writes, of_groups = self._writes[self.are_sole].tolist(), groups[self.are_sole].tolist()
-        return map(GroupValue, keys, data, places, writes, have_sequence.tolist(), of_groups)
+        reads = self._reads[self.are_sole].tolist()
+        return map(GroupValue, keys, data, places, writes, have_sequence.tolist(), of_groups, reads)
 
 
 _OF_RECORD: Final = ("key", "is_transactional", "is_control", "producer_id", "value_version", "problem")

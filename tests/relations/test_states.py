@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from offsets_tool.rows import LogRecord
 from tests.columns.replay.test_history import log_facts_of, parts, rows_of
 from tests.columns.replay.test_saved_offsets import random_log
 from tests.columns.replay.test_state import assert_equal
+from tests.columns.replay.test_state import rows_of as rows_as_spark
 from tests.depth import sample
 from tests.replay.hostile_sequences import logs
 from tests.replay.random_logs import READERS
@@ -45,13 +47,18 @@ def check_state_alone(
 ) -> None:
     """Assert that rows replayed for nothing but the state, with values that wait for later ones, come to the same."""
     rules = None if coordinator.auto else coordinator.rules
-    replay = Histories(Start(0, {}, rules), is_for_state=True)
-    for batch in parts(rows_of(records), cuts):
-        replay.replay_state(batch)
-    live = replay.live_state()
-    assert_equal(live.coordinator, coordinator)
-    assert live.lifetimes.by_group == tracker.lifetimes.by_group
-    assert replay.facts == log_facts_of(records)
+    # Rows may tell of values that they read, or not.
+    for rows in (
+        rows_of(records),
+        pa.Table.from_batches(rows_as_spark(records)).combine_chunks().to_batches()[0],
+    ):
+        replay = Histories(Start(0, {}, rules), is_for_state=True)
+        for batch in parts(rows, cuts):
+            replay.replay_state(batch)
+        live = replay.live_state()
+        assert_equal(live.coordinator, coordinator)
+        assert live.lifetimes.by_group == tracker.lifetimes.by_group
+        assert replay.facts == log_facts_of(records)
 
 
 @given(logs(), st.sampled_from(RULES), st.lists(st.integers(1, 60), max_size=4))
