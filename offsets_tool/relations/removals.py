@@ -30,9 +30,9 @@ from offsets_tool.expiry.removals import (
     without_values,
 )
 from offsets_tool.history.rows import OffsetEndCause
-from offsets_tool.relations.groups import GroupChanges, GroupEvent, Holdings, ValueChange
+from offsets_tool.relations.groups import GroupChanges, GroupEvent, ValueChange
 from offsets_tool.relations.lifetimes import RowLifetimes
-from offsets_tool.relations.offsets import CAUSE, NEVER, NONE, Pieces, order_of
+from offsets_tool.relations.offsets import CAUSE, NEVER, NONE, Holdings, Pieces, order_of
 from offsets_tool.relations.writes import REMOVALS, Metadata, OffsetAction, Writes, have_producers
 from offsets_tool.replay.changes import (
     Change,
