@@ -4,7 +4,7 @@ They are declared as rows of records and files are (table_rows); rows of histori
 """
 
 from datetime import datetime
-from typing import Annotated, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from offsets_tool.table_rows import Cluster, LogPartition, Run
 from offsets_tool.wire.schema import Int32, Int64, String
@@ -41,6 +41,10 @@ class CopyRow(NamedTuple):
     cluster_id: Annotated[String | None, "The cluster's id, from meta.properties; null without one."]
     topic_id: Annotated[String | None, "Id of __consumer_offsets, from partition.metadata; null without one."]
     run: Run
+
+
+SUBSCRIPTIONS: Final = "subscriptions"
+"""The method of a TopicNameRow whose name no record or file says: it can be no other topic that members subscribe to."""
 
 
 class TopicNameRow(NamedTuple):

@@ -16,10 +16,10 @@ from bench.lake.lakes import MASTER
 from bench.pace import Ratio, ratio
 from bench.table import Table, number, times
 from offsets_tool.errors import OffsetsToolError
+from offsets_tool.lake.scan import facts_of
 from offsets_tool.lake.tables import LOG
 from offsets_tool.log.archive.delta import open_delta
 from spark.ingest.ingest import Request, ingest
-from spark.lake.scan import facts_of
 from spark.replay.replay import replay
 from spark.runtime.session import session
 

@@ -14,12 +14,12 @@ from bench.lake.nights import ends_of
 from bench.pace import ratio
 from bench.table import Table, number
 from offsets_tool.errors import OffsetsToolError
+from offsets_tool.lake.scan import facts_of
 from offsets_tool.lake.tables import EVENTS
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.sql.duck_lake import DuckLake
 from spark.ingest.ingest import Request, ingest
 from spark.lake.compact import compact
-from spark.lake.scan import facts_of
 
 _INPUT: Final = Input("commits", 0.5)
 _CLUSTERS: Final = 10

@@ -29,11 +29,11 @@ from bench.lake.lakes import MASTER
 from bench.pace import Ratio, ratio, timed
 from bench.table import Table, number
 from offsets_tool.errors import OffsetsToolError, UsageError
+from offsets_tool.lake.scan import facts_of
 from offsets_tool.lake.tables import ALL_TABLES
 from offsets_tool.log.archive.delta import open_delta
 from oracle.client import Oracle
 from spark.ingest.ingest import Request
-from spark.lake.scan import facts_of
 from spark.run import run
 from spark.runtime.session import session
 

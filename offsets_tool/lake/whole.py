@@ -1,5 +1,9 @@
-"""Whether a folder is a lake of this layout, and whole: no table or commit of it is lost. Locks nothing, and reads no rows."""
+"""Whether a folder is a lake of this layout, and whole: no table or commit of it is lost; and which of its clusters is meant.
 
+Locks nothing, and reads no rows.
+"""
+
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from offsets_tool.errors import SourceError, UsageError
@@ -20,6 +24,36 @@ def no_lake(lake: str | Path, missing: Table = SOURCES) -> UsageError:
     return UsageError(
         f"{lake} is no lake (it has no table {missing.name}): name the folder that an ingest made"
     )
+
+
+def chosen_cluster(cluster: str | None, names: Sequence[str]) -> str:
+    """Return the cluster that is asked for; UsageError for one that a lake does not have, and where it has several for None."""
+    if cluster is not None and cluster not in names:
+        raise unknown_cluster(cluster, names)
+    if cluster is None and len(names) > 1:
+        choices = ", ".join(map(_cluster_text, names))
+        raise UsageError(f"the lake has several clusters: name one with --cluster, among {choices}")
+    if not names:
+        raise UsageError("the lake has no cluster yet: run offsets-spark run first")
+    return names[0] if cluster is None else cluster
+
+
+def unknown_cluster(name: str, names: Iterable[str]) -> UsageError:
+    """Return the error for a cluster that a lake with clusters of these names does not have."""
+    clusters = sorted(names)
+    if not clusters:
+        return UsageError(
+            f"the lake has no cluster {name!r}, as it has none yet: run offsets-spark run first"
+        )
+    if not any(clusters):
+        return UsageError(f"the lake has no cluster {name!r}: its only one has no name; drop --cluster")
+    return UsageError(
+        f"the lake has no cluster {name!r}: choose among {', '.join(map(_cluster_text, clusters))}"
+    )
+
+
+def _cluster_text(cluster: str) -> str:
+    return cluster or "'' (without a name)"
 
 
 def check_whole(root: Path) -> None:

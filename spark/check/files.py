@@ -14,6 +14,7 @@ from offsets_tool.errors import SourceError
 from offsets_tool.findings.rows import Severity
 from offsets_tool.lake.damage import remedy_for
 from offsets_tool.lake.journal import journal_in
+from offsets_tool.lake.scan import FileFacts
 from offsets_tool.lake.tables import ALL_TABLES, REPLAY_TABLES, REPLAYS, TABLES, Table
 from offsets_tool.lake.whole import layout_error_of
 from offsets_tool.log.archive.delta_log import (
@@ -29,7 +30,6 @@ from offsets_tool.log.archive.delta_log import (
 from offsets_tool.log.archive.delta_mirror import data_for_arrow, file_bytes
 from spark.check.checked import Defect, Looked
 from spark.check.lake import LakeToCheck
-from spark.lake.scan import FileFacts
 
 
 def tables(lake: LakeToCheck) -> Looked:

@@ -8,18 +8,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from offsets_tool.findings.rows import Severity
+from offsets_tool.lake.checkpoints import CHECKPOINTS, REMEDY, lost_checkpoints
+from offsets_tool.lake.copies import last_ingests
 from offsets_tool.lake.damage import remedy_for
+from offsets_tool.lake.plan import LogPartition, failed, latest
+from offsets_tool.lake.rows import ARCHIVE, counts
 from offsets_tool.lake.tables import DERIVED_TABLES, EXPIRY, REPLAYS, Table
 from spark.check.checked import Defect, Looked
 from spark.check.files import unused_defect
 from spark.check.lake import Fields, LakeToCheck
 from spark.derived.forget import CHAINS
-from spark.ingest.plan import ARCHIVE, counts
 from spark.lake.folder import RETAINING, interrupted
-from spark.replay.checkpoints import CHECKPOINTS, REMEDY, lost_checkpoints
-from spark.replay.copies import last_ingests
 from spark.replay.notes import partition_text
-from spark.replay.plan import LogPartition, failed, latest
 
 
 def runs(lake: LakeToCheck) -> Looked:

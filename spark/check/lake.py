@@ -10,9 +10,9 @@ from deltalake import DeltaTable
 
 from offsets_tool.errors import SourceError
 from offsets_tool.lake.layout import added_since
+from offsets_tool.lake.scan import FileFacts, LakeTables, file_rows
 from offsets_tool.lake.tables import COPIES, DERIVATIONS, REPLAYS, SOURCES, Table
 from spark.lake.replaced import is_only
-from spark.lake.scan import FileFacts, LakeTables, file_rows
 
 Fields = dict[str, Any]
 """A row of a small table, by column."""

@@ -10,10 +10,10 @@ from operator import itemgetter
 from typing import Final
 
 from offsets_tool.findings.rows import Severity
+from offsets_tool.lake.copies import missing_offsets
 from offsets_tool.lake.tables import EVENTS, LOG, SOURCES
 from spark.check.checked import Defect, Looked
 from spark.check.lake import Fields, LakeToCheck
-from spark.replay.copies import missing_offsets
 from spark.replay.notes import partition_text
 
 _OF_FILE: Final = ("cluster", "source", "log_partition")

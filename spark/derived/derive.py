@@ -18,6 +18,8 @@ import pyarrow as pa
 
 from offsets_tool.errors import UsageError
 from offsets_tool.job_rows import DerivationRow
+from offsets_tool.lake.history_rows import Derivation
+from offsets_tool.lake.scan import LakeTables
 from offsets_tool.lake.tables import DERIVATIONS, REPLAYS, Table
 from offsets_tool.lake.whole import is_table
 from offsets_tool.rows import Row
@@ -27,7 +29,6 @@ from spark.lake.commit import REPLAY, ArrowLake, Chain, Lake
 from spark.lake.folder import opened, root_of
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.replaced import Replaced, ReplacedPartitions, Replacement
-from spark.lake.scan import LakeTables
 
 BasisFields = Mapping[str, Any]
 """What rows were computed from: the run of the replay and the options, as JSON has them."""
@@ -55,13 +56,6 @@ class Derived(NamedTuple):
     """Which clusters could not be computed, and why; all others were."""
     tables: Mapping[str, int] = MappingProxyType({})
     """How many rows it wrote by table, of all clusters."""
-
-
-class Derivation(NamedTuple):
-    """What a cluster's rows of a table were computed from, and by which run."""
-
-    run: int
-    basis: Row
 
 
 @contextmanager

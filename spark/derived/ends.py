@@ -16,12 +16,12 @@ from offsets_tool.lag.data_log import DataLog, data_logs
 from offsets_tool.lag.end_files import read_ends
 from offsets_tool.lag.samples import EndSample
 from offsets_tool.lake.journal import app_of
+from offsets_tool.lake.scan import scan
 from offsets_tool.lake.tables import ENDS, SOURCES
+from offsets_tool.lake.whole import unknown_cluster
 from offsets_tool.log.storage import as_path, real_path
 from offsets_tool.wire.text import shown, shown_row
 from spark.lake.commit import ArrowLake, Chain, Lake
-from spark.lake.folder import unknown_cluster
-from spark.lake.scan import scan
 
 OF_ENDS: Final = Chain(app_of("ends"), (ENDS,))
 

@@ -28,9 +28,16 @@ from offsets_tool.expiry.policy import Basis, ClusterFacts, by_removals
 from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.expiry.topic_removals import LogEnd, log_end_of
 from offsets_tool.findings.sentences import listed
+from offsets_tool.lake.checkpoints import REMEDY, checkpoint_path, is_of_this_version, log_facts_of
 from offsets_tool.lake.expiry import ExpiryAsked, checkpoint_ages, checkpoint_homes, removal_ages
 from offsets_tool.lake.journal import app_of
+from offsets_tool.lake.merge import Batches
+from offsets_tool.lake.plan import AUTO, Coordinators, LogPartition, last_coordinators, latest
+from offsets_tool.lake.plan import LakeRow as Replay
+from offsets_tool.lake.rows import ARCHIVE, counts
+from offsets_tool.lake.scan import FileFacts, LakeTables, scan, values_within
 from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, GROUP_HISTORY, REMOVALS, REPLAYS, SOURCES, Maker
+from offsets_tool.lake.whole import unknown_cluster
 from offsets_tool.log.archive.delta_mirror import file_bytes, file_size
 from offsets_tool.log_clock import latest_of
 from offsets_tool.replay.rules import Rules
@@ -56,16 +63,9 @@ from spark.derived.expiry_tasks import (
     write_live,
     write_removed,
 )
-from spark.ingest.plan import ARCHIVE, counts
 from spark.lake.commit import Chain, Lake
-from spark.lake.folder import unknown_cluster
-from spark.lake.scan import FileFacts, LakeTables, scan, values_within
-from spark.replay.checkpoints import REMEDY, checkpoint_path, is_of_this_version, log_facts_of
-from spark.replay.plan import AUTO, Coordinators, LogPartition, last_coordinators, latest
-from spark.replay.plan import LakeRow as Replay
 from spark.runtime.rows import (
     RECORD_BYTES,
-    Batches,
     Progress,
     Rows,
     StartSpark,

@@ -17,6 +17,7 @@ import pyarrow as pa
 from offsets_tool.errors import OffsetsToolError, SourceError
 from offsets_tool.expiry.removals import LongestLifetime
 from offsets_tool.expiry.topic_removals import LogEnd
+from offsets_tool.lake.checkpoints import REMEDY, checkpoint_path
 from offsets_tool.lake.expiry import (
     ExpiryAsked,
     checkpoint_expiry,
@@ -24,6 +25,9 @@ from offsets_tool.lake.expiry import (
     longest_lifetimes,
     removal_facts_by_topic,
 )
+from offsets_tool.lake.merge import Batches
+from offsets_tool.lake.plan import LogPartition
+from offsets_tool.lake.scan import file_rows
 from offsets_tool.lake.tables import EXPIRY, REMOVALS
 from offsets_tool.log.archive.delta_mirror import file_bytes
 from offsets_tool.wire.arrow import arrow_schema, record_batch
@@ -31,10 +35,7 @@ from offsets_tool.wire.schema import Bytes, String
 from offsets_tool.wire.text import shown
 from spark.derived.derive import FilesMade, write_derived
 from spark.lake.folder import root_of
-from spark.lake.scan import file_rows
-from spark.replay.checkpoints import REMEDY, checkpoint_path
-from spark.replay.plan import LogPartition
-from spark.runtime.rows import Batches, Rows, Task, numbers_of
+from spark.runtime.rows import Rows, Task, numbers_of
 
 T = TypeVar("T")
 _COLUMNS: Final = ("cluster", "log_partition", "facts")

@@ -22,25 +22,15 @@ from offsets_tool.columns.offset_columns import PackedRows, apart, in_columns
 from offsets_tool.findings.group_rows import GroupRow, GroupRows, LogStretch, gather
 from offsets_tool.findings.record_sums import RecordSums
 from offsets_tool.history.rows import OffsetHistoryRow
+from offsets_tool.lake.history_rows import KINDS, TABLES, HistoryFile, column_values, is_counted
+from offsets_tool.lake.merge import Batches, gathered
+from offsets_tool.lake.scan import RowsPiece, encoded_schema, file_rows, is_within, pieces_of
 from offsets_tool.lake.tables import OFFSET_HISTORY
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.schema import Bytes, Int32, String
 from offsets_tool.wire.text import from_shown, shown
-from spark.derived.history_rows import KINDS, TABLES, HistoryFile, column_values, is_counted
-from spark.lake.parquet import encoded_schema
-from spark.lake.scan import RowsPiece, file_rows, is_within, pieces_of
-from spark.runtime.rows import (
-    Batches,
-    Progress,
-    Rows,
-    StartSpark,
-    gathered,
-    is_little,
-    numbers_of,
-    of_units,
-    with_buffers,
-)
+from spark.runtime.rows import Progress, Rows, StartSpark, is_little, numbers_of, of_units, with_buffers
 
 _GROUP: Final = ("log_partition", "group")
 _PACKED: Final = -1

@@ -22,8 +22,13 @@ from offsets_tool.findings.finders import find_all, find_in_log
 from offsets_tool.findings.group_rows import GroupRows, LogStretch
 from offsets_tool.findings.partition_facts import PartitionFacts
 from offsets_tool.findings.rows import Finding
+from offsets_tool.lake.history_rows import history_files, retention_of
 from offsets_tool.lake.journal import app_of
+from offsets_tool.lake.merge import Batches
+from offsets_tool.lake.plan import LakeRow, LogPartition, latest
+from offsets_tool.lake.rows import SourceFields
 from offsets_tool.lake.tables import DERIVATIONS, EXPIRY, FINDINGS, REBALANCES, REPLAYS, SOURCES, Maker, Table
+from offsets_tool.lake.whole import unknown_cluster
 from offsets_tool.log_clock import latest_of
 from offsets_tool.rebalances.row_builder import rebalance_rows
 from offsets_tool.rebalances.rows import RebalanceRow
@@ -47,15 +52,11 @@ from spark.derived.derive import (
 )
 from spark.derived.expiry import facts_of_logs
 from spark.derived.finding_rows import FindingInput, GroupsTask
-from spark.derived.history_rows import history_files, retention_of
 from spark.derived.log_findings import partition_facts
-from spark.ingest.plan import SourceFields
 from spark.lake.commit import ArrowLake, Chain, Lake
 from spark.lake.failures import in_one_sentence
-from spark.lake.folder import unknown_cluster
 from spark.lake.parquet import NewFile
-from spark.replay.plan import LakeRow, LogPartition, latest
-from spark.runtime.rows import Batches, Progress, StartSpark, Task, untold
+from spark.runtime.rows import Progress, StartSpark, Task, untold
 
 OF_FINDINGS: Final = Chain(app_of(Maker.FINDINGS), (FINDINGS, REBALANCES, DERIVATIONS))
 CLUSTERS_AT_ONCE: Final = 64

@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.errors import UsageError
+from offsets_tool.lake.checkpoints import checkpoint_path
+from offsets_tool.lake.scan import FileFacts, file_rows, is_within
 from offsets_tool.lake.tables import (
     ALL_TABLES,
     COPIES,
@@ -34,8 +36,6 @@ from spark.lake.commit import INGEST, REPLAY, Lake
 from spark.lake.folder import FORGETTING, mark, opened_whole
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.replaced import Replacing, is_only, rewritten
-from spark.lake.scan import FileFacts, file_rows, is_within
-from spark.replay.checkpoints import checkpoint_path
 
 CHAINS: Final = (INGEST, REPLAY, OF_LAG, OF_EXPIRY, OF_FINDINGS)
 """The chains of all jobs, in the order in which one rests on the other."""

@@ -15,6 +15,9 @@ import pyarrow.dataset as ds
 from offsets_tool.columns.lag.asked import LagAsked
 from offsets_tool.columns.lag.batches import lag_batches
 from offsets_tool.lake.journal import app_of
+from offsets_tool.lake.merge import Batches
+from offsets_tool.lake.plan import latest
+from offsets_tool.lake.scan import greatest_of
 from offsets_tool.lake.tables import DERIVATIONS, ENDS, LAG, REPLAYS, Maker
 from offsets_tool.log_clock import latest_of
 from offsets_tool.rows import Row
@@ -37,9 +40,7 @@ from spark.derived.expiry import facts_of_logs
 from spark.derived.lag_news import new_partitions
 from spark.derived.lag_rows import LagInput
 from spark.lake.commit import Chain, Lake
-from spark.lake.scan import greatest_of
-from spark.replay.plan import latest
-from spark.runtime.rows import Batches, Progress, StartSpark, Task, untold
+from spark.runtime.rows import Progress, StartSpark, Task, untold
 
 OF_LAG: Final = Chain(app_of(Maker.LAG), (LAG, DERIVATIONS))
 

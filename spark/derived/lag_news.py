@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from offsets_tool.lake.plan import latest
+from offsets_tool.lake.scan import scan
 from offsets_tool.lake.tables import ENDS, OFFSET_HISTORY, REPLAYS
 from spark.lake.commit import Lake
-from spark.lake.scan import scan
-from spark.replay.plan import latest
 
 _PARTITIONS: Final = pa.schema([("topic", pa.string()), ("partition", pa.int32())])
 PARTITION: Final = tuple(_PARTITIONS.names)

@@ -22,19 +22,25 @@ from offsets_tool.columns.lag.one_by_one import rows_on_grid
 from offsets_tool.columns.packing import pack, unpack
 from offsets_tool.columns.sorting import places_in_order
 from offsets_tool.lag.samples import EndMethod
+from offsets_tool.lake.merge import Batches, gathered
+from offsets_tool.lake.scan import (
+    LakeTables,
+    RowsPiece,
+    encoded_schema,
+    file_rows,
+    pieces_of,
+    scan,
+    values_within,
+)
 from offsets_tool.lake.tables import ENDS, OFFSET_HISTORY, Table
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.schema import Bytes, Int32, String
-from spark.lake.parquet import encoded_schema
 from spark.lake.replaced import Replacement
-from spark.lake.scan import LakeTables, RowsPiece, file_rows, pieces_of, scan, values_within
 from spark.runtime.rows import (
-    Batches,
     Progress,
     Rows,
     StartSpark,
     Task,
-    gathered,
     in_order,
     is_little,
     numbers_of,

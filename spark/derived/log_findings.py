@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.findings.partition_facts import FileSums, PartitionFacts, UnreadableBytes, of_files
+from offsets_tool.lake.plan import LakeRow, LogPartition
+from offsets_tool.lake.rows import SourceFields, counts
 from offsets_tool.rows import UnreadableKind
-from spark.ingest.plan import SourceFields, counts
-from spark.replay.plan import LakeRow, LogPartition
 
 
 def partition_facts(

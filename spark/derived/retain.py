@@ -14,6 +14,10 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offsets_tool.lake.copies import last_ingests
+from offsets_tool.lake.plan import LogPartition, Work, failed, latest
+from offsets_tool.lake.rows import LakeRows
+from offsets_tool.lake.scan import file_rows, values_within
 from offsets_tool.lake.tables import EVENTS, LOG, REPLAYS, SOURCES
 from spark.derived.derive import finished
 from spark.derived.forget import CHAINS
@@ -21,11 +25,7 @@ from spark.derived.survivors import Survivors
 from spark.lake.commit import Lake
 from spark.lake.folder import RETAINING, mark, opened_whole
 from spark.lake.replaced import ReplacedRecords, replace, rewritten
-from spark.lake.scan import file_rows, values_within
-from spark.replay.copies import last_ingests
 from spark.replay.notes import partition_text
-from spark.replay.plan import LogPartition, Work, failed, latest
-from spark.replay.rows import LakeRows
 
 _Fields = dict[str, Any]
 _Unit = tuple[str, str, int]

@@ -19,6 +19,7 @@ from offsets_tool.columns.lane.availability import PAYS_FROM, Engine, is_fast
 from offsets_tool.columns.origin import Origin
 from offsets_tool.columns.reading import RowReader, RowsRead
 from offsets_tool.errors import SourceError
+from offsets_tool.lake.rows import ARCHIVE
 from offsets_tool.log.archive.read import read_archive
 from offsets_tool.log.batches.limits import Limits
 from offsets_tool.log.ledger import Ledger, LedgerEntry
@@ -28,7 +29,7 @@ from offsets_tool.rows import LogRecord, Row, Unreadable
 from offsets_tool.table_rows import ArchivedRange, EpochRun, ReasonCount, SourceRow, UnreadableRange
 from offsets_tool.wire.text import shown
 from spark.ingest.digest import RangeDigest
-from spark.ingest.plan import ARCHIVE, FilePiece, digest, edges
+from spark.ingest.plan import FilePiece, digest, edges
 
 _COUNTED: Final = [name for name in LedgerEntry.__dataclass_fields__ if name in SourceRow._fields]
 

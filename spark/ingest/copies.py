@@ -1,7 +1,7 @@
 """Rows of `copies`: what each copy of a log partition consists of at an ingest, and what Kafka's checkpoint files beside it say.
 
 A file that another took the place of, or that is no longer there, is not part of the copy any more. Decides nothing: what several
-copies make together is known by spark.replay.copies.
+copies make together is known by offsets_tool.lake.copies.
 """
 
 import os
@@ -10,11 +10,12 @@ from typing import Any, Final
 
 from offsets_tool.evidence.moments.moment_notes import listed
 from offsets_tool.job_rows import CopyRow, EpochStartRow
+from offsets_tool.lake.rows import ARCHIVE, SourceFields, counts
 from offsets_tool.log.copies.copy_facts import checkpoints_of
 from offsets_tool.log.names import Segment
 from offsets_tool.log.storage import StoredPath, as_path, one_listing, stored_in
 from offsets_tool.wire.text import from_shown, shown
-from spark.ingest.plan import ARCHIVE, IngestFile, SourceFields, counts
+from spark.ingest.plan import IngestFile
 
 _Copy = tuple[str, str, int | None]
 """A cluster, the copy's name, and a log partition."""

@@ -26,8 +26,7 @@ from offsets_tool.table_rows import SourceRow
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from spark.ingest.copies import copies_notes, found_copies
 from spark.ingest.known_bytes import KnownBytes, divide
-from spark.ingest.own_files import foreign_files
-from spark.ingest.plan import FilePiece, IngestFile, find_files, in_units, plan, rest
+from spark.ingest.plan import FilePiece, IngestFile, find_files, foreign_files, in_units, plan, rest
 from spark.ingest.tasks import IngestJob, UnitDone, account_units, log_units, write_units
 from spark.lake.commit import ArrowLake, Lake
 from spark.lake.folder import opened

@@ -11,11 +11,12 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
+from offsets_tool.lake.rows import SourceFields
 from offsets_tool.log.names import SegmentKind
 from offsets_tool.table_rows import SourceRow
 from spark.ingest.account import file_facts
 from spark.ingest.digest import NO_BYTES
-from spark.ingest.plan import FilePiece, IngestFile, SourceFields, digest
+from spark.ingest.plan import FilePiece, IngestFile, digest
 
 _SegmentKey = tuple[str, int | None, int | None]
 """A cluster, a log partition, and the base offset of a segment."""

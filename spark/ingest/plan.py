@@ -15,17 +15,19 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
 
 from offsets_tool.errors import SourceError, UsageError
+from offsets_tool.lake.rows import ARCHIVE, SourceFields
 from offsets_tool.log.archive.files import ArchiveFile, ArchiveKind, archive_files
 from offsets_tool.log.files.checkpoints import META_FILE
 from offsets_tool.log.files.folders import PathKind, listing, look_at, size_of
 from offsets_tool.log.files.mapping import sha256, sha256_of
 from offsets_tool.log.files.open_file import open_file, read_whole, why
-from offsets_tool.log.names import Packing, Segment, SegmentKind, is_set_aside, member_source, segment_name
+from offsets_tool.log.names import Packing, Segment, member_source, segment_name
 from offsets_tool.log.storage import as_path, is_stored, one_listing, real_path
 from offsets_tool.log.unread_files import required_segments
 from offsets_tool.wire.text import shown
 from offsets_tool.wire.times import LAST_MILLISECOND
 from spark.ingest.digest import NO_BYTES, edges_digest
+from spark.lake.folder import CAPTURED
 
 _FIRST_MICROSECOND: Final = -62_135_596_800_000_000
 """The first microsecond of the year 1, the earliest time that tables can hold."""
@@ -34,16 +36,7 @@ PIECE: Final = 64 << 20
 SMALLEST_UNIT: Final = 1 << 20
 UNITS_WANTED: Final = 8
 """How many tasks share even a small ingest, if each has something to do."""
-ARCHIVE: Final = "archive"
 _DELTA_LOG: Final = "_delta_log"
-
-SourceFields = Mapping[str, Any]
-"""A row of `sources`, by column."""
-
-
-def counts(kind: str, fate: str) -> bool:
-    """Return whether a row of `sources` is about a file that is part of a log: not one that Kafka has set aside."""
-    return kind == ARCHIVE or not is_set_aside(SegmentKind(kind), fate)
 
 
 class IngestFile(NamedTuple):
@@ -131,6 +124,21 @@ def find_files(
         raise UsageError("--columns: no archive with such columns is here; correct the names, or drop it")
     files.sort(key=lambda file: file.must_open)
     return sorted({file.identity: file for file in files}.values(), key=_order)
+
+
+def foreign_files(files: Iterable[IngestFile], lake: str, paths: Sequence[str]) -> list[IngestFile]:
+    """Return the files that are no part of the lake: it may lie in a folder that it is made of.
+
+    What a stream has captured into the lake stays if `paths` name it.
+    """
+    try:
+        own = as_path(lake).resolve()
+    except SourceError:
+        # What only Spark can name holds no file that is read here.
+        return list(files)
+    if paths and all(as_path(path).resolve().is_relative_to(own / CAPTURED) for path in paths):
+        return list(files)
+    return [file for file in files if not as_path(file.segment.path).is_relative_to(own)]
 
 
 def plan(files: Sequence[IngestFile], known: Iterable[SourceFields]) -> tuple[Unit, ...]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from offsets_tool.columns.lane.availability import Engine
 from offsets_tool.errors import OffsetsToolError, SourceError
+from offsets_tool.lake.merge import Batches
 from offsets_tool.lake.tables import EVENTS, LOG
 from offsets_tool.log.batches.limits import Limits
 from offsets_tool.table_rows import SourceRow
@@ -21,7 +22,7 @@ from offsets_tool.wire.text import shown
 from spark.ingest.account import PieceRead
 from spark.ingest.plan import FilePiece, Unit
 from spark.lake.parquet import NewFile, TableWriter
-from spark.runtime.rows import Batches, Task, numbers_of
+from spark.runtime.rows import Task, numbers_of
 
 
 class IngestJob(NamedTuple):

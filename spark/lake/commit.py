@@ -22,6 +22,7 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.lake.journal import JOURNAL, REWRITTEN, app_of, finished, interrupted_note, journal_of
+from offsets_tool.lake.scan import FileFacts, LakeTables
 from offsets_tool.lake.tables import REPLAY_TABLES, SOURCES, TABLES, Maker, Table
 from offsets_tool.log.archive.delta import history_of, open_delta
 from offsets_tool.log.archive.delta_mirror import committing, within_reach
@@ -33,7 +34,6 @@ from spark.lake.log_checkpoints import NOTHING_AFTER, checkpoint_log, tidying
 from spark.lake.merge import few_files
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.replaced import Replaced, Replacement, Replacing, count_replaced, replace
-from spark.lake.scan import FileFacts, LakeTables
 
 RUNS_BETWEEN: Final = 8
 """After how many runs the files of tables that jobs read as a whole are counted."""

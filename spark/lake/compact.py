@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from offsets_tool.errors import SourceError
 from offsets_tool.lake.journal import COMPACTED
+from offsets_tool.lake.scan import FileFacts, facts_of
 from offsets_tool.lake.tables import ALL_TABLES, Table
 from offsets_tool.log.archive.delta import history_of, open_delta, parquet_files
 from offsets_tool.log.archive.delta_mirror import committing, data_files_known
@@ -22,7 +23,6 @@ from offsets_tool.log.storage import is_stored
 from spark.lake.commit import Lake
 from spark.lake.folder import opened_whole, uri_of
 from spark.lake.merge import FILE_BYTES, MERGED_BYTES, merged
-from spark.lake.scan import FileFacts, facts_of
 
 DAYS_KEPT: Final = 7
 """For how many days files of older versions are kept; Delta's own default."""

@@ -5,7 +5,7 @@ import fcntl
 import json
 import shlex
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from itertools import accumulate
@@ -55,19 +55,6 @@ def root_of(lake: str | Path) -> Path:
             f"{root}: a lake in storage cannot have % or # in its name, which Delta's clients read otherwise; choose another"
         )
     return root
-
-
-def unknown_cluster(name: str, names: Iterable[str]) -> UsageError:
-    """Return the error for a cluster that a lake with clusters of these names does not have."""
-    clusters = sorted(names)
-    if not clusters:
-        return UsageError(
-            f"the lake has no cluster {name!r}, as it has none yet: run offsets-spark run first"
-        )
-    if not any(clusters):
-        return UsageError(f"the lake has no cluster {name!r}: its only one has no name; drop --cluster")
-    choices = ", ".join(cluster or "'' (without a name)" for cluster in clusters)
-    return UsageError(f"the lake has no cluster {name!r}: choose among {choices}")
 
 
 @contextmanager

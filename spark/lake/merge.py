@@ -7,10 +7,10 @@ from typing import Final
 import pyarrow as pa
 
 from offsets_tool.columns.sorting import places_in_order
+from offsets_tool.lake.scan import FileFacts, file_rows
 from offsets_tool.lake.tables import Table
 from spark.lake.parquet import SORTED_GROUP_ROWS, NewFile, TableWriter
 from spark.lake.replaced import Replacing
-from spark.lake.scan import FileFacts, file_rows
 
 MERGED_BYTES: Final = 64 << 20
 """Bytes of files, as they are stored, whose rows are sorted together: held as a whole, they take about ten times that."""

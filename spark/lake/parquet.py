@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow.fs import FileSystem
 
+from offsets_tool.lake.scan import encoded_schema
 from offsets_tool.lake.tables import Table
 from offsets_tool.log.archive.delta_mirror import file_written
 from offsets_tool.log.buckets import bucket_of
@@ -32,8 +33,6 @@ SORTED_GROUP_ROWS: Final = GROUP_ROWS // 4
 """The rows of a row group where rows are sorted by what questions name: a question about a group needs one of them or two."""
 STATISTIC_LENGTH: Final = 32
 """Characters of a text kept as a minimum or maximum, as Spark keeps them."""
-_HARDLY_REPEATS: Final = ("metadata", "value", "value_json", "problem", "sha256", "file_sha256")
-"""Texts and binaries for which a dictionary does not pay."""
 _VARIES: Final = ("partition", "leader_epoch", "value_version")
 """Numbers of up to 32 bits that change from record to record."""
 _ROWS_AT_ONCE: Final = 16_384
@@ -156,18 +155,6 @@ class TableWriter:
             for field, column in zip(self._schema, rows.columns, strict=True)
         ]
         return pa.record_batch(columns, schema=self._schema)
-
-
-def encoded_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema with which files are written: texts that repeat are dictionary-encoded."""
-    return pa.schema(
-        [
-            f.with_type(pa.dictionary(pa.int32(), f.type))
-            if f.type in (pa.string(), pa.binary()) and f.name not in _HARDLY_REPEATS
-            else f
-            for f in schema
-        ]
-    )
 
 
 def parquet_sink(path: Path) -> tuple[str, FileSystem | None]:

@@ -14,10 +14,10 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offsets_tool.lake.scan import FileFacts, file_rows, is_within
 from offsets_tool.lake.tables import Table
 from offsets_tool.wire.arrow import record_batch
 from spark.lake.parquet import NewFile, TableWriter
-from spark.lake.scan import FileFacts, file_rows, is_within
 
 _PARTITIONS: Final = 1 << 32
 """A number above that of any partition."""

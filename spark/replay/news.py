@@ -10,15 +10,16 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offsets_tool.lake.merge import Batches
+from offsets_tool.lake.plan import LogPartition, New
+from offsets_tool.lake.rows import ORIGIN, LakeRows, TableFile
+from offsets_tool.lake.scan import file_rows
 from offsets_tool.lake.tables import EVENTS
 from offsets_tool.records.kinds import TOPIC_LISTS
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.json import camel, uuid_text
 from offsets_tool.wire.schema import ZERO_UUID, String
-from spark.lake.scan import file_rows
-from spark.replay.plan import LogPartition, New
-from spark.replay.rows import ORIGIN, LakeRows, TableFile
-from spark.runtime.rows import Batches, StartSpark, is_little, numbers_of, of_units
+from spark.runtime.rows import StartSpark, is_little, numbers_of, of_units
 
 Name = tuple[str, str, str]
 """A cluster, the id of a topic as text, and the topic's name."""

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from offsets_tool.evidence.joined_log import copies_notes
+from offsets_tool.lake.copies import LakeCopy
+from offsets_tool.lake.plan import LakeRow, LogPartition
+from offsets_tool.lake.rows import counts
 from offsets_tool.log.names import not_replayed
-from spark.ingest.plan import counts
-from spark.replay.copies import LakeCopy
-from spark.replay.plan import LakeRow, LogPartition
 
 
 def partition_text(cluster: str, log_partition: int | None) -> str:

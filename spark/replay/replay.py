@@ -13,22 +13,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from offsets_tool.errors import OffsetsToolError
-from offsets_tool.job_rows import ReplayRow
-from offsets_tool.lake.tables import COPIES, REPLAYS, SOURCES, TOPIC_NAMES
-from offsets_tool.log.archive.delta_mirror import files_in
-from offsets_tool.replay.rules import Rules
-from offsets_tool.rows import Row
-from offsets_tool.wire.arrow import arrow_schema
-from spark.lake.commit import REPLAY, ArrowLake, Lake
-from spark.lake.folder import opened_whole, unknown_cluster
-from spark.lake.log_checkpoints import tidying
-from spark.lake.parquet import NewFile
-from spark.lake.replaced import Replaced
-from spark.replay.checkpoints import CHECKPOINTS, absent_checkpoints
-from spark.replay.copies import LakeCopy, copies_of, ends_before_retention
-from spark.replay.news import news
-from spark.replay.notes import joined_notes, partition_text, replayed_from_start, set_aside_notes
-from spark.replay.plan import (
+from offsets_tool.job_rows import SUBSCRIPTIONS, ReplayRow
+from offsets_tool.lake.checkpoints import CHECKPOINTS, absent_checkpoints
+from offsets_tool.lake.copies import LakeCopy, copies_of, ends_before_retention
+from offsets_tool.lake.plan import (
     AUTO,
     LakeRow,
     LogPartition,
@@ -41,9 +29,22 @@ from spark.replay.plan import (
     to_name,
     to_replay_again,
 )
-from spark.replay.rows import LakeRows
+from offsets_tool.lake.rows import LakeRows
+from offsets_tool.lake.tables import COPIES, REPLAYS, SOURCES, TOPIC_NAMES
+from offsets_tool.lake.whole import unknown_cluster
+from offsets_tool.log.archive.delta_mirror import files_in
+from offsets_tool.replay.rules import Rules
+from offsets_tool.rows import Row
+from offsets_tool.wire.arrow import arrow_schema
+from spark.lake.commit import REPLAY, ArrowLake, Lake
+from spark.lake.folder import opened_whole
+from spark.lake.log_checkpoints import tidying
+from spark.lake.parquet import NewFile
+from spark.lake.replaced import Replaced
+from spark.replay.news import news
+from spark.replay.notes import joined_notes, partition_text, replayed_from_start, set_aside_notes
 from spark.replay.tasks import FewRows, ReplayJob, WorkDone, replay_work
-from spark.replay.topic_ids import RECORD, SUBSCRIPTIONS, Named, TopicIds, damaged_partitions, derived_names
+from spark.replay.topic_ids import RECORD, Named, TopicIds, damaged_partitions, derived_names
 from spark.runtime.rows import Progress, StartSpark, is_little, of_units, untold
 
 

@@ -1,8 +1,8 @@
 """The task of a replay: replay one log partition to its end and write its histories.
 
-Rows are read in the order of the log (spark.replay.rows), are replayed by the library (relations.histories), and become Parquet
-files and a checkpoint, which the driver commits. Of a partition that is one log, each offset counts once; several copies are joined
-(spark.replay.joined) and replayed from their first record.
+Rows are read in the order of the log (offsets_tool.lake.rows), are replayed by the library (relations.histories), and become
+Parquet files and a checkpoint, which the driver commits. Of a partition that is one log, each offset counts once; several copies
+are joined (offsets_tool.lake.joined) and replayed from their first record.
 """
 
 import json
@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
+from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from offsets_tool.columns.replay.history import (
     EventHistoryReplay,
@@ -23,8 +23,14 @@ from offsets_tool.columns.replay.history import (
     Start,
 )
 from offsets_tool.errors import OffsetsToolError, SetupError, SourceError
+from offsets_tool.lake.checkpoints import OF_VERSION, checkpoint_path
+from offsets_tool.lake.copies import LakeCopies, LakeCopy
+from offsets_tool.lake.joined import JoinedRows
+from offsets_tool.lake.merge import Batches, once
+from offsets_tool.lake.plan import LogPartition, Work
+from offsets_tool.lake.rows import LakeRows
 from offsets_tool.lake.tables import HISTORIES, Table
-from offsets_tool.log.archive.delta_mirror import file_bytes
+from offsets_tool.log.archive.delta_mirror import file_bytes, file_written
 from offsets_tool.log.copies.views import LeftOut
 from offsets_tool.relations.histories import Histories
 from offsets_tool.rows import Row
@@ -33,12 +39,8 @@ from offsets_tool.wire.schema import Int32, String
 from offsets_tool.wire.text import shown
 from spark.lake.folder import root_of
 from spark.lake.parquet import NewFile, TableWriter
-from spark.replay.checkpoints import checkpoint_path, keep_checkpoint
-from spark.replay.copies import LakeCopies, LakeCopy
-from spark.replay.joined import JoinedRows
-from spark.replay.plan import LogPartition, Work
-from spark.replay.rows import LakeRows
-from spark.runtime.rows import Batches, Task, numbers_of
+from spark.lake.whole_file import write_whole
+from spark.runtime.rows import Task, numbers_of
 
 EVENTS_AT_ONCE: Final = 16_384
 """How many events of joined copies become rows at a time."""
@@ -110,6 +112,15 @@ class ReplayJob(NamedTuple):
     """Takes the rows of log partitions that have few; None where tasks run elsewhere, and write all that they have."""
 
 
+def keep_checkpoint(root: Path, checkpoint: bytes) -> str:
+    """Write a checkpoint and return its name; the file is complete or does not exist. OSError where it cannot be written."""
+    name = f"{OF_VERSION}{uuid4()}.gz"
+    path = checkpoint_path(root, name)
+    write_whole(path, checkpoint)
+    file_written(path, len(checkpoint))
+    return name
+
+
 class WorkDone(NamedTuple):
     """The result of a task: the number of its Work, why it failed, its files, and facts for its row of `replays` (both JSON)."""
 
@@ -168,21 +179,6 @@ def _written(unit: int, replay: Callable[[], tuple[list[NewFile], Row]]) -> Work
     except (OffsetsToolError, OSError) as error:
         return WorkDone(unit, shown(str(error)), None, "[]", "{}", isinstance(error, OSError | SetupError))
     return WorkDone(unit, None, None, json.dumps(files), json.dumps(facts))
-
-
-def once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the first row of each log offset, given rows in the order of offsets, then of ingests."""
-    last = -1
-    for batch in batches:
-        offsets = batch.column("log_offset")
-        again = pc.equal(offsets, _shifted(offsets, last))
-        last = offsets[-1].as_py()
-        yield batch.filter(pc.invert(again)) if again.true_count else batch
-
-
-def _shifted(column: pa.Array, first: Any) -> pa.Array:
-    """Return a column moved on by one row: each value is that of the row before, the first one is `first`."""
-    return pa.concat_arrays([pa.array([first], column.type), column.slice(0, len(column) - 1)])
 
 
 def _replay(

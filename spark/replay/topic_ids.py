@@ -11,21 +11,21 @@ import pyarrow as pa
 
 from offsets_tool.events import Event, decode
 from offsets_tool.job_rows import TopicNameRow
+from offsets_tool.lake.copies import LakeCopies, LakeCopy
+from offsets_tool.lake.joined import JoinedRows
+from offsets_tool.lake.merge import Batches
+from offsets_tool.lake.plan import LogPartition, Work
+from offsets_tool.lake.rows import LakeRows
 from offsets_tool.replay.topic_candidates import OBSERVED_TYPES, TargetTopics, TopicCandidates, derive_names
 from offsets_tool.rows import LogRecord, UnreadableKind
 from offsets_tool.wire.arrow import arrow_schema, record_batch
 from offsets_tool.wire.json import parse_uuid, uuid_text
 from offsets_tool.wire.schema import String
-from spark.replay.copies import LakeCopies, LakeCopy
-from spark.replay.joined import JoinedRows
-from spark.replay.plan import LogPartition, Work
-from spark.replay.rows import LakeRows
-from spark.runtime.rows import Batches, Rows, numbers_of
+from spark.runtime.rows import Rows, numbers_of
 
 RECORD: Final = "record"
 OPTION: Final = "option"
 DIRECTORY: Final = "directory"
-SUBSCRIPTIONS: Final = "subscriptions"
 """The ways in which a name is learned (TopicNameRow.method)."""
 
 

@@ -5,7 +5,7 @@ Knows no tables.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from offsets_tool.columns.sorting import places_in_order
 from offsets_tool.garbage import collect_seldom
+from offsets_tool.lake.merge import Batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-Batches = Iterator[pa.RecordBatch]
 Task = Callable[[Batches], Batches]
 """A function from the rows of one Spark partition to other rows; Spark must be able to pickle it."""
 StartSpark = Callable[[], "SparkSession"]
@@ -94,20 +94,6 @@ class _InProcess:
             for batch in self._batches
             for row in zip(*(column.to_pylist() for column in batch.columns), strict=True)
         ]
-
-
-def gathered(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[list[pa.RecordBatch]]:
-    """Yield the batches that have rows as lists, each of so many rows or of one batch more; the last may have fewer."""
-    some, count = list[pa.RecordBatch](), 0
-    for batch in batches:
-        if batch.num_rows:
-            some.append(batch)
-            count += batch.num_rows
-        if count >= rows:
-            yield some
-            some, count = [], 0
-    if some:
-        yield some
 
 
 def with_buffers(batches: Batches) -> Iterator[tuple[Any, ...]]:

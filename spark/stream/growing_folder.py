@@ -17,8 +17,7 @@ from offsets_tool.errors import SourceError
 from offsets_tool.log.files.folders import PathKind, listing, look_at
 from offsets_tool.log.storage import real_path
 from offsets_tool.wire.json import JsonObject
-from spark.ingest.own_files import foreign_files
-from spark.ingest.plan import IngestFile, find_files
+from spark.ingest.plan import IngestFile, find_files, foreign_files
 
 SCHEMA: Final = "path string, files long, bytes long"
 _WATCHED: Final = "watched"

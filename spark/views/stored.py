@@ -21,12 +21,12 @@ from pyspark.sql.types import StructType
 
 from offsets_tool.errors import SetupError
 from offsets_tool.lake.moment import FinishedRows, ReadRow, Runs, finished_rows
+from offsets_tool.lake.scan import facts_of, file_rows
 from offsets_tool.lake.tables import Table
 from offsets_tool.lake.whole import check_whole, open_table
 from offsets_tool.log.archive.delta import OpenDelta, open_delta, parquet_files
 from offsets_tool.log.storage import StoredPath
 from spark.lake.folder import root_of, uri_of
-from spark.lake.scan import facts_of, file_rows
 
 Frame = Callable[[], DataFrame]
 """Makes the rows of a table that count, as of the moment at which the lake was opened."""

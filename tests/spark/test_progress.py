@@ -9,12 +9,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from offsets_tool.lake.merge import Batches
 from spark import cli
 from spark.cli import Bar
 from spark.ingest.ingest import Request
 from spark.run import run
 from spark.runtime import rows
-from spark.runtime.rows import Batches, Progress, numbers_of, of_units
+from spark.runtime.rows import Progress, numbers_of, of_units
 from tests.corpora import LAG
 from tests.spark.lakes import no_session
 

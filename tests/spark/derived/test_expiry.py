@@ -174,7 +174,7 @@ def test_a_lake_of_an_earlier_release_is_told_anew_first(
     session: SparkSession, small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has no removals, and checkpoints that know of none, whose names are not those of this release."""
-    monkeypatch.setattr("spark.replay.checkpoints._OF_VERSION", f"v{VERSION + 1}-")
+    monkeypatch.setattr("offsets_tool.lake.checkpoints.OF_VERSION", f"v{VERSION + 1}-")
     lake = Path(shutil.copytree(small, tmp_path / "lake"))
     shutil.rmtree(lake / "removals")
     unread = min(READ) - 1

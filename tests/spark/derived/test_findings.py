@@ -16,13 +16,13 @@ from offsets_tool.cli import main
 from offsets_tool.errors import UsageError
 from offsets_tool.findings.rows import Finding
 from offsets_tool.lake.tables import FINDINGS, LOG, OFFSET_HISTORY, REBALANCES
+from offsets_tool.lake.whole import unknown_cluster
 from offsets_tool.rebalances.rows import RebalanceRow
 from spark.cli import main as lake_main
 from spark.derived import finding_rows
 from spark.derived import findings as job
 from spark.derived.derive import Derived
 from spark.derived.findings import findings
-from spark.lake.folder import unknown_cluster
 from spark.run import run_findings
 from spark.runtime import rows as runtime
 from tests.depth import DEEP, sample
@@ -134,7 +134,7 @@ def test_spark_finds_what_this_process_finds(
 ) -> None:
     """Of few clusters in `make test`; another version of this program finds anew."""
     monkeypatch.setattr(finding_rows, "READ_BY_ALL", read_by_all)
-    monkeypatch.setattr("spark.lake.scan._PIECE_ROWS", 1_000)
+    monkeypatch.setattr("offsets_tool.lake.scan._PIECE_ROWS", 1_000)
     again = Path(shutil.copytree(lake, tmp_path / "lake"))
     before = found(lake)
     monkeypatch.setattr(runtime, "LITTLE", -1)

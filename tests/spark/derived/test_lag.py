@@ -22,6 +22,7 @@ from offsets_tool.lag.end_files import read_ends
 from offsets_tool.lag.ends import Ends
 from offsets_tool.lag.rows import lag_at_commits, lag_on_grid
 from offsets_tool.lag.samples import EndSample
+from offsets_tool.lake.scan import facts_of
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.names import SegmentKind
@@ -35,7 +36,6 @@ from spark.derived import lag_rows
 from spark.derived.derive import Derived
 from spark.derived.ends import EndsRequest
 from spark.derived.lag import LagRequest, lag
-from spark.lake.scan import facts_of
 from spark.replay.replay import replay
 from tests.corpora import LAG
 from tests.depth import DEEP
@@ -217,7 +217,7 @@ def test_rows_of_a_partition_meet_from_all_files(
     for name, number in {"READ_BY_ALL": -1, **few}.items():
         monkeypatch.setattr(lag_rows, name, number)
     monkeypatch.setattr("spark.runtime.rows.LITTLE", -1)
-    monkeypatch.setattr("spark.lake.scan._PIECE_ROWS", 20)
+    monkeypatch.setattr("offsets_tool.lake.scan._PIECE_ROWS", 20)
     count(session, lake, since=0)
     assert found(lake) == expected_of(tmp_path)
     # A task writes a file for each cluster, however many buckets of it there are.

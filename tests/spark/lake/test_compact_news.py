@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from offsets_tool.lake.scan import FileFacts, facts_of, is_within
 from offsets_tool.log.archive.delta import open_delta
 from spark.check.check import check
 from spark.lake.compact import compact
-from spark.lake.scan import FileFacts, facts_of, is_within
 from tests.evidence.copies import copy
 from tests.replay.story import commit
 from tests.replay.story_segments import in_order

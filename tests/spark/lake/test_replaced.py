@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from offsets_tool.lake.scan import FileFacts
 from offsets_tool.lake.tables import LAG
 from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.replaced import ReplacedPartitions, Replacing, count_replaced, replace
-from spark.lake.scan import FileFacts
 
 LONG = "t" * 40
 Place = tuple[str, str, int]

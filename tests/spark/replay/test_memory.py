@@ -17,8 +17,8 @@ _WORKER = f"""
 import resource, sys
 import pyarrow as pa
 from offsets_tool.columns.replay.row_events import COLUMNS
-from spark.replay.plan import Work
-from spark.replay.rows import LakeRows
+from offsets_tool.lake.plan import Work
+from offsets_tool.lake.rows import LakeRows
 from spark.replay.tasks import ReplayJob, replay_rows
 from offsets_tool.lake.tables import EVENTS, LOG
 

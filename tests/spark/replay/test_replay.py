@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from bench.generator.batches import Batch, Record, write_batches
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Key, Value, encode_key, encode_value
+from offsets_tool.lake.scan import facts_of
 from offsets_tool.lake.tables import HISTORIES
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.segment import read_segment
@@ -20,7 +21,6 @@ from offsets_tool.records.offsets import OffsetCommitKey, OffsetCommitValue
 from offsets_tool.rows import BatchRead
 from spark.lake.commit import REPLAY, ArrowLake
 from spark.lake.compact import compact
-from spark.lake.scan import facts_of
 from spark.replay import tasks
 from spark.replay.replay import replay
 from tests.as_of.test_corpora import SNAPSHOTS, answered_offsets, epoch_of, is_in_the_log

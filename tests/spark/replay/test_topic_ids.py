@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from offsets_tool.job_rows import SUBSCRIPTIONS
 from offsets_tool.wire.json import uuid_text
 from spark.replay.replay import replay
-from spark.replay.topic_ids import OPTION, RECORD, SUBSCRIPTIONS
+from spark.replay.topic_ids import OPTION, RECORD
 from tests.replay.story import commit
 from tests.replay.story_segments import in_order, write_log
 from tests.replay.test_topic_candidates import (

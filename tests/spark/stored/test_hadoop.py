@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from deltalake import WriterProperties, write_deltalake
 
 from offsets_tool.errors import LakeInUse, SetupError, SourceError
+from offsets_tool.lake.scan import facts_of
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.buckets import bucket_of
 from offsets_tool.log.storage import as_path
@@ -21,7 +22,6 @@ from spark.check.check import check
 from spark.cli import main as jobs
 from spark.lake import lease
 from spark.lake.compact import compact
-from spark.lake.scan import facts_of
 from tests.depth import DEEP
 from tests.log.mount_table import MOUNTED, Mounted
 from tests.spark.lakes import no_session

@@ -15,6 +15,7 @@ import pytest
 from deltalake.exceptions import CommitFailedError
 
 from offsets_tool.errors import SetupError, SourceError
+from offsets_tool.lake.scan import FileFacts
 from offsets_tool.lake.tables import SOURCES
 from offsets_tool.log.archive import delta_mirror
 from offsets_tool.log.archive.delta import open_delta
@@ -25,7 +26,6 @@ from spark.lake import lease, log_checkpoints
 from spark.lake.commit import ArrowLake, Lake
 from spark.lake.parquet import TableWriter
 from spark.lake.replaced import Replacing
-from spark.lake.scan import FileFacts
 from tests.log.mount_table import MOUNTED, Mounted
 from tests.spark.stored.test_stored_lake import SEGMENTS, bring
 

@@ -9,6 +9,7 @@ import pytest
 
 from offsets_tool.errors import OffsetsToolError
 from offsets_tool.findings.rows import Severity
+from offsets_tool.lake.scan import facts_of
 from offsets_tool.lake.tables import EVENTS, LOG, SOURCES
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.storage import as_path
@@ -16,7 +17,6 @@ from spark.check.check import check
 from spark.check.checked import Checked
 from spark.lake.compact import compact
 from spark.lake.lease import leased
-from spark.lake.scan import facts_of
 from tests.log.object_store import SECRET, ObjectStore, object_store
 from tests.spark.lakes import no_session
 from tests.spark.stored.test_stored_lake import SEGMENTS, assert_same, bring

@@ -15,18 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
 
 from offsets_tool.errors import SourceError
 from offsets_tool.lake.layout import require_columns
 from offsets_tool.lake.tables import TABLES, Table
 from offsets_tool.lake.whole import is_table, no_lake
-from offsets_tool.log.archive.delta import has_plain_files, open_delta, reading_delta
+from offsets_tool.log.archive.delta import OpenDelta, has_plain_files, open_delta, reading_delta
 from offsets_tool.log.archive.delta_log import UNREADABLE, damage_of_sizes, first_line
 from offsets_tool.log.archive.delta_mirror import data_for_arrow, small_files
 from offsets_tool.log.storage import is_stored
 from offsets_tool.rows import Row
-from spark.lake.parquet import encoded_schema
 
 ROWS_AT_ONCE: Final = 16_384
 """The rows of a batch at most."""
@@ -34,6 +32,9 @@ FileFacts = Mapping[str, Any]
 """What Delta knows of a file: path, num_records, null_count.*, min.*, max.* (DeltaTable.get_add_actions)."""
 _PIECE_ROWS: Final = 1 << 21
 """The rows, about, that a piece of a file has."""
+
+_HARDLY_REPEATS: Final = ("metadata", "value", "value_json", "problem", "sha256", "file_sha256")
+"""Texts and binaries for which a dictionary does not pay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class LakeTables:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self._opened: dict[str, DeltaTable] = {}
+        self._opened: dict[str, OpenDelta] = {}
         self._facts: dict[str, tuple[int, list[FileFacts]]] = {}
         self._rows: dict[str, dict[str, pa.Table]] = {}
         """By table the rows of its files, by the name of the file."""
@@ -73,7 +74,7 @@ class LakeTables:
             elif table in TABLES:
                 raise no_lake(self.root, table)
 
-    def opened(self, table: Table) -> DeltaTable:
+    def opened(self, table: Table) -> OpenDelta:
         """Return a table as it is opened; UsageError for one with other columns than this version declares."""
         if table.name not in self._opened:
             opened = open_delta(self.root / table.name)
@@ -83,7 +84,7 @@ class LakeTables:
             self._opened[table.name] = opened
         return self._opened[table.name]
 
-    def _check_columns(self, opened: DeltaTable, table: Table) -> None:
+    def _check_columns(self, opened: OpenDelta, table: Table) -> None:
         require_columns(f"{self.root}/{table.name}", opened, table)
 
     def last_run(self, table: Table, app: str) -> int:
@@ -145,10 +146,22 @@ def whole_table(path: Path, table: Table) -> pa.Table:
         return pa.Table.from_batches([_with_added(rows, table.schema) for rows in batches], table.schema)
 
 
-def facts_of(there: DeltaTable) -> list[FileFacts]:
+def facts_of(there: OpenDelta) -> list[FileFacts]:
     """Return what Delta knows of each file of a table."""
     found: list[FileFacts] = pa.table(there.get_add_actions(flatten=True)).to_pylist()
     return found
+
+
+def encoded_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema with which files are written: texts that repeat are dictionary-encoded."""
+    return pa.schema(
+        [
+            f.with_type(pa.dictionary(pa.int32(), f.type))
+            if f.type in (pa.string(), pa.binary()) and f.name not in _HARDLY_REPEATS
+            else f
+            for f in schema
+        ]
+    )
 
 
 def is_within(file: FileFacts, column: str, value: Any) -> bool:

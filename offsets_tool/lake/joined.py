@@ -19,12 +19,12 @@ from offsets_tool.columns.replay.row_events import PLACE, RAW, log_record
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event, KeyReader, decode, decode_key
 from offsets_tool.evidence.joined_log import contradiction_of, of_two_clusters, parted, with_absences
+from offsets_tool.lake.copies import LakeCopy
 from offsets_tool.log.copies.forks import Forks
 from offsets_tool.log.copies.lineage import NO_END, Lineage
 from offsets_tool.log.copies.union import Distinct, distinct
 from offsets_tool.log.copies.views import BranchEnd, LeftOut, Union
 from offsets_tool.rows import Absence, LogRecord
-from spark.replay.copies import LakeCopy
 
 _REMEDY: Final = "take one of them out with offsets-spark forget"
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from offsets_tool.replay.rules import Rules
-from spark.replay.plan import (
+from offsets_tool.lake.plan import (
     LakeRow,
     LogPartition,
     New,
@@ -14,6 +13,7 @@ from spark.replay.plan import (
     plan,
     to_replay_again,
 )
+from offsets_tool.replay.rules import Rules
 
 
 def row(partition: int, cluster: str = "c", **facts: Any) -> LakeRow:

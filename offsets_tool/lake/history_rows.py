@@ -9,6 +9,7 @@ from offsets_tool.expiry.rows import ExpiryRow
 from offsets_tool.findings.group_rows import GroupRow
 from offsets_tool.history.rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
 from offsets_tool.history.transactions import TransactionRow
+from offsets_tool.lake.scan import FileFacts, LakeTables
 from offsets_tool.lake.tables import (
     ANOMALIES,
     EXPIRY,
@@ -17,9 +18,8 @@ from offsets_tool.lake.tables import (
     OFFSET_HISTORY,
     TRANSACTIONS,
 )
+from offsets_tool.rows import Row
 from offsets_tool.wire.text import from_shown
-from spark.derived.derive import Derivation
-from spark.lake.scan import FileFacts, LakeTables
 
 KINDS: Final[tuple[type[GroupRow], ...]] = (
     OffsetHistoryRow,
@@ -32,6 +32,13 @@ KINDS: Final[tuple[type[GroupRow], ...]] = (
 TABLES: Final = (OFFSET_HISTORY, GROUP_HISTORY, MEMBER_HISTORY, ANOMALIES, EXPIRY, TRANSACTIONS)
 """The tables with rows of these kinds, in the same order."""
 _MICROSECONDS: Final = 1_000
+
+
+class Derivation(NamedTuple):
+    """What a cluster's rows of a table were computed from, and by which run."""
+
+    run: int
+    basis: Row
 
 
 class HistoryFile(NamedTuple):

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark.replay import merge
-from spark.replay.merge import Part, merged, sorted_parts
+from offsets_tool.lake import merge
+from offsets_tool.lake.merge import Part, merged, sorted_parts
 
 Place = tuple[int, int]
 """A log offset and a run."""

@@ -1,26 +1,24 @@
-"""The lake's checkpoints, one file for each log partition: find them, write them, and read the log facts at their beginning.
+"""The lake's checkpoints, one file for each log partition: find them, and read the log facts at their beginning.
 
 A name says which version a checkpoint is of, so that one that nobody needs is not opened. Does not know what else is in a
-checkpoint (offsets_tool.checkpoint does), nor when one may be deleted (spark.replay.replay).
+checkpoint (offsets_tool.checkpoint does), nor when one is written or deleted (spark.replay).
 """
 
 from collections.abc import Collection, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Final
-from uuid import uuid4
 
 from offsets_tool.checkpoint import VERSION, read_log_facts
 from offsets_tool.errors import SourceError
 from offsets_tool.expiry.log_facts import LogFacts
-from offsets_tool.log.archive.delta_mirror import file_written, whole_file
+from offsets_tool.lake.plan import LakeRow, LogPartition
+from offsets_tool.log.archive.delta_mirror import whole_file
 from offsets_tool.log.stored_bytes import open_binary
-from spark.lake.whole_file import write_whole
-from spark.replay.plan import LakeRow, LogPartition
 
 CHECKPOINTS: Final = "_checkpoints"
 """The folder of the lake that holds the checkpoints."""
-_OF_VERSION: Final = f"v{VERSION}-"
+OF_VERSION: Final = f"v{VERSION}-"
 """How names of checkpoints begin that this release reads; those of earlier releases say no version."""
 REMEDY: Final = "run offsets-spark replay, which replays its partition from the first record"
 """What to do where a checkpoint is lost."""
@@ -33,16 +31,7 @@ def checkpoint_path(root: Path, name: str) -> Path:
 
 def is_of_this_version(name: str) -> bool:
     """Return whether a checkpoint is of the version that this release writes, by its name."""
-    return name.startswith(_OF_VERSION)
-
-
-def keep_checkpoint(root: Path, checkpoint: bytes) -> str:
-    """Write a checkpoint and return its name; the file is complete or does not exist. OSError where it cannot be written."""
-    name = f"{_OF_VERSION}{uuid4()}.gz"
-    path = checkpoint_path(root, name)
-    write_whole(path, checkpoint)
-    file_written(path, len(checkpoint))
-    return name
+    return name.startswith(OF_VERSION)
 
 
 def log_facts_of(root: Path, row: LakeRow) -> LogFacts:

@@ -7,16 +7,15 @@ merge. Does not know what rows say.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark.runtime.rows import Batches, gathered
-
 ORDER: Final = ("log_offset", "run")
 """By the place in the log; of a record that was ingested again, the first ingest comes first."""
 _KEYS: Final = [(name, "ascending") for name in ORDER]
+Batches = Iterator[pa.RecordBatch]
 SORTED_AT_ONCE: Final = 262_144
 """How many rows of a file out of order are sorted at a time."""
 
@@ -95,3 +94,32 @@ def _kept(path: Path) -> Batches:
         reader = pa.ipc.open_file(file)
         for number in range(reader.num_record_batches):
             yield reader.get_batch(number)
+
+
+def once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the first row of each log offset, given rows in the order of offsets, then of ingests."""
+    last = -1
+    for batch in batches:
+        offsets = batch.column("log_offset")
+        again = pc.equal(offsets, _shifted(offsets, last))
+        last = offsets[-1].as_py()
+        yield batch.filter(pc.invert(again)) if again.true_count else batch
+
+
+def _shifted(column: pa.Array, first: Any) -> pa.Array:
+    """Return a column moved on by one row: each value is that of the row before, the first one is `first`."""
+    return pa.concat_arrays([pa.array([first], column.type), column.slice(0, len(column) - 1)])
+
+
+def gathered(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[list[pa.RecordBatch]]:
+    """Yield the batches that have rows as lists, each of so many rows or of one batch more; the last may have fewer."""
+    some, count = list[pa.RecordBatch](), 0
+    for batch in batches:
+        if batch.num_rows:
+            some.append(batch)
+            count += batch.num_rows
+        if count >= rows:
+            yield some
+            some, count = [], 0
+    if some:
+        yield some

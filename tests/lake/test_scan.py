@@ -11,11 +11,11 @@ from deltalake import DeltaTable
 from deltalake.table import TableFeatures
 
 from offsets_tool.errors import SourceError
+from offsets_tool.lake.scan import facts_of, file_rows, greatest_of, pieces_of, scan, values_within
 from offsets_tool.lake.tables import ENDS, OFFSET_HISTORY, REPLAYS
 from offsets_tool.log.archive.delta import open_delta
 from spark.lake.commit import REPLAY, ArrowLake, Chain
 from spark.lake.parquet import NewFile, TableWriter
-from spark.lake.scan import facts_of, file_rows, greatest_of, pieces_of, scan, values_within
 from tests.spark.lakes import Row
 from tests.spark.views.random_lake import full
 
@@ -65,7 +65,7 @@ def test_pieces_of_a_file_are_all_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece_rows: int, with_rows: int
 ) -> None:
     monkeypatch.setattr("spark.lake.parquet.GROUP_ROWS", 10)
-    monkeypatch.setattr("spark.lake.scan._PIECE_ROWS", piece_rows)
+    monkeypatch.setattr("offsets_tool.lake.scan._PIECE_ROWS", piece_rows)
     file = write(tmp_path, 1, [{"cluster": "a", "topic": "t", "timestamp": at} for at in range(100)])
     (facts,) = facts_of(open_delta(tmp_path / ENDS.name))
     read = [

@@ -4,7 +4,7 @@ Files that Kafka has set aside (.deleted, .cleaned, -delete ...) are no part of 
 records. `events` has all of a commit that was decoded; only of other records are raw keys and values read from `log`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,28 +14,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.columns.replay.row_events import COLUMNS, PLACE, RAW
-from offsets_tool.lake.tables import EVENTS, LOG, Table
-from offsets_tool.records.kinds import COMMITS
-from spark.ingest.plan import counts
-from spark.lake.parquet import encoded_schema
-from spark.lake.scan import (
+from offsets_tool.lake.merge import Part, merged, sorted_parts
+from offsets_tool.lake.plan import Work
+from offsets_tool.lake.scan import (
     WHOLE,
     FileFacts,
     LakeTables,
     RowsPiece,
+    encoded_schema,
     file_rows,
     group_rows,
     is_within,
     values_within,
 )
-from spark.replay.merge import Part, merged, sorted_parts
-from spark.replay.plan import Work
+from offsets_tool.lake.tables import EVENTS, LOG, Table
+from offsets_tool.log.names import SegmentKind, is_set_aside
+from offsets_tool.records.kinds import COMMITS
 
 ORIGIN: Final = ("cluster", "source", "run", "misplaced")
 """The columns that tell whether a row counts."""
 _TELLING: Final = ("record_type", "is_control", "problem")
 _PLACE: Final = ("cluster", "log_partition", "run", "log_offset")
-_KEPT: Final = ("run", "cluster", "log_partition", "problem", "record_type", "num_records")
+_NAMES: Final = ("group", "topic", "partition")
+_KEPT: Final = ("run", "cluster", "log_partition", "log_offset", "problem", "record_type", "num_records")
 _COMMIT_TYPES: Final = pa.array(sorted(COMMITS), pa.int16())
 _TYPES: Final = {field.name: field.type for table in (EVENTS, LOG) for field in encoded_schema(table.schema)}
 _SCHEMA: Final = pa.schema([("run", pa.int64()), *((name, _TYPES[name]) for name in COLUMNS)])
@@ -46,10 +47,19 @@ RECORD_SCHEMA: Final = pa.schema(
     ]
 )
 """The columns of a record as copies of a partition have it."""
+ARCHIVE: Final = "archive"
+"""The kind of a source that is no segment."""
+SourceFields = Mapping[str, Any]
+"""A row of `sources`, by column."""
 Keep = Callable[[pa.RecordBatch], pa.Array]
 """Tells of each row of a file whether it is wanted."""
 Counting = frozenset[tuple[str, str, int]]
 """Cluster, source and run of what is part of a log: sources that Kafka has set aside are not there."""
+
+
+def counts(kind: str, fate: str) -> bool:
+    """Return whether a row of `sources` is about a file that is part of a log: not one that Kafka has set aside."""
+    return kind == ARCHIVE or not is_set_aside(SegmentKind(kind), fate)
 
 
 class TableFile(NamedTuple):
@@ -77,6 +87,10 @@ class TableFile(NamedTuple):
         last = self.facts.get("max.run")
         its = values_within(self.facts, "cluster", clusters)
         return any(last is None or last > runs[cluster] for cluster in its)
+
+    def may_be_at(self, offsets: Collection[int]) -> bool:
+        """Return whether the file may have rows at one of some offsets."""
+        return any(is_within(self.facts, "log_offset", offset) for offset in offsets)
 
     @property
     def records(self) -> int:
@@ -133,6 +147,22 @@ class LakeRows(NamedTuple):
         with TemporaryDirectory(prefix="offsets-tool-") as folder:
             all_ = _Reading(self, work, LOG, _are_all, RECORD_SCHEMA)
             yield from merged(all_.parts(self.log, Path(folder)))
+
+    def named(self, work: Work) -> Iterator[pa.RecordBatch]:
+        """Yield the groups and topics that records of a log partition name, with their places, in no order."""
+        reading = _Reading(self, work, EVENTS, _are_all)
+        for file in self.events:
+            if file.may_have(work):
+                yield from reading.wanted(file, _NAMES)
+
+    def whole(self, work: Work, offsets: Collection[int] | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield all records of a log partition as `records` does, with all columns; only those at some offsets, if given."""
+        at = None if offsets is None else pa.array(sorted(offsets), pa.int64())
+        keep = _are_all if at is None else partial(_are_at, offsets=at)
+        files = [file for file in self.log if offsets is None or file.may_be_at(offsets)]
+        with TemporaryDirectory(prefix="offsets-tool-") as folder:
+            reading = _Reading(self, work, LOG, keep, encoded_schema(LOG.schema))
+            yield from merged(reading.parts(files, Path(folder)))
 
     def counted(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows that count, given those with the columns ORIGIN."""
@@ -254,6 +284,10 @@ def _is_odd(rows: pa.RecordBatch) -> pa.Array:
 def _is_commit(rows: pa.RecordBatch) -> pa.Array:
     """Return for each row of `events` whether it is a commit or its tombstone."""
     return pc.and_(pc.is_in(rows.column("record_type"), _COMMIT_TYPES), _is_data(rows))
+
+
+def _are_at(rows: pa.RecordBatch, offsets: pa.Array) -> pa.Array:
+    return pc.is_in(rows.column("log_offset"), offsets)
 
 
 def _are_all(rows: pa.RecordBatch) -> pa.Array:

@@ -9,11 +9,11 @@ from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import Final, NamedTuple
 
+from offsets_tool.lake.plan import LakeRow, LogPartition
+from offsets_tool.lake.rows import ARCHIVE, counts
 from offsets_tool.log.copies.copy_facts import BatchesOfEpoch, CopyCheckpoints, CopyFacts, ObservedEpochs
 from offsets_tool.log.copies.missing_files import FileExtent, MissingOffsets, missing_files
 from offsets_tool.rows import Codec, UnreadableKind
-from spark.ingest.plan import ARCHIVE, counts
-from spark.replay.plan import LakeRow, LogPartition
 
 StoredPart = tuple[str, int]
 """What one ingest has read of a file: the source's name and the run."""
