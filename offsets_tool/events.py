@@ -78,11 +78,7 @@ class Event:
     @property
     def group(self) -> str | None:
         """The group that the record is about; None for control markers and keys that could not be read."""
-        if self.key is None:
-            return None
-        data = self.key.data
-        group: str = data.group if hasattr(data, "group") else data.group_id
-        return group
+        return None if self.key is None else group_of(self.key)
 
 
 def decode(
@@ -160,6 +156,12 @@ def encode(event: Event) -> tuple[bytes | None, bytes | None]:
 def encode_key(key: Key) -> bytes:
     """Return the bytes of a typed key, trailing bytes included."""
     return struct.pack(">h", key.type.id) + walk.encode(key.data, 0) + key.trailing
+
+
+def group_of(key: Key) -> str:
+    """Return the group that a key names."""
+    group: str = key.data.group if hasattr(key.data, "group") else key.data.group_id
+    return group
 
 
 def encode_value(value: Value) -> bytes:

@@ -62,6 +62,11 @@ class NameFilter:
         return sum(name in self for name in names) > 0
 
     @property
+    def names(self) -> frozenset[str] | None:
+        """The names that the texts may stand for; None where there are no texts, or some are patterns."""
+        return self._exact if self.texts and not self._patterns else None
+
+    @property
     def looked_for(self) -> list[str]:
         """The names that were looked up."""
         return [name for name in self._decided if name is not None]

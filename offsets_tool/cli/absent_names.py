@@ -172,24 +172,25 @@ def passed_over(group: str, here: SourceNames) -> str:
 
 def why_not_at_moment(replay: EvidenceReplay) -> WhyNot:
     """Return a function that says why a moment does not show a group: deleted before, created later, or in a partition left out."""
-    moment = replay.snapshot
-    where = moment_phrase(moment)
+    where = moment_phrase(replay.snapshot)
 
     @cache
-    def deletions() -> dict[str, GroupDeletion]:
+    def deletions(there: EvidenceReplay) -> dict[str, GroupDeletion]:
         return find_deletions(
-            change for _, steps in replay.once_more() for _, made in steps for change in made
+            change for _, steps in there.once_more() for _, made in steps for change in made
         )
 
     def why(group: str, here: SourceNames) -> str:
         at = here.groups[group]
+        there = replay.reading({at.log_partition})
+        moment = there.snapshot
         is_named = moment.as_of.ends is None or at.log_partition in moment.as_of.ends
         if any(group in p.state.groups for p in moment):
             return f"group {quoted(group)} is there{where}, but has nothing that this command shows of it"
         absent = f"group {quoted(group)} is not there{where}"
         if not is_named:
             return f"{absent}: partition {number_text(at.log_partition)}, where it lives, counts as empty; name its end too"
-        if (gone := deletions().get(group)) is not None:
+        if (gone := deletions(there).get(group)) is not None:
             when = shown_time(gone.timestamp) or "no timestamp"
             at_offset = offset_text(gone.log_partition, gone.log_offset)
             return f"{absent}: it was deleted at {at_offset} ({when}); choose an earlier {replay.option}"
@@ -203,7 +204,9 @@ def why_not_at_moment(replay: EvidenceReplay) -> WhyNot:
 def absent_at_moment(replay: EvidenceReplay, wanted: Wanted, what: str, *, is_shown: bool) -> Iterator[str]:
     """Yield the notes of a command that shows a moment: on names without rows, or that the log has no `what` at all."""
     where = moment_phrase(replay.snapshot)
-    yield from AbsentNames(wanted, replay.evidence.sources, where, why_not_at_moment(replay)).notes(is_shown)
+    yield from AbsentNames(wanted, replay.evidence.all_sources, where, why_not_at_moment(replay)).notes(
+        is_shown
+    )
     if not (is_shown or wanted.groups or wanted.topics):
         yield from nothing_at_moment(replay.snapshot, what, where)
 

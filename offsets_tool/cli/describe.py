@@ -91,7 +91,7 @@ def describe_command(
         raise UsageError("say which groups to describe: --group GROUP (repeatable), or --all-groups")
     wanted = parse_wanted(options)
     ends = ends_of(options)
-    with open_replay(options, strict=strict, output_path=output_path) as replay:
+    with open_replay(options, strict=strict, output_path=output_path, is_of_groups=True) as replay:
         moment = replay.run()
         rows = _VIEWS[view].rows(moment, wanted)
         if view == "offsets":
@@ -135,7 +135,11 @@ def _say_some(reason: str, texts: list[str], most: int) -> None:
 
 def _refuse_missing(replay: EvidenceReplay, wanted: Wanted, partitions: int | None) -> None:
     absent = AbsentNames(
-        wanted, replay.evidence.sources, moment_phrase(replay.snapshot), why_not_at_moment(replay), partitions
+        wanted,
+        replay.evidence.all_sources,
+        moment_phrase(replay.snapshot),
+        why_not_at_moment(replay),
+        partitions,
     )
     for text in absent.others():
         note(text)

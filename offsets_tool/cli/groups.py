@@ -47,7 +47,7 @@ def groups_command(*, format_: str | None, output_path: str | None, strict: bool
     chosen = format_ or default_format(output_path)
     table = (CSV if chosen == "csv" else TABLE).chosen(chosen, options)
     wanted = parse_wanted(options)
-    with open_replay(options, strict=strict, output_path=output_path) as replay:
+    with open_replay(options, strict=strict, output_path=output_path, is_of_groups=True) as replay:
         rows = group_rows(replay.run(), wanted)
         with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)

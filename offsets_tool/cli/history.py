@@ -182,7 +182,7 @@ def history_command(*, format_: str | None, output_path: str | None, strict: boo
     asked = _parse_asked(options, clock)
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
-    with open_replay(options, strict=strict, output_path=output_path) as replay:
+    with open_replay(options, strict=strict, output_path=output_path, is_of_groups=True) as replay:
         captions = note_range(replay.evidence, asked.range, clock)
         moment = replay.run()
         for text in gaps(moment):
@@ -209,7 +209,7 @@ def _rows(replay: EvidenceReplay, asked: Asked, format_: str) -> Iterator[Row | 
 
 def _absent(replay: EvidenceReplay, asked: Asked) -> Iterator[str]:
     evidence = replay.evidence
-    yield from AbsentNames(asked.wanted, evidence.sources, "", passed_over).notes(evidence.has_shown)
+    yield from AbsentNames(asked.wanted, evidence.all_sources, "", passed_over).notes(evidence.has_shown)
     if any(entry.records for entry in evidence.ledgers):
         # Where the log has no record, the notes on the moment say so already.
         filters = replace(asked.range, groups=asked.wanted.groups, topics=asked.wanted.topics)

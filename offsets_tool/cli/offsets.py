@@ -71,7 +71,7 @@ def offsets_command(
     wanted = parse_wanted(options)
     if partial and chosen != "csv":
         raise UsageError("--partial is about the reset file: add --format csv, or drop it")
-    with open_replay(options, strict=strict, output_path=output_path) as replay:
+    with open_replay(options, strict=strict, output_path=output_path, is_of_groups=True) as replay:
         moment = replay.run()
         if chosen == "csv" and not partial:
             refuse_partial(moment, wanted, replay.evidence)

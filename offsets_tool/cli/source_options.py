@@ -69,7 +69,7 @@ def _ask_for_engine(context: click.Context, _: click.Parameter, engine: str | No
 
 
 def source_options(command: F) -> F:
-    """Add LOG... --bootstrap-server --command-config --log-partition --columns --max-batch-bytes --engine --debug to a command."""
+    """Add LOG... and the options from --bootstrap-server to --debug to a command."""
     for option in reversed(
         (
             click.argument("logs", nargs=-1, metavar="LOG...", type=click.Path()),
@@ -83,6 +83,9 @@ def source_options(command: F) -> F:
                 metavar="FILE",
                 type=click.Path(exists=True, dir_okay=False),
                 help="Client properties for --bootstrap-server, as Kafka's tools take them.",
+            ),
+            click.option(
+                "--cluster", metavar="NAME", help="The cluster to read, where LOG is a lake that has several."
             ),
             log_partition_option,
             columns_option,

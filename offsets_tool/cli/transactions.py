@@ -61,7 +61,7 @@ def transactions_command(
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
     wanted = parse_wanted(options)
-    with open_replay(options, strict=strict, output_path=output_path) as replay:
+    with open_replay(options, strict=strict, output_path=output_path, is_of_groups=True) as replay:
         moment = replay.run()
         shown: set[int | None] = set()
         rows = _noting_log_partitions(

@@ -4,10 +4,11 @@ What there is to say while reading goes to the caller's listener, and stays in `
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from copy import copy
 from operator import attrgetter
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from offsets_tool.events import Event, decode
 from offsets_tool.evidence.filters import EVERYTHING, Filters
@@ -15,16 +16,21 @@ from offsets_tool.evidence.listener import CommandStep, Listener, Silent, during
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED, CopiesAsked
 from offsets_tool.evidence.sources import Item, Source, open_sources, records_of
 from offsets_tool.log.batches.limits import LIMITS, Limits
+from offsets_tool.log.copies.copy_facts import CopyFacts
 from offsets_tool.log.ledger import Ledger, LedgerEntry
 from offsets_tool.log.names import OFFSETS_TOPIC
+from offsets_tool.log.topics import topic_names_below
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable, UnreadableKind
 from offsets_tool.wire.text import shown
 
 if TYPE_CHECKING:
+    from offsets_tool.as_of.as_of import AsOf
+    from offsets_tool.as_of.snapshot import Snapshot
     from offsets_tool.columns.printing import ChunkText
     from offsets_tool.columns.reading import RowReader, RowsRead
     from offsets_tool.columns.sizes.sizer import ChunkSized
     from offsets_tool.columns.survey import ChunkSurveyed
+    from offsets_tool.findings.group_rows import AnyPartition
 
     Read = ChunkText | ChunkSurveyed | ChunkSized | BatchRead | Unreadable
 
@@ -100,6 +106,8 @@ class Evidence:
         """
         self.paths = tuple(paths)
         self.copies_asked = copies_asked
+        self.copy_facts: dict[int | None, list[CopyFacts]] = {}
+        """By log partition what is known of its copies, by name, before they are read; empty where files must say it."""
         self.sources = list(sources)
         self.filters = filters
         self.ledgers: list[LedgerEntry] = []
@@ -125,6 +133,37 @@ class Evidence:
     ) -> None:
         self.close()
 
+    @property
+    def all_sources(self) -> list[Source]:
+        """The sources, and those that `narrow` has left out."""
+        return self.sources
+
+    def narrow(self, log_partitions: Collection[int | None]) -> None:
+        """Read only some log partitions, where the others are known without it: here they are not."""
+
+    def narrow_to_groups(self, moment: "AsOf") -> None:
+        """Read only the log partitions of the groups that are asked about, and those that a moment names, as `narrow` does."""
+
+    def reads(self, log_partitions: "Collection[int | None]") -> bool:
+        """Return whether all of some log partitions are read: here all are."""
+        return True
+
+    def stand_in(self, snapshot: "Snapshot") -> None:
+        """Add the log partitions that are not read to a snapshot that is about to be replayed: here there are none."""
+
+    def kept_partitions(self, moment: "Snapshot", *, is_default: bool) -> "list[AnyPartition] | None":
+        """Return the rows of all log partitions at a moment where they are kept, so that none need be replayed: here they are not.
+
+        `is_default` says whether nothing is given beside the log that they depend on.
+        """
+        return None
+
+    def again(self) -> Self:
+        """Return the same sources for another pass; its notes go to no listener, and no SHA-256 is computed."""
+        beside = copy(self)
+        beside.ledgers, beside.notes, beside._listener, beside._has_hashes = [], [], Silent(), False
+        return beside
+
     def close(self) -> None:
         """Close all sources; what was read stays."""
         self._listener.end()
@@ -135,6 +174,10 @@ class Evidence:
     def files(self) -> list[str]:
         """The paths of what is read from disk, source by source: files, tars, Delta tables."""
         return [path for source in self.sources if (path := source.path)]
+
+    def topic_names(self) -> Mapping[str, str]:
+        """Return the names of topics by id that files beside the log say."""
+        return topic_names_below(self.paths)
 
     def note(self, text: str) -> None:
         """Give the listener a note of one sentence, and keep it in `notes`."""
@@ -202,12 +245,14 @@ class Evidence:
         from offsets_tool.columns.origin import Origin  # noqa: PLC0415 - with Arrow, where it pays
         from offsets_tool.columns.reading import RowsRead  # noqa: PLC0415
 
-        assert source.segment is not None
         ledger = self._ledger_of(source)
-        origin = Origin("", shown(source.name), source.log_partition, 0)
-        items = source.or_lost(
-            reader.read(source.segment, origin, limits=source.limits, ledger=ledger), ledger
-        )
+        if source.stored is not None:
+            items: Iterator[RowsRead | Unreadable] = source.stored.rows()
+        else:
+            assert source.segment is not None
+            origin = Origin("", shown(source.name), source.log_partition, 0)
+            read = reader.read(source.segment, origin, limits=source.limits, ledger=ledger)
+            items = source.or_lost(read, ledger)
         for item in items_during(CommandStep.FAST, items):
             if isinstance(item, RowsRead):
                 if is_counted:

@@ -96,9 +96,8 @@ class SurveyLane:
 
 
 def rows_pay(sources: list[Source]) -> bool:
-    """Return whether the sources are read by rows: all are segments, and the fast lane is chosen for their size."""
-    segments = all(source.segment is not None for source in sources)
-    return segments and is_fast(sum(source.size for source in sources))
+    """Return whether the sources are read by rows: all have rows, and the fast lane is chosen for their size."""
+    return all(source.has_rows for source in sources) and is_fast(sum(source.size for source in sources))
 
 
 class RowLane:

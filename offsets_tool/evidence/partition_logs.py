@@ -114,7 +114,7 @@ class _Run(NamedTuple):
 
 
 def _segment_run(source: Source, events_of: EventsOf) -> _Run:
-    begins = source.segment.base_offset if source.segment else 0
+    begins = source.begins
     if begins is None:
         # Not named by its base offset: its first record has to say it.
         first = next((event for event in uncounted(source) if event.record.misplaced is None), None)
@@ -140,7 +140,7 @@ class PartitionLog(NamedTuple):
     def begins(self) -> int:
         """The base offset of its first segment; 0 where that is not known."""
         source = self.runs[0].source
-        return self.runs[0].begins if source is not None and source.segment is not None else 0
+        return self.runs[0].begins if source is not None and source.has_rows else 0
 
     def events(self) -> Iterator[Event]:
         """Yield the log's events by offset, each once; UsageError where loose files of two folders have the same offset."""

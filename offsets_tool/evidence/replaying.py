@@ -4,7 +4,7 @@ It reads what Kafka would read: set-aside files are left out. partition_logs kno
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from offsets_tool.as_of.as_of import AsOf
@@ -25,7 +25,6 @@ from offsets_tool.log.copies.copy_facts import CopyFacts
 from offsets_tool.log.copies.forks import Forks
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.log.names import not_replayed
-from offsets_tool.log.topics import topic_names_below
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
@@ -113,26 +112,36 @@ class EvidenceReplay:
         self.option = option
         """What notes call the option that named the moment."""
         self._copies = evidence.copies_asked
-        self._facts: dict[int | None, list[CopyFacts]] = {}
+        self._facts: dict[int | None, list[CopyFacts]] = dict(evidence.copy_facts)
         """Of the copies of partitions that were joined."""
         self._forks: dict[int | None, Forks] = {}
         """Where these copies contradict each other, which is the same at every moment."""
         self.joined: dict[int | None, JoinedLog] = {}
         """After `run`, the logs of partitions that have several copies, and what joining them left out."""
         self._topic_ids = dict(topic_ids or {})
-        self.snapshot = Snapshot(
-            as_of, TopicNames(lambda: topic_names_below(evidence.paths), self._topic_ids), rules
-        )
+        self.snapshot = Snapshot(as_of, TopicNames(evidence.topic_names, self._topic_ids), rules)
         _leave_out_set_aside(evidence)
 
-    def again(self, as_of: AsOf = END) -> "EvidenceReplay":
-        """Return another replay of the same sources, to the end or another moment; its notes go to no listener."""
-        evidence = self.evidence
-        beside = Evidence(
-            evidence.sources, paths=evidence.paths, has_hashes=False, copies_asked=evidence.copies_asked
-        )
-        replay = EvidenceReplay(beside, as_of, rules=self.snapshot.rules, topic_ids=self._topic_ids)
+    def again(
+        self, as_of: AsOf = END, log_partitions: Collection[int | None] | None = None
+    ) -> "EvidenceReplay":
+        """Return another replay of the same sources, to the end or another moment; its notes go to no listener.
+
+        Only some log partitions are read, where they are named and the others are known without it.
+        """
+        evidence = self.evidence.again()
+        if log_partitions is not None:
+            evidence.narrow(log_partitions)
+        replay = EvidenceReplay(evidence, as_of, rules=self.snapshot.rules, topic_ids=self._topic_ids)
         replay._forks = self._forks
+        return replay
+
+    def reading(self, log_partitions: Collection[int | None]) -> "EvidenceReplay":
+        """Return this replay, after `run`, or one to the same moment that has run, if it has not read these log partitions."""
+        if self.evidence.reads(log_partitions):
+            return self
+        replay = self.again(self.snapshot.as_of, log_partitions)
+        replay.run()
         return replay
 
     def __enter__(self) -> Self:
@@ -156,6 +165,7 @@ class EvidenceReplay:
             RowLane(self.evidence, watch_of=watch_rows_of) if watch_of is None and self.rows_pay else None
         )
         with during(CommandStep.REPLAY):
+            self.evidence.stand_in(self.snapshot)
             for log in self.logs(self.evidence.counted).values():
                 replay_log((self.snapshot,), log, watch_of, by_rows)
                 self.note_overlaps(log)
@@ -247,15 +257,9 @@ class EvidenceReplay:
             for partition, (coordinator, reads) in self.rows_once_more():
                 yield partition, _changes(coordinator, RowLane.events(partition, reads))
             return
-        logs = self.logs(uncounted)
-        for partition in self.snapshot:
-            yield (
-                partition,
-                _changes(
-                    _coordinator_again(partition),
-                    _below(partition.end, logs[partition.log_partition].events()),
-                ),
-            )
+        for partition, log in self._read():
+            events = _below(partition.end, log.events())
+            yield partition, _changes(_coordinator_again(partition), events)
 
     def markers_once_more(
         self,
@@ -267,12 +271,19 @@ class EvidenceReplay:
         for partition, (coordinator, reads) in self.rows_once_more():
             yield partition, RowLane.ended_by_markers(partition, coordinator, reads)
 
+    def _read(self) -> Iterator[tuple[PartitionSnapshot, PartitionLog | JoinedLog]]:
+        """Yield the partitions that were read, with their logs."""
+        logs = self.logs(uncounted)
+        yield from (
+            (partition, logs[partition.log_partition])
+            for partition in self.snapshot
+            if partition.log_partition in logs
+        )
+
     def rows_once_more(self) -> Iterator[tuple[PartitionSnapshot, RowsAgain]]:
         """Yield each partition that is replayed once more by rows, and what replays them; only where `rows_pay`."""
         lane = RowLane(self.evidence, is_counted=False)
-        logs = self.logs(uncounted)
-        for partition in self.snapshot:
-            log = logs[partition.log_partition]
+        for partition, log in self._read():
             assert isinstance(log, PartitionLog)
             reads = log.rows(lane.rows)
             yield partition, RowsAgain(_coordinator_again(partition), reads)

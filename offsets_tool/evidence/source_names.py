@@ -3,7 +3,7 @@
 It reads the evidence once more, through the fast lane where it pays. It replays nothing, and knows no moment and no deletion.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from offsets_tool.events import Event
@@ -12,6 +12,7 @@ from offsets_tool.evidence.listener import CommandStep, items_during
 from offsets_tool.evidence.partition_logs import uncounted
 from offsets_tool.evidence.sources import Source
 from offsets_tool.placement import infer_partitions
+from offsets_tool.rows import Unreadable
 from offsets_tool.wire.text import from_shown
 
 
@@ -56,9 +57,13 @@ class SourceNames:
 
         reader = RowReader(log=False)
         for source in sources:
-            assert source.segment is not None
-            origin = Origin("", source.name, source.log_partition, 0)
-            items = source.or_lost(reader.read(source.segment, origin, limits=source.limits), source.ledger())
+            if source.stored is not None:
+                items: Iterator[RowsRead | Unreadable] = source.stored.names()
+            else:
+                assert source.segment is not None
+                origin = Origin("", source.name, source.log_partition, 0)
+                rows = reader.read(source.segment, origin, limits=source.limits)
+                items = source.or_lost(rows, source.ledger())
             for read in items_during(CommandStep.FAST, items):
                 if not isinstance(read, RowsRead) or read.events is None:
                     continue

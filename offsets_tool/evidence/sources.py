@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.evidence.listener import CommandStep, yields_during
@@ -24,11 +24,33 @@ from offsets_tool.log.unread_files import required_segments
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 
 if TYPE_CHECKING:
+    from offsets_tool.columns.reading import RowsRead
     from offsets_tool.log.live import LiveTopic
 
 T = TypeVar("T")
 Item = BatchRead | LogRecord | Unreadable
 """What reading gives: batches from logs, single records from archives (they keep no batches), and the bytes in between."""
+
+
+class StoredLog(Protocol):
+    """A log partition whose records are rows of a lake already, decoded and in the order of their offsets."""
+
+    @property
+    def begins(self) -> int:
+        """The base offset of its first segment."""
+        ...
+
+    def rows(self) -> "Iterator[RowsRead]":
+        """Yield the log as replay by column takes it."""
+        ...
+
+    def names(self) -> "Iterator[RowsRead]":
+        """Yield the groups and topics that records name, with their places, as rows of `events`."""
+        ...
+
+    def records(self, offsets: frozenset[int] | None = None) -> Iterator[LogRecord]:
+        """Yield the records, or those at some offsets."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +64,8 @@ class Source:
     read: Callable[[Ledger, bool], Iterator[Item]] = field(repr=False)
     """Reads it all into the ledger; the flag False also reads batches whose CRC is wrong."""
     segment: Segment | None = None
+    stored: StoredLog | None = None
+    """Its rows, where it is of a lake."""
     is_archive: bool = False
     close: Callable[[], None] = field(default=lambda: None, repr=False)
     is_set_aside: bool = False
@@ -50,6 +74,18 @@ class Source:
     """What one of its batches may hold."""
     must_open: bool = True
     """Whether this file itself was named: then it is an error that it cannot be opened."""
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether its records can be had as rows."""
+        return self.segment is not None or self.stored is not None
+
+    @property
+    def begins(self) -> int | None:
+        """The base offset of the segment, or of the first one of a lake's log; 0 of others, None where it is not known."""
+        if self.stored is not None:
+            return self.stored.begins
+        return 0 if self.segment is None else self.segment.base_offset
 
     @property
     def copy(self) -> str | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise, takewhile
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.expiry.rows import ExpiryRow
@@ -245,6 +245,23 @@ def _moved_at(commits: Sequence[OffsetHistoryRow]) -> int:
 def is_simple(row: GroupHistoryRow | None) -> bool:
     """Return whether a group is one that only has offsets: its client never joins."""
     return row is None or row.kind == GroupKind.SIMPLE
+
+
+class AnyPartition(Protocol):
+    """The rows of one log partition by group, wherever they are."""
+
+    @property
+    def sums(self) -> RecordSums:
+        """What its records come to."""
+        ...
+
+    def highest(self) -> Iterator[tuple[GroupRows, dict[TopicPartition, int], int]]:
+        """Yield each group for ContextParts: its rows, perhaps without offsets, its highest commits, and how many it made."""
+        ...
+
+    def groups(self, wanted: Wanted = ALL) -> Iterator[GroupRows]:
+        """Yield the rows of each wanted group, by name."""
+        ...
 
 
 class PartitionRows:

@@ -16,6 +16,8 @@ class RecordSums:
     def __init__(self, log_partition: int | None) -> None:
         """Start before the first record."""
         self.log_partition = log_partition
+        self.has_bytes = True
+        """Whether records were observed one by one, or their bytes at least."""
         self.bytes: Counter[str] = Counter()
         """By group, the bytes of keys and values of its records."""
         self.versions: Mapping[TypeVersion, VersionRange] = {}

@@ -16,7 +16,7 @@ from offsets_tool.columns.findings import PartitionColumns
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.columns_of_rows import encoded, numbers
 from offsets_tool.columns.replay.history import HistoryRows, Start
-from offsets_tool.columns.replay.row_events import rows_below
+from offsets_tool.columns.replay.row_events import BYTES, rows_below
 from offsets_tool.columns.sorted_offsets import rows_of
 from offsets_tool.expiry.forecast import PartitionRemovals, partition_removals
 from offsets_tool.expiry.removals import DroppedCommit, Removal
@@ -93,9 +93,13 @@ class _RemovalsAsTheyAre(Histories):
 
 
 def observe_batch(sums: RecordSums, page: pa.RecordBatch) -> None:
-    """Add the records of a page, which has columns of `events`, and raw bytes."""
-    known = page.select(["group", "key", "value"]).filter(pc.is_valid(page.column("group")))
-    sizes = _lengths(known.column("key")) + _lengths(known.column("value"))
+    """Add the records of a page, which has columns of `events`, and raw bytes or their number."""
+    known = page.filter(pc.is_valid(page.column("group")))
+    sizes = (
+        numbers(known.column(BYTES), 0)
+        if BYTES in known.schema.names
+        else _lengths(known.column("key")) + _lengths(known.column("value"))
+    )
     groups = encoded(known.column("group"))
     of_groups = np.bincount(groups.indices.to_numpy(), weights=sizes, minlength=len(groups.dictionary))
     for group, size in zip(groups.dictionary.to_pylist(), of_groups.tolist(), strict=True):

@@ -92,8 +92,10 @@ class PlanTools(NamedTuple):
 
 def way_back(replay: EvidenceReplay, found: LogFindings, asked: PlanAsked, tools: PlanTools) -> WayBack:
     """Replay the evidence of a finished replay once more, up to the moment, and return the plan back to it."""
-    again = replay.again(asked.as_of)
-    plan = plan_between(again.run(), replay.snapshot, found.rows(asked.wanted), tools.ends, asked.wanted)
+    groups = list(found.rows(asked.wanted))
+    here = {*(asked.as_of.ends or ()), *(rows.log_partition for rows in groups)}
+    moment, end = replay.again(asked.as_of, here).run(), replay.reading(here).snapshot
+    plan = plan_between(moment, end, groups, tools.ends, asked.wanted)
     return way_back_of(plan, replay.evidence.ledgers, asked, tools)
 
 

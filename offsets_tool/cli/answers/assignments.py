@@ -135,7 +135,7 @@ def assignments_command(
     asked = _parse_asked(options, wanted)
     chosen = format_ or default_format(output_path)
     table = asked.table.chosen(chosen, options)
-    with open_replay(options, strict=strict, output_path=output_path) as replay:
+    with open_replay(options, strict=strict, output_path=output_path, is_of_groups=True) as replay:
         replay.run()
         rows = asked.rows(replay, wanted)
         with output(output_path, replay.evidence.files) as out:

@@ -69,7 +69,7 @@ def plan_command(*, format_: str | None, output_path: str | None, strict: bool, 
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
     wanted, given, ends = parse_wanted(options), parse_policy(options), ends_of(options)
-    with open_replay(options, strict=strict, output_path=output_path) as replay:
+    with open_replay(options, strict=strict, output_path=output_path, is_of_groups=True) as replay:
         plan = plan_back(replay, replay.again(), ends, given, wanted)
         if chosen == "csv":
             _refuse_file(plan, wanted, replay, options, given.release)

@@ -101,7 +101,9 @@ def size_command(
     chosen = format_ or default_format(output_path)
     table = (GROUPS if by == "group" else PARTITIONS).chosen(chosen, options)
     wanted = parse_wanted(options)
-    evidence = evidence_of(options, has_bar=default_format(output_path) != "table", has_hashes=False)
+    evidence = evidence_of(
+        options, has_bar=default_format(output_path) != "table", has_hashes=False, is_archive=True
+    )
     with evidence:
         sizes = EvidenceSizes(evidence)
         tallies = sizes.run()

@@ -16,15 +16,26 @@ import pyarrow.compute as pc
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.decode import KEYS_KEPT
 from offsets_tool.columns.reading import RowsRead
-from offsets_tool.columns.replay.columns_of_rows import are_there, plain, uuid_of
-from offsets_tool.events import Event, Key, Value, decode, decode_key, decode_value, encode_key
+from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers, plain, uuid_of
+from offsets_tool.errors import DecodeError
+from offsets_tool.events import (
+    Event,
+    Key,
+    Value,
+    decode,
+    decode_key,
+    decode_value,
+    encode_key,
+    encode_value,
+    group_of,
+)
 from offsets_tool.records import RECORD_TYPES, RecordType
 from offsets_tool.records.kinds import GROUP_METADATA
 from offsets_tool.records.offsets import OffsetCommitValue
 from offsets_tool.rows import Batch, Codec, LogRecord, TimestampType
 from offsets_tool.wire.kept import Kept
 from offsets_tool.wire.schema import ZERO_UUID
-from offsets_tool.wire.text import from_shown
+from offsets_tool.wire.text import from_shown, shown
 
 PLACE: Final = (
     "log_partition",
@@ -57,6 +68,13 @@ RAW: Final = ("magic", "key", "value")
 COLUMNS: Final = (*PLACE, *COMMIT, "problem", *RAW)
 """What a row must have. One that names a topic and has no problem is a commit or its tombstone, and need have no more than columns
 of `events`; any other has `magic`, `key` and `value` of `log`."""
+BYTES: Final = "bytes"
+"""The column that MomentRows adds with the bytes of a record's key and value."""
+_ASKED: Final = (
+    *("key", "value", "problem", "is_control", "record_type", "group", "topic", "partition"),
+    *("committed_offset", "value_version", "metadata", "topic_id"),
+)
+_LONG: Final = 1 << 62
 _VALUES_KEPT: Final = 8 << 20
 """Bytes of the values that are kept decoded."""
 MAGIC: Final = 2
@@ -203,31 +221,87 @@ def batches_of(rows: pa.RecordBatch, places: Array) -> Iterator[Batch | None]:
 
 
 class MomentRows:
-    """Adds the raw key of every record, which a replay to a moment needs, to rows whose `log` columns are there only in part.
+    """Adds what rows lack whose `log` columns are there only in part: the raw key of every record, its group, its bytes.
 
-    Keys of commits without a problem are encoded from the columns of `events`.
+    Keys of commits without a problem are encoded from the columns of `events`, and so is the number of their values' bytes.
     """
 
     def __init__(self) -> None:
         """Start without keys."""
         self._key = lru_cache(KEYS_KEPT)(lambda *of: encode_key(_commit_key(*of)))
+        self._group = lru_cache(KEYS_KEPT)(_group_in)
+        self._value_bytes = lru_cache(KEYS_KEPT)(_commit_bytes)
 
     def rows(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows (COLUMNS) with the raw key of each record and the columns of state.COLUMNS."""
-        names = ("key", "problem", "record_type", "group", "topic", "partition")
-        columns = (plain(rows.column(name)).to_pylist() for name in names)
-        keys = [
-            key if of[2] is None or problem is not None else self._key(*of)
-            for key, problem, *of in zip(*columns, strict=True)
-        ]
+        """Return rows (COLUMNS) with the raw key of each record, the columns of state.COLUMNS and BYTES."""
+        first, number = _distinct(rows)
+        columns = (plain(rows.column(name).take(first)).to_pylist() for name in _ASKED)
+        keys, groups, sizes = zip(*(self._facts(*of) for of in zip(*columns, strict=True)), strict=True)
         made = {
-            "key": pa.array(keys, pa.binary()),
+            "key": pa.array(keys, pa.binary()).dictionary_encode().take(number),
+            "group": pa.array(groups, pa.string()).dictionary_encode().take(number),
+            BYTES: pa.array(sizes, pa.int64()).take(number),
             "magic": pc.fill_null(rows.column("magic"), MAGIC),
             # Asked of group records that columns tell of; these are decoded from their bytes.
             "value_json": pa.nulls(rows.num_rows, pa.string()),
         }
         same = {name: rows.column(name) for name in COLUMNS}
         return pa.RecordBatch.from_pydict(same | made)
+
+    def _facts(
+        self, key: bytes | None, value: bytes | None, problem: str | None, is_control: bool, *of: Any
+    ) -> tuple[bytes | None, str | None, int]:
+        """Return the raw key of a row, its group, and the bytes of key and value."""
+        record_type, group, topic, partition, offset, version, metadata, topic_id = of
+        if topic is None or problem is not None:
+            known = None if is_control or key is None else self._group(key)
+            return key, known, len(key or b"") + len(value or b"")
+        key = self._key(record_type, group, topic, partition)
+        return (
+            key,
+            group,
+            len(key) + (0 if offset is None else self._value_bytes(version, metadata, topic_id)),
+        )
+
+
+def _distinct(rows: pa.RecordBatch) -> tuple[pa.Array, pa.Array]:
+    """Return the first row of each kind of rows, as MomentRows takes them, and of each row the number of its kind."""
+    kinds, count = np.zeros(rows.num_rows, np.int64), 1
+    for name in _ASKED:
+        values = _as_numbers(name, rows.column(name))
+        least = values.min()
+        width = int(values.max() - least) + 1
+        if count > _LONG // width:
+            _, kinds = np.unique(kinds, return_inverse=True)
+            count = rows.num_rows
+        kinds, count = kinds * width + (values - least), count * width
+    _, first, number = np.unique(kinds, return_index=True, return_inverse=True)
+    return pa.array(first), pa.array(number)
+
+
+def _as_numbers(name: str, column: pa.Array) -> Array:
+    """Return a column as numbers, the same for the same facts: a raw value counts by its bytes, some others as being there."""
+    if name == "value":
+        return numbers(pc.binary_length(plain(column)), -1).astype(np.int64)
+    if name in ("problem", "committed_offset", "is_control"):
+        return (flags(column) if name == "is_control" else are_there(column)).astype(np.int64)
+    is_text = not pa.types.is_integer(column.type)
+    return numbers(encoded(column).indices if is_text else column, -1).astype(np.int64)
+
+
+def _group_in(key: bytes) -> str | None:
+    """Return the group that a raw key names; None where it names none, or does not read."""
+    try:
+        return shown(group_of(decode_key(key)))
+    except DecodeError:
+        return None
+
+
+def _commit_bytes(version: int, metadata: str, topic_id: str) -> int:
+    """Return how many bytes a commit's value takes, which none but these columns change."""
+    row = {"committed_offset": 0, "leader_epoch": 0, "commit_timestamp": 0, "expire_timestamp": 0}
+    value = _commit_value({**row, "value_version": version, "metadata": metadata, "topic_id": topic_id})
+    return len(encode_value(value))
 
 
 def _commit_key(type_id: int, group: str, topic: str, partition: int) -> Key:

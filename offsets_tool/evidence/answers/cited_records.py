@@ -31,7 +31,7 @@ def cited_records(evidence: Evidence, places: Iterable[CitedPlace]) -> dict[Cite
     wanted = {number: frozenset(some) for number, some in offsets.items()}
     ledgers = {entry.source: entry for entry in evidence.ledgers}
     found: dict[CitedPlace, list[Event]] = defaultdict(list)
-    for source in evidence.sources:
+    for source in evidence.all_sources:
         for record in _records(source, wanted, ledgers.get(source.name)):
             there = found[record.log_partition, record.log_offset]
             if not any(_is_same(record, each.record) for each in there):
@@ -45,10 +45,12 @@ def _is_same(one: LogRecord, other: LogRecord) -> bool:
 
 def _records(source: Source, wanted: _Wanted, ledger: LedgerEntry | None) -> Iterator[LogRecord]:
     """Yield the wanted records of a source; of a segment, read only batches that may have one of them."""
-    if source.segment is None:
-        items: Iterable[object] = source.read(source.ledger(), True)
+    offsets = wanted.get(source.log_partition, _NONE)
+    if source.stored is not None:
+        items: Iterable[object] = source.stored.records(offsets)
+    elif source.segment is None:
+        items = source.read(source.ledger(), True)
     else:
-        offsets = wanted.get(source.log_partition, _NONE)
         if ledger is not None and not _may_have(ledger, offsets):
             return
         lacking = source.ledger()

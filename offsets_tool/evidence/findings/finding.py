@@ -5,7 +5,7 @@ What is a finding, and of which rows, is declared in offsets_tool.findings.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.views_describe import described_offsets
@@ -19,7 +19,15 @@ from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.rows import expiry_row
 from offsets_tool.findings.context import ContextParts, KnownEnds, LogContext, NotOfTopic, Overtaken
 from offsets_tool.findings.finders import find_all, find_in_log, worst_first
-from offsets_tool.findings.group_rows import ALL, GroupRow, GroupRows, LogStretch, PartitionRows, gather
+from offsets_tool.findings.group_rows import (
+    ALL,
+    AnyPartition,
+    GroupRow,
+    GroupRows,
+    LogStretch,
+    PartitionRows,
+    gather,
+)
 from offsets_tool.findings.partition_facts import PartitionFacts, of_ledgers
 from offsets_tool.findings.record_sums import RecordSums
 from offsets_tool.findings.rows import Finding
@@ -38,11 +46,12 @@ from offsets_tool.server_log.notes import notes_on
 from offsets_tool.server_log.parse import ServerLogFile
 
 if TYPE_CHECKING:
-    from offsets_tool.columns.findings import PartitionColumns
     from offsets_tool.relations.partitions import ReplayedColumns
 
-    AnyPartition = PartitionRows | PartitionColumns
-
+_OF_TABLES: Final = (
+    "the lake's histories answer: which settings of brokers are supposed, its last offsets-spark expiry says, and how many "
+    "bytes a group takes is not known"
+)
 _ByPartition = dict[int | None, list[GroupRow]]
 
 
@@ -106,9 +115,10 @@ class LogFindings:
         """Return the rebalances of a group, in the order of the log."""
         return list(rebalance_rows(rows, self._context.session_timeout_ms, self.server_log))
 
-    def bytes_of(self, rows: GroupRows) -> int:
-        """Return the bytes of the keys and values of a group's records, in the log partition that these rows are of."""
-        return self._sums[rows.log_partition].bytes[rows.group]
+    def bytes_of(self, rows: GroupRows) -> int | None:
+        """Return the bytes of the keys and values of a group's records, in the log partition of these rows; None if not known."""
+        sums = self._sums[rows.log_partition]
+        return sums.bytes[rows.group] if sums.has_bytes else None
 
 
 def _known_ends(with_lag: Iterable[Row], at: int) -> KnownEnds:
@@ -175,8 +185,12 @@ def _with_copies(replay: EvidenceReplay, facts: PartitionFacts) -> PartitionFact
     )
 
 
-def partition_rows(replay: EvidenceReplay, given: PolicyOverrides) -> "list[AnyPartition]":
+def partition_rows(replay: EvidenceReplay, given: PolicyOverrides) -> list[AnyPartition]:
     """Run the replay and return the rows of every log partition by group: by columns where that pays."""
+    kept = replay.evidence.kept_partitions(replay.snapshot, is_default=given == PolicyOverrides())
+    if kept is not None:
+        replay.evidence.note(_OF_TABLES)
+        return _with_gaps(replay, kept)
     one_each = given._replace(retentions=given.retentions[:1])
     if replay.rows_pay:
         replay.run()
@@ -195,6 +209,13 @@ def partition_rows(replay: EvidenceReplay, given: PolicyOverrides) -> "list[AnyP
     return partitions
 
 
+def _with_gaps(replay: EvidenceReplay, partitions: list[AnyPartition]) -> list[AnyPartition]:
+    """Run the replay, note what its log cannot tell, and return the partitions."""
+    for text in gaps(replay.run()):
+        replay.evidence.note(text)
+    return partitions
+
+
 def _more_rows(expiry: FoundExpiry) -> _ByPartition:
     """Return by log partition the rows that no history has: those of expiry."""
     more: _ByPartition = defaultdict(list)
@@ -203,13 +224,15 @@ def _more_rows(expiry: FoundExpiry) -> _ByPartition:
     return more
 
 
-def history_rows(replay: EvidenceReplay) -> "list[AnyPartition]":
+def history_rows(replay: EvidenceReplay) -> list[AnyPartition]:
     """Run the replay and return the rows of every log partition by group as `partition_rows` does, of histories alone.
 
     Notes what the log cannot tell.
     """
-    for text in gaps(replay.run()):
-        replay.evidence.note(text)
+    partitions = replay.evidence.kept_partitions(replay.snapshot, is_default=True) or []
+    _with_gaps(replay, partitions)
+    if partitions:
+        return partitions
     if replay.rows_pay:
         return [each.with_rows(()) for each in _by_columns(replay)]
     return [*_one_by_one(replay, defaultdict(list))]
@@ -217,7 +240,7 @@ def history_rows(replay: EvidenceReplay) -> "list[AnyPartition]":
 
 def log_context(
     replay: EvidenceReplay,
-    partitions: "Iterable[AnyPartition]",
+    partitions: Iterable[AnyPartition],
     server_logs: Sequence[ServerLogFile] = (),
 ) -> LogContext:
     """Return what holds for all groups of a replay that has run, with brokers' own logs joined to it."""

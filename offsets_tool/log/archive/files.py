@@ -86,6 +86,11 @@ def is_delta(folder: Path) -> bool:
     return look_at(folder / _DELTA_LOG).kind is PathKind.FOLDER
 
 
+def is_lake(folder: str | Path) -> bool:
+    """Return whether a folder has the tables that every lake has."""
+    return all(is_delta(as_path(folder) / name) for name in ("log", "sources"))
+
+
 def _hidden(name: str) -> bool:
     """Return whether a name is no data by Spark's rule: _SUCCESS, _temporary, .part-0.crc; not _partition=3 or the topic's name."""
     is_data = "=" in name or name.startswith(OFFSETS_TOPIC)

@@ -1,0 +1,266 @@
+"""The rows that finders read, from a lake's tables of histories, expiry and transactions: those of a group are asked for by name.
+
+They are the rows that a replay of the same log makes, so that findings, stories and rebalances of both are the same. Replays
+nothing: of a log partition it says how far it was replayed, and what its records prove.
+"""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from offsets_tool.as_of.selection import ANY, NameFilter, Wanted
+from offsets_tool.as_of.snapshot import Snapshot
+from offsets_tool.columns.findings import COMMITS, PartitionColumns, highest_commits
+from offsets_tool.errors import OffsetsToolError, SourceError
+from offsets_tool.expiry.log_facts import LogFacts
+from offsets_tool.findings.group_rows import ALL, GroupRow, GroupRows, LogStretch, gather
+from offsets_tool.findings.record_sums import RecordSums
+from offsets_tool.history.rows import AnomalyRow, OffsetHistoryRow
+from offsets_tool.lake.checkpoints import REMEDY, log_facts_of
+from offsets_tool.lake.history_rows import KINDS, TABLES, Derivation, column_values, is_counted, retention_of
+from offsets_tool.lake.moment import ReadRow, finished_rows
+from offsets_tool.lake.plan import LakeRow, failed, latest
+from offsets_tool.lake.scan import FileFacts, encoded_schema, facts_of, file_rows, is_within, whole_table
+from offsets_tool.lake.tables import ANOMALIES, DERIVATIONS, EXPIRY, OFFSET_HISTORY, REPLAYS, Table
+from offsets_tool.lake.whole import open_table
+from offsets_tool.log.archive.delta import OpenDelta, open_delta
+from offsets_tool.replay.changes import Change, ChangeKind, GroupOf, TopicPartition
+from offsets_tool.replay.rules import Rules
+from offsets_tool.rows import Row
+from offsets_tool.wire.text import from_shown, shown
+
+_HOME: Final = ("group", "log_partition")
+_OFFSETS: Final = pa.schema(
+    [encoded_schema(OFFSET_HISTORY.schema).field(name) for name in OffsetHistoryRow._fields]
+)
+_COMMITS: Final = pa.schema([encoded_schema(OFFSET_HISTORY.schema).field(name) for name in COMMITS])
+_ASKED: Final = (*TABLES, REPLAYS, DERIVATIONS)
+
+
+class _Stored(NamedTuple):
+    """A table as it was when it was opened."""
+
+    table: Table
+    path: Path
+    opened: OpenDelta
+
+    def values(self, columns: Sequence[str]) -> list[ReadRow]:
+        return [{name: row[name] for name in columns} for row in _rows_of(self.table, self.path, self.opened)]
+
+    def last_run(self, app: str) -> int | None:
+        return self.opened.transaction_version(app)
+
+
+class LakeHistories:
+    """The histories of one cluster of a lake, as its last finished replay left them."""
+
+    def __init__(self, root: Path, cluster: str) -> None:
+        """Open the tables, as they were after the last finished run of each job."""
+        self._cluster = cluster
+        self._files: dict[Table, list[tuple[Path, FileFacts]]] = {}
+        accounts: dict[Table, list[ReadRow]] = {REPLAYS: [], DERIVATIONS: []}
+        for table, found in finished_rows(str(root), partial(_stored, root), _ASKED).items():
+            if found is None:
+                continue
+            _, path, opened = found.stored
+            if found.version not in (None, opened.version()):
+                opened = open_delta(path, found.version)
+            if table in accounts:
+                accounts[table] = [row for row in _rows_of(table, path, opened) if row["cluster"] == cluster]
+            else:
+                self._files[table] = [(path / facts["path"], facts) for facts in facts_of(opened)]
+        self._expiry = _newest(accounts[DERIVATIONS], EXPIRY)
+        self._failed = failed(accounts[REPLAYS])
+        replays = latest(accounts[REPLAYS])
+        self.replays: Final[dict[int | None, LakeRow]] = {number: row for (_, number), row in replays.items()}
+        """The last row of `replays` of each log partition."""
+        self._root = root
+
+    @cached_property
+    def facts(self) -> dict[int | None, LogFacts]:
+        """What the records of each log partition say of its cluster; OffsetsToolError for a lost checkpoint."""
+        try:
+            return {number: log_facts_of(self._root, row) for number, row in self.replays.items()}
+        except SourceError as error:
+            raise OffsetsToolError(f"{error}; {REMEDY}") from error
+
+    def has_all(self, ingests: Mapping[int | None, int]) -> bool:
+        """Return whether histories and expiry are of all records, given the last ingest that brought some of each log partition."""
+        last = max((row["run"] for row in self.replays.values()), default=0)
+        is_replayed = all(
+            number in self.replays and self.replays[number]["ingest_run"] >= run
+            for number, run in ingests.items()
+        )
+        is_derived = self._expiry is not None and self._expiry.basis["replay"] == last
+        return is_replayed and is_derived and not self._failed
+
+    def homes(self, groups: NameFilter) -> set[int | None]:
+        """Return the log partitions that have rows of these groups."""
+        wanted, found = NameFilter(groups.texts), set[int | None]()
+        for table in TABLES:
+            for rows in self.rows(table, _HOME, wanted):
+                found.update(pc.unique(rows.column("log_partition")).to_pylist())
+        return found
+
+    def rows(
+        self,
+        table: Table,
+        fields: Sequence[str],
+        groups: NameFilter = ANY,
+        numbers: Collection[int | None] = (),
+        *,
+        has_nobody: bool = False,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of some groups, and of some log partitions; without any, of all. With `has_nobody` also of no group."""
+        names = None if groups.names is None else sorted(map(shown, groups.names))
+        for path, facts in self._files.get(table, ()):
+            if not is_within(facts, "cluster", self._cluster):
+                continue
+            if names is not None and not any(is_within(facts, "group", name) for name in names):
+                continue
+            if (
+                numbers
+                and None not in numbers
+                and not any(is_within(facts, "log_partition", number) for number in numbers)
+            ):
+                continue
+            for rows in file_rows(path, table, [*dict.fromkeys((*fields, "cluster", *_HOME))]):
+                some = rows.filter(self._are_wanted(rows, groups, numbers, has_nobody))
+                if some.num_rows:
+                    yield some.select(fields)
+
+    def _are_wanted(
+        self, rows: pa.RecordBatch, groups: NameFilter, numbers: Collection[int | None], has_nobody: bool
+    ) -> pa.Array:
+        column = rows.column("group")
+        names = [not groups or from_shown(text) in groups for text in column.dictionary.to_pylist()]
+        of_group = pc.fill_null(pa.array(names, pa.bool_()).take(column.indices), has_nobody)
+        of_cluster = pc.equal(rows.column("cluster").cast(pa.string()), self._cluster)
+        of_both = pc.and_(of_group, of_cluster)
+        if not numbers:
+            return of_both
+        return pc.and_(of_both, pc.is_in(rows.column("log_partition"), pa.array(list(numbers), pa.int32())))
+
+    def group_rows(self, groups: NameFilter, number: int | None) -> PartitionColumns:
+        """Return the rows of some groups in one log partition, of all kinds that findings are made of."""
+        offsets = self.rows(OFFSET_HISTORY, OffsetHistoryRow._fields, groups, [number])
+        columns = pa.Table.from_batches(offsets, _OFFSETS).unify_dictionaries()
+        others = self.other_rows(groups, number)
+        return PartitionColumns(others, columns, self.stretch(number), RecordSums(number))
+
+    def other_rows(self, groups: NameFilter, number: int | None) -> Iterator[GroupRow]:
+        """Yield the rows of some groups in one log partition, of all kinds but committed offsets."""
+        retention_ms = self._expiry and retention_of(self._expiry)
+        for table, kind in zip(TABLES, KINDS, strict=True):
+            if table is not OFFSET_HISTORY:
+                for some in self.rows(table, kind._fields, groups, [number]):
+                    made: Iterator[GroupRow] = map(kind, *map(column_values, some.columns))
+                    yield from (row for row in made if is_counted(row, retention_ms))
+
+    def stretch(self, number: int | None) -> LogStretch:
+        """Return the stretch of a log partition that was replayed."""
+        row = self.replays[number]
+        return LogStretch(
+            number, row["proven_from_log_offset"], row["next_log_offset"], self.facts[number].newest
+        )
+
+    def partitions(self) -> "list[HistoryPartition]":
+        """Return the log partitions, each of which reads its rows when it is asked for groups."""
+        order = sorted(self.replays, key=lambda number: -1 if number is None else number)
+        return [HistoryPartition(self, number) for number in order]
+
+    def stand_in(self, snapshot: Snapshot, number: int | None, begins: int, records: int) -> None:
+        """Add a log partition that is not replayed to a snapshot, with what is known of its end, its times and its rules.
+
+        `begins` is its base offset, `records` how many records of it there are.
+        """
+        row, facts = self.replays[number], self.facts[number]
+        partition = snapshot.begin(number, begins)
+        partition.cut.clock = facts.clock
+        if not snapshot.as_of.is_end:
+            partition.proved_later = facts.is_new
+            return
+        coordinator, coverage = partition.coordinator, partition.coverage
+        if coordinator.auto:
+            coordinator.rules = Rules(row["rules"])
+            coordinator.proved_at, coordinator.differed_at = (
+                row["proving_log_offset"],
+                row["differing_log_offset"],
+            )
+        coverage.first_offset = begins if records else None
+        coverage.next_offset, coverage.proven_from = row["next_log_offset"], row["proven_from_log_offset"]
+        coverage.missing = max(0, coverage.next_offset - records)
+        partition.observe_changes(map(_anomaly, self._anomalies(number)))
+
+    def _anomalies(self, number: int | None) -> Iterator[AnomalyRow]:
+        for some in self.rows(ANOMALIES, AnomalyRow._fields, numbers=[number], has_nobody=True):
+            yield from map(AnomalyRow._make, zip(*map(column_values, some.columns), strict=True))
+
+
+class HistoryPartition:
+    """The rows of one log partition, which are read as groups are asked for."""
+
+    def __init__(self, histories: LakeHistories, number: int | None) -> None:
+        """Take a log partition of some histories."""
+        facts = histories.facts[number]
+        self._histories, self._number = histories, number
+        self.sums: Final = RecordSums(number)
+        """What its records come to, but for bytes, of which no table tells."""
+        self.sums.versions, self.sums.unread = facts.seen, facts.unread
+        self.sums.has_bytes = False
+
+    def groups(self, wanted: Wanted = ALL) -> Iterator[GroupRows]:
+        """Yield the rows of each wanted group, by name."""
+        rows = self._histories.group_rows(NameFilter(wanted.groups.texts), self._number)
+        yield from rows.groups(wanted)
+
+    def highest(self) -> Iterator[tuple[GroupRows, dict[TopicPartition, int], int]]:
+        """Yield each group for ContextParts: its rows but those of offsets, its highest commits, and how many it made."""
+        commits = (
+            pa.Table.from_batches(
+                list(self._histories.rows(OFFSET_HISTORY, COMMITS, numbers=[self._number])), _COMMITS
+            )
+            .unify_dictionaries()
+            .combine_chunks()
+        )
+        highest = highest_commits(commits)
+        counts = {
+            from_shown(each["values"]): each["counts"]
+            for each in commits.column("group").combine_chunks().value_counts().to_pylist()
+        }
+        rows = gather(self._histories.other_rows(ANY, self._number), self._histories.stretch(self._number))
+        for group in counts.keys() | rows.keys():
+            yield (
+                rows.get(group) or GroupRows(group, self._number),
+                highest.get(group, {}),
+                counts.get(group, 0),
+            )
+
+
+def _stored(root: Path, table: Table) -> _Stored | None:
+    opened = open_table(root, table)
+    return None if opened is None else _Stored(table, root / table.name, opened)
+
+
+def _rows_of(table: Table, path: Path, opened: OpenDelta) -> list[Row]:
+    """Return the rows of a small table."""
+    files = [whole_table(path / facts["path"], table) for facts in facts_of(opened)]
+    return [row for rows in files for row in rows.to_pylist()]
+
+
+def _newest(derivations: Sequence[ReadRow], table: Table) -> Derivation | None:
+    """Return what a cluster's rows of a table were computed from last; None where none were."""
+    rows = [row for row in derivations if row["derived"] == table.name]
+    newest = max(rows, key=lambda row: int(row["run"]), default=None)
+    return None if newest is None else Derivation(newest["run"], json.loads(newest["basis"]))
+
+
+def _anomaly(row: AnomalyRow) -> Change:
+    """Return the change that a row of `anomalies` was made of, as far as notes on a moment ask for it."""
+    place = row.log_partition, row.log_offset, row.timestamp, row.log_offset
+    return Change(*place, ChangeKind.ANOMALY, GroupOf(row.group or ""), note=row.note)
