@@ -99,7 +99,6 @@ _COMMANDS = {
         "spark.cli.derive", _STEPS, "What is wrong or odd in each cluster, with its evidence."
     ),
     "sql": CommandEntry("spark.cli", _LAKE, "Answers in SQL, over the lake's tables and views."),
-    "report": CommandEntry("spark.cli.report", _LAKE, "Groups as one HTML page, for an incident review."),
     "compact": CommandEntry(
         "spark.cli", _LAKE, "Few, sorted files of the many small ones that ingests leave."
     ),
