@@ -35,7 +35,7 @@ from offsets_tool.errors import DecodeError
 from offsets_tool.events import Event, Value
 from offsets_tool.expiry.log_facts import TypeVersion
 from offsets_tool.records.kinds import Family
-from offsets_tool.relations.offsets import NONE, order_of
+from offsets_tool.relations.offsets import NONE, Holdings
 from offsets_tool.relations.writes import REMOVALS, OffsetAction, Writes, have_producers, own_commits
 from offsets_tool.replay.changes import (
     Change,
@@ -54,34 +54,6 @@ from offsets_tool.replay.offsets import add_simple_group, remove_unused_simple_g
 from offsets_tool.replay.rules import Rules, is_of_new
 from offsets_tool.replay.step import Step
 from offsets_tool.rows import NO_TIMESTAMP
-
-
-class Holdings:
-    """How many committed offsets each group of a chunk holds, effective or pending, behind each of its writes."""
-
-    def __init__(self, groups: Array, begins: Array, ends: Array, span: int) -> None:
-        """Count what is held of a group from one write to another; `ends` are `span` or more where it still is."""
-        self._groups, self._begins, self._ends, self._span = groups, begins, ends, span
-
-    @cached_property
-    def _counted(self) -> tuple[Array, Array]:
-        """Where something begins or ends to be held, as numbers of a group and a place, and the sums before each."""
-        over = np.flatnonzero(self._ends < self._span)
-        places = np.concatenate((self._begins, self._ends[over]))
-        keys = np.concatenate((self._groups, self._groups[over])) * self._span + places
-        order = order_of(keys)
-        changes = np.where(order < len(self._begins), 1, -1)
-        return keys[order], np.append(0, np.cumsum(changes))
-
-    def counts(self, groups: Array, places: Array) -> Array:
-        """Return how many offsets each group holds behind the write at each place; before the first one at -1."""
-        if not len(groups):
-            return groups
-        keys, sums = self._counted
-        last = np.searchsorted(keys, groups * self._span + places, "right")
-        first = np.searchsorted(keys, groups * self._span)
-        counts: Array = sums[np.maximum(last, first)] - sums[first]
-        return counts
 
 
 class Held(dict[str, dict[TopicPartition, CommittedOffset]]):

@@ -44,7 +44,6 @@ from offsets_tool.relations.groups import (
     GroupEvent,
     GroupInputs,
     GroupReplay,
-    Holdings,
     NoQuestions,
 )
 from offsets_tool.relations.kafka_writes import (
@@ -62,6 +61,7 @@ from offsets_tool.relations.offsets import (
     NONE,
     PLAIN,
     Begun,
+    Holdings,
     OpenCommits,
     Past,
     Pieces,

@@ -7,6 +7,7 @@ chunk's own writes as if they were written there. Who owned a partition, and whe
 The rules are those of replay.offsets, one record at a time, which tests hold this against.
 """
 
+from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -101,6 +102,34 @@ def order_of(numbers: Array) -> Array:
     for shift in range(16, int(numbers.max(initial=0)).bit_length(), 16):
         order = order[np.argsort((numbers[order] >> shift).astype(np.uint16), kind="stable")]
     return order
+
+
+class Holdings:
+    """How many committed offsets each group of a chunk holds, effective or pending, behind each of its writes."""
+
+    def __init__(self, groups: Array, begins: Array, ends: Array, span: int) -> None:
+        """Count what is held of a group from one write to another; `ends` are `span` or more where it still is."""
+        self._groups, self._begins, self._ends, self._span = groups, begins, ends, span
+
+    @cached_property
+    def _counted(self) -> tuple[Array, Array]:
+        """Where something begins or ends to be held, as numbers of a group and a place, and the sums before each."""
+        over = np.flatnonzero(self._ends < self._span)
+        places = np.concatenate((self._begins, self._ends[over]))
+        keys = np.concatenate((self._groups, self._groups[over])) * self._span + places
+        order = order_of(keys)
+        changes = np.where(order < len(self._begins), 1, -1)
+        return keys[order], np.append(0, np.cumsum(changes))
+
+    def counts(self, groups: Array, places: Array) -> Array:
+        """Return how many offsets each group holds behind the write at each place; before the first one at -1."""
+        if not len(groups):
+            return groups
+        keys, sums = self._counted
+        last = np.searchsorted(keys, groups * self._span + places, "right")
+        first = np.searchsorted(keys, groups * self._span)
+        counts: Array = sums[np.maximum(last, first)] - sums[first]
+        return counts
 
 
 def _next(groups: Array, events: Array, places: Array) -> Array:

@@ -9,8 +9,8 @@ import pytest
 
 from offsets_tool.events import Event
 from offsets_tool.records.kinds import COMMITS
-from offsets_tool.relations.groups import GroupInputs, GroupReplay, Holdings, NoQuestions
-from offsets_tool.relations.offsets import pieces_of
+from offsets_tool.relations.groups import GroupInputs, GroupReplay, NoQuestions
+from offsets_tool.relations.offsets import Holdings, pieces_of
 from offsets_tool.relations.writes import WriteReader
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
