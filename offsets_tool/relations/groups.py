@@ -41,6 +41,7 @@ from offsets_tool.replay.changes import (
     Change,
     CommittedOffset,
     Group,
+    GroupKind,
     GroupOf,
     Member,
     MemberOf,
@@ -261,7 +262,8 @@ class GroupReplay:
         if not self._goes_on(chunk, record, before):
             return False
         if self._waiting is not None and before is not None:
-            return self._put_off(self._waiting, record, done)
+            is_of_kind = key.rules is not None or before.kind is GroupKind.CLASSIC
+            return is_of_kind and self._put_off(self._waiting, record, done)
         value = self._read(record)
         if value is None:
             return False

@@ -33,8 +33,10 @@ def last_cut(rows: pa.RecordBatch) -> int:
         is_commit = are_there(few.column("committed_offset")) & ~are_there(few.column("problem"))
         is_later = times[first + 1 :] > _highest(times, first)[:-1] + RUN_MS
         is_apart = (bases[first + 1 :] > _highest(bases, first)[:-1]) & (is_commit[:-1] | is_later)
-        if is_apart.any():
-            return first + int(np.flatnonzero(is_apart)[-1]) + 1
+        if is_apart.any() or not first:
+            end = first + int(np.flatnonzero(is_apart).max(initial=NONE)) + 1
+            # Commits alone wait for nothing: no broker writes a batch in two parts.
+            return rows.num_rows if is_commit[end - first :].all() else end
     return 0
 
 
