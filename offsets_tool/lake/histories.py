@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 from offsets_tool.as_of.selection import ANY, NameFilter, Wanted
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.columns.findings import COMMITS, PartitionColumns, highest_commits
-from offsets_tool.errors import OffsetsToolError, SourceError
+from offsets_tool.errors import SourceError
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.findings.group_rows import ALL, GroupRow, GroupRows, LogStretch, gather
 from offsets_tool.findings.record_sums import RecordSums
 from offsets_tool.history.rows import AnomalyRow, OffsetHistoryRow
-from offsets_tool.lake.checkpoints import REMEDY, log_facts_of
+from offsets_tool.lake.checkpoints import log_facts_of
 from offsets_tool.lake.history_rows import KINDS, TABLES, Derivation, column_values, is_counted, retention_of
 from offsets_tool.lake.moment import ReadRow, finished_rows
 from offsets_tool.lake.plan import LakeRow, failed, latest
@@ -83,11 +83,15 @@ class LakeHistories:
 
     @cached_property
     def facts(self) -> dict[int | None, LogFacts]:
-        """What the records of each log partition say of its cluster; OffsetsToolError for a lost checkpoint."""
+        """What the records of each log partition say of its cluster; SourceError for a checkpoint that cannot be read."""
+        return {number: log_facts_of(self._root, row) for number, row in self.replays.items()}
+
+    def _has_facts(self) -> bool:
+        """Return whether all checkpoints can be read: an earlier release may have written them."""
         try:
-            return {number: log_facts_of(self._root, row) for number, row in self.replays.items()}
-        except SourceError as error:
-            raise OffsetsToolError(f"{error}; {REMEDY}") from error
+            return bool(self.facts)
+        except SourceError:
+            return False
 
     def has_all(self, ingests: Mapping[int | None, int]) -> bool:
         """Return whether histories and expiry are of all records, given the last ingest that brought some of each log partition."""
@@ -97,7 +101,7 @@ class LakeHistories:
             for number, run in ingests.items()
         )
         is_derived = self._expiry is not None and self._expiry.basis["replay"] == last
-        return is_replayed and is_derived and not self._failed
+        return is_replayed and is_derived and not self._failed and self._has_facts()
 
     def homes(self, groups: NameFilter) -> set[int | None]:
         """Return the log partitions that have rows of these groups."""

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -158,6 +159,16 @@ def sentences(log: Path, file: Path, of: str, *names: Path) -> list[str]:
         text = text.replace(str(name), "LOG")
     told = re.sub(r"\(\d+ characters\)|LOG/|__consumer_o…", "", text).split(". ")
     return [sentence for sentence in told if "Files as they were read" not in sentence]
+
+
+def test_a_lake_without_its_checkpoints_is_replayed(lake_of: LakeOf, tmp_path: Path) -> None:
+    name = "reset-to-earliest"
+    lake = Path(shutil.copytree(lake_of(name), tmp_path / "lake"))
+    assert "answer" in CliRunner().invoke(main, ["explain", str(lake), "--group", "payments"]).stderr
+    shutil.rmtree(lake / "_checkpoints")
+    for command in ("explain --group payments", "offsets --group payments"):
+        assert said(lake, command, LOGS[name]) == said(LOGS[name], command)
+    assert "answer" not in CliRunner().invoke(main, ["explain", str(lake), "--group", "payments"]).stderr
 
 
 def test_of_several_clusters_one_is_named(tmp_path: Path) -> None:
