@@ -122,6 +122,12 @@ def test_all_tables_and_answers_are_those_of_a_lake_on_disk(server: ObjectStore,
     for table in ALL_TABLES:
         assert SECRET not in "".join(content("s3://evidence/whole", table))
     assert_same_answers("s3://evidence/whole", tmp_path / "lake")
+    for words in (["offsets"], ["findings"], ["explain", "--group", "*"]):
+        there, on_disk = (
+            CliRunner().invoke(tool, [words[0], place, *words[1:], "--format", "jsonl"])
+            for place in ("s3://evidence/whole", str(tmp_path / "lake"))
+        )
+        assert (there.exit_code, there.stdout) == (0, on_disk.stdout) and on_disk.stdout, there.stderr
     stored, here = (
         list(check(lake, reads_rows=True, reads_sources=True))
         for lake in ("s3://evidence/whole", str(tmp_path / "lake"))
