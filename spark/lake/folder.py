@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import json
+import os
 import shlex
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +23,6 @@ from offsets_tool.log.storage import StoredPath, as_path, is_stored
 from offsets_tool.log.stored_bytes import open_binary
 from spark.lake.commit import Lake
 from spark.lake.lease import leased, unleased, written_meanwhile
-from spark.lake.whole_file import write_whole
 
 FORGETTING: Final = "_forgetting.json"
 """The file of a lake in which something is being forgotten: what was asked for."""
@@ -187,6 +187,20 @@ def _newest_commits(root: Path) -> list[str]:
     """Return the name of the newest commit of each table of a lake on disk, with its folder."""
     logs = (root / table.name / DELTA_LOG for table in ALL_TABLES)
     return [max(map(str, log.glob("*.json")), default="") for log in logs]
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file and the folder that it is in; OSError on disk, errors of storage as `refusals_of` has them."""
+    if isinstance(path, StoredPath):
+        path.write_bytes(content)
+        return
+    path.parent.mkdir(exist_ok=True)
+    unfinished = path.with_name(f"{path.name}.tmp")
+    with unfinished.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.rename(path)
 
 
 def mark(marker: Path, text: str) -> None:

@@ -37,9 +37,8 @@ from offsets_tool.rows import Row
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import Int32, String
 from offsets_tool.wire.text import shown
-from spark.lake.folder import root_of
+from spark.lake.folder import root_of, write_whole
 from spark.lake.parquet import NewFile, TableWriter
-from spark.lake.whole_file import write_whole
 from spark.runtime.rows import Task, numbers_of
 
 EVENTS_AT_ONCE: Final = 16_384
