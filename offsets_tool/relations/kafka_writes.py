@@ -93,11 +93,10 @@ def _changes(rows: pa.RecordBatch, writes: Writes, pieces: Pieces) -> tuple[Arra
     These are the ones whose last change removes something.
     """
     over = pieces.taken(writes.is_read[pieces.commit] & (pieces.end != NEVER))
-    has_ended, is_deletion, is_passed, takes_effect = (np.zeros(len(writes.action), bool) for _ in range(4))
+    has_ended, is_deletion, is_passed = (np.zeros(len(writes.action), bool) for _ in range(3))
     has_ended[over.end] = True
     is_deletion[over.end[over.cause == CAUSE[OffsetEndCause.DELETED]]] = True
     is_passed[over.end[over.cause == CAUSE[OffsetEndCause.NOOP_TOMBSTONE]]] = True
-    takes_effect[pieces.begin[pieces.is_effective & writes.is_read[pieces.commit]]] = True
     has_changes, is_open = has_ended.copy(), np.zeros(len(writes.action), bool)
     commits = writes.of(OffsetAction.COMMIT, OffsetAction.PENDING)
     commits = commits[commits >= writes.carried]
@@ -108,8 +107,12 @@ def _changes(rows: pa.RecordBatch, writes: Writes, pieces: Pieces) -> tuple[Arra
     ]
     has_changes[tombstones] |= is_in_transaction
     is_open[tombstones] = (is_deletion & ~is_passed)[tombstones]
-    markers = writes.of(OffsetAction.COMMIT_MARKER, OffsetAction.ABORT_MARKER)
-    is_open[markers] = ~takes_effect[markers]
+    # A marker does to pending commits what it does in their order: the last of them tells.
+    pending = over.taken(np.flatnonzero(~over.is_effective))
+    pending = pending.taken(np.argsort(pending.commit, kind="stable"))
+    is_open[writes.of(OffsetAction.COMMIT_MARKER, OffsetAction.ABORT_MARKER)] = True
+    by_marker = writes.action[pending.end] >= OffsetAction.COMMIT_MARKER
+    is_open[pending.end[by_marker]] = pending.cause[by_marker] != CAUSE[OffsetEndCause.COMMITTED]
     return has_changes, is_open
 
 

@@ -109,3 +109,14 @@ def test_random_logs_in_order_and_in_disorder(release: str, seed: int, tmp_path:
         batches = parts(rows, range(0, rows.num_rows, 97))
         check(records, batches, rules, 3)
         assert sorted_rows(in_turns(batches, rules, 3, Histories)) == expected(records, rules, 3)
+
+
+def test_what_a_marker_is_written_with_depends_on_the_last_commit_that_it_ends(tmp_path: Path) -> None:
+    """Of commits without topic ids, so that a marker stands between a group's tombstone and the commit that brings it back."""
+    log = RandomLog(13, READERS["4.3.1"]._replace(commits=(0, 1, 2, 3)), disorder=0.1).grow(300)
+    path = tmp_path / "__consumer_offsets-3" / f"{0:020d}.log"
+    path.parent.mkdir()
+    path.write_bytes(segment(log.placed))
+    records = list(plain_rows.records([path]))
+    for rules in RULES:
+        check(records, [rows_of(records)], rules, 3)

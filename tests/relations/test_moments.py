@@ -81,6 +81,22 @@ def test_of_names_that_contradict_each_other_the_last_one_stays(topics: str) -> 
         assert by_rows.names.name(UUID(int=1)) == topics[-1]
 
 
+@pytest.mark.parametrize("sizes", [[1], [9]])
+def test_a_classic_value_that_converts_its_group_does_not_wait(sizes: list[int]) -> None:
+    of_consumer = b"\x00\x03\x00\x06refund", bytes.fromhex("00000000000500")
+    of_classic = (
+        b"\x00\x02\x00\x06refund",
+        bytes.fromhex("00000008") + b"consumer" + bytes.fromhex("00000003ffffffff00000000"),
+    )
+    log = [
+        written(Writing(-1, False, True, -1), at, at, 1_700_000_000_000 + at, key, value, False)
+        for at, (key, value) in enumerate((of_consumer, of_classic, of_consumer))
+    ]
+    by_events, by_rows = both(log, AsOf(), Rules.NEW)
+    replay_rows((by_rows,), 0, cut(rows_of(log), sizes), begins=3)
+    assert comparable(by_rows) == comparable(by_events)
+
+
 MOMENTS = st.one_of(
     st.just(AsOf()),
     st.integers(0, 60).map(lambda end: AsOf(ends={0: end})),
