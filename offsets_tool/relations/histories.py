@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from offsets_tool.checkpoint import Observers, packed, restore, seal, understanding
 from offsets_tool.columns.arrays import Array
@@ -149,19 +150,20 @@ class Histories:
         with understanding(start.source):
             return unpack(saved.offsets)
 
-    def _packed(self) -> tuple[str, bytes]:
+    def _saved(self) -> tuple[str, Carried]:
         """Return what a checkpoint has besides its position and the facts of the log, before rows that wait are looked at."""
+        removals = self._removals.saved
         carried = Carried(
             *self._owners.carried(self._open.table(self._reader)),
             self._waiting,
             open_transactions(self._transactions, self._subjects.groups),
-            self._removals.saved,
+            removals._replace(changed=dict(removals.changed)),
         )
         others = RemovalLog(self._log_partition), self.facts, TransactionLog()
         self._group_rows.give()
         body = packed(self._coordinator, Observers(self._history, *others))
         self._group_rows.take()
-        return body, pack(carried)
+        return body, carried
 
     def replay(self, rows: pa.RecordBatch) -> HistoryRows:
         """Return the rows of history that these rows (row_events.COLUMNS) ended, and anomalies, as far as that is certain."""
@@ -172,17 +174,22 @@ class Histories:
 
     def leave(self, end: int = 0) -> ReplayEnd:
         """Return the end of the replay; call it once, after all rows. Records up to `end` count as read, even if none came."""
-        saved = self._packed()
+        body, carried = self._saved()
         settled = self._waiting.column("log_offset")[0].as_py() if self._waiting else self._history.settled
-        rows = HistoryRows(*map(pa.concat_batches, zip(*self.finish(), strict=True)))
+        last, held = self.finish()
+        ended, last = _ended_before(settled, last)
+        # What the rows that wait made complete is told by now.
+        open_ = [removal for removal in carried.removals.open if removal in self._removals.saved.open]
+        carried = carried._replace(removals=carried.removals._replace(open=open_))
         position = max(end, self._history.settled)
         self.facts.observe_end(position)
         return ReplayEnd(
-            rows=rows,
+            ended=ended,
+            rows=HistoryRows(*map(pa.concat_batches, zip(last, held, strict=True))),
             settled=settled,
             position=position,
             proven_from=self.facts.proven_from,
-            checkpoint=seal(position, self.facts, *saved),
+            checkpoint=seal(position, self.facts, body, pack(carried)),
             rules=self._coordinator.rules,
             proved_at=self._coordinator.proved_at,
             differed_at=self._coordinator.differed_at,
@@ -514,11 +521,19 @@ def joined_rows(waiting: pa.RecordBatch | None, rows: pa.RecordBatch) -> pa.Reco
     return pa.concat_batches([waiting, rows])
 
 
+def _ended_before(settled: int, rows: HistoryRows) -> tuple[HistoryRows, HistoryRows]:
+    """Return rows that ended before an offset of the log, and the others: the first can only be of removals."""
+    ends = rows.removals.column("to_log_offset")
+    is_over = pc.fill_null(pc.less(ends, settled), False)
+    over, others = rows.removals.filter(is_over), rows.removals.filter(pc.invert(is_over))
+    return NOTHING._replace(removals=over), rows._replace(removals=others)
+
+
 def replay_batches(start: Start, batches: Iterable[pa.RecordBatch]) -> Iterator[HistoryRows]:
     """Replay all rows (row_events.COLUMNS) of one partition, by offset; yield the rows that ended, and last those that hold."""
     histories = Histories(start)
     yield from map(histories.replay, batches)
-    yield histories.leave().rows
+    yield from histories.finish()
 
 
 def restore_live(checkpoint: bytes, source: str) -> LiveState:

@@ -218,6 +218,7 @@ def _closed(
     job: ReplayJob, work: Work, ended: "_Writers", left: ReplayEnd, facts: Row
 ) -> tuple[list[NewFile], Row]:
     held = _Writers(job, work)
+    ended.write(left.ended)
     held.write(left.rows)
     files = _files(job, work, ended, held)
     name = keep_checkpoint(root_of(job.lake), left.checkpoint)

@@ -180,7 +180,8 @@ def test_the_record_type_is_read_by_columns_as_by_the_reference(run: Run, segmen
     script = f"""
 from offsets_tool.columns.origin import Origin
 from offsets_tool.columns.reading import RowReader
-from offsets_tool.columns.replay.history import Start, replay_batches
+from offsets_tool.columns.replay.history import Start
+from offsets_tool.relations.histories import replay_batches
 from offsets_tool.columns.replay.row_events import with_raw
 
 lanes = []

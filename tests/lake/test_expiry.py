@@ -34,10 +34,10 @@ from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.text import shown_row
 from tests import plain_rows
 from tests.absurd_times import write_absurd_times
-from tests.columns.replay.test_history import parts, records_of, rows_of
 from tests.corpora import partitions
 from tests.depth import DEEP, sample
 from tests.expiry.replayed_corpora import Logs, moment_of, once_more
+from tests.relations.test_histories import parts, records_of, rows_of
 from tests.replay.random_logs import READERS, RandomLog, segment
 
 Records = dict[int, list[LogRecord]]

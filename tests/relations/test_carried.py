@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from offsets_tool.columns.replay.history import Start
 from offsets_tool.errors import SourceError
 from offsets_tool.relations.histories import Histories
-from tests.columns.replay.test_history import rows_of, sorted_rows
-from tests.columns.replay.test_saved_offsets import random_log
+from tests.relations.test_histories import random_log, rows_of, sorted_rows
 
 Lines = list[bytes]
 
@@ -46,7 +45,7 @@ def test_left_at_once_it_is_as_it_was(tmp_path: Path) -> None:
     left = histories.leave()
     again = Histories(Start(3, checkpoint=left.checkpoint)).leave()
     assert sorted_rows([again.rows]) == sorted_rows([left.rows])
-    assert again._replace(rows=left.rows, checkpoint=left.checkpoint) == left
+    assert again._replace(ended=left.ended, rows=left.rows, checkpoint=left.checkpoint) == left
 
 
 @pytest.mark.parametrize(

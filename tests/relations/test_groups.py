@@ -15,7 +15,7 @@ from offsets_tool.relations.writes import WriteReader
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
-from tests.columns.replay.test_history import generated, rows_of
+from tests.relations.test_histories import generated, rows_of
 
 
 def one_at_a_time(rows: pa.RecordBatch, *, is_for_state: bool) -> list[Event]:

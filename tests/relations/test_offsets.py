@@ -8,7 +8,7 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.relations.offsets import NEVER, Begun, OpenCommits, Past, begun, order_of, pieces_of
 from offsets_tool.relations.writes import SAID, OffsetAction, WriteReader, Writes
 from offsets_tool.rows import NO_PRODUCER_ID, LogRecord
-from tests.columns.replay.test_history import rows_of
+from tests.relations.test_histories import rows_of
 from tests.replay.hostile_sequences import logs
 
 COMMITS = st.lists(st.tuples(st.integers(0, 4), st.integers(NO_PRODUCER_ID, 2)), max_size=6)

@@ -15,11 +15,10 @@ from offsets_tool.relations.histories import Histories, restore_live
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
-from tests.columns.replay.test_history import log_facts_of, parts, rows_of
-from tests.columns.replay.test_saved_offsets import random_log
 from tests.columns.replay.test_state import assert_equal
 from tests.columns.replay.test_state import rows_of as rows_as_spark
 from tests.depth import sample
+from tests.relations.test_histories import log_facts_of, parts, random_log, rows_of
 from tests.replay.hostile_sequences import logs
 from tests.replay.random_logs import READERS
 from tests.test_checkpoint import RULES

@@ -76,9 +76,10 @@ class ReplayEnd(NamedTuple):
     """The end of a partition's replay, from which a later one goes on.
 
     `rows` hold now, or ended so lately that the next record may still change them: they may begin at any offset, but none of
-    them ended before the offset `settled`. All rows that were returned earlier did.
+    them ended before the offset `settled`. All rows that were returned earlier did, and so did those in `ended`.
     """
 
+    ended: HistoryRows
     rows: HistoryRows
     settled: int
     position: int
@@ -209,6 +210,7 @@ def _replay_end(
         *open_,
     ]
     return ReplayEnd(
+        ended=_columns([]),
         rows=_columns(held),
         settled=settled,
         position=position,

@@ -7,9 +7,9 @@ import pytest
 from offsets_tool.events import encode_key, encode_value
 from offsets_tool.records.kinds import Family
 from offsets_tool.rows import LogRecord
-from tests.columns.replay.test_groups import FAMILIES, of_epochs
 from tests.columns.replay.test_state import check, cut, rows_of
 from tests.depth import DEEP
+from tests.relations.test_generations import FAMILIES, of_epochs
 from tests.replay.hostile_sequences import Writing, written
 from tests.test_checkpoint import RULES
 

@@ -15,22 +15,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.columns.replay.groups import dictionaries
-from offsets_tool.columns.replay.groups.groups_replay import GroupsReplay
-from offsets_tool.columns.replay.history import Start, replay_batches
+from offsets_tool.columns.replay.history import Start
 from offsets_tool.events import Key, Value, encode_key, encode_value
-from offsets_tool.expiry.removal_log import RemovalLog
-from offsets_tool.history.history import History
-from offsets_tool.history.transactions import TransactionLog
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.records.classic import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from offsets_tool.records.kinds import GROUP_METADATA, Family, Role
 from offsets_tool.records.offsets import OffsetCommitKey
-from offsets_tool.replay.coordinator import Coordinator
+from offsets_tool.relations.histories import replay_batches
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
 from offsets_tool.wire.schema import FieldSpec, Primitive, schema_of
 from tests.cases import commit
-from tests.columns.replay.test_history import (
+from tests.depth import DEEP
+from tests.relations.test_histories import (
     COMMIT_KEY_TYPE,
     OWN_BATCH,
     expected,
@@ -41,7 +38,6 @@ from tests.columns.replay.test_history import (
     rows_of,
     sorted_rows,
 )
-from tests.depth import DEEP
 from tests.replay.hostile_sequences import written
 from tests.test_checkpoint import RULES
 
@@ -299,15 +295,3 @@ def test_times_may_be_any_number(edge: int) -> None:
         wanted, rows = expected(log, None, 0), rows_of(log)
         assert sorted_rows(list(replay_batches(Start(0, {}, None), [rows]))) == wanted
         assert sorted_rows(in_turns(parts(rows, [2, 5]), None, 0)) == wanted
-
-
-def test_what_goes_at_once() -> None:
-    """All but the last row, whose write may go on, and two of one moment."""
-    log = _log_of_generations((1, 2, 3, 4, 5, 5, 6, 7))
-    replay = GroupsReplay(Coordinator(0), History(), RemovalLog(0), TransactionLog())
-    alone = []
-    for event, changes in replay.replay(rows_of(log)):
-        replay.observe(event, changes)
-        alone.append(event.record.log_offset)
-    assert replay.at_once == [0, 1, 2, 3, 6]
-    assert alone == [4, 5, 7]

@@ -9,14 +9,16 @@ from random import Random
 import pytest
 
 from offsets_tool.columns.replay.compiled import growing_tables
-from offsets_tool.columns.replay.history import Start, replay_batches
+from offsets_tool.columns.replay.history import Start
 from offsets_tool.events import Key, encode_key, encode_value
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.records.classic import GroupMetadataKey
 from offsets_tool.records.kinds import GROUP_METADATA, Family
+from offsets_tool.relations.histories import replay_batches
 from offsets_tool.rows import LogRecord
-from tests.columns.replay.test_groups import generation, of_epochs
-from tests.columns.replay.test_history import (
+from tests.depth import DEEP
+from tests.relations.test_generations import generation, of_epochs
+from tests.relations.test_histories import (
     OWN_BATCH,
     expected,
     in_turns,
@@ -26,8 +28,7 @@ from tests.columns.replay.test_history import (
     rows_of,
     sorted_rows,
 )
-from tests.columns.replay.test_tombstones import COMMITTED_AT, GROUPS, TOPICS, commit_value, offset_key
-from tests.depth import DEEP
+from tests.relations.test_tombstones import COMMITTED_AT, GROUPS, TOPICS, commit_value, offset_key
 from tests.replay.hostile_sequences import Writing, marker, written
 from tests.test_checkpoint import RULES
 
