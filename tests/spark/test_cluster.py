@@ -203,5 +203,5 @@ def test_what_executors_lack_is_said(cluster: Standalone, broker: Path, tmp_path
     failed = json.loads(done.stdout)
     assert (done.returncode, failed) == (1, {"job": "ingest", "error": failed["error"]})
     assert done.stderr == f"Error: {failed['error']}\n"
-    assert done.stderr.startswith("Error: Spark's executors have no program /nowhere/bin/python; nothing of")
+    assert done.stderr.startswith("Error: Spark's executors have no program /nowhere/bin/python; what it had")
     assert done.stderr.count("\n") == 1

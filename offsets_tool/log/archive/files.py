@@ -88,7 +88,11 @@ def is_delta(folder: Path) -> bool:
 
 def is_lake(folder: str | Path) -> bool:
     """Return whether a folder has the tables that every lake has."""
-    return all(is_delta(as_path(folder) / name) for name in ("log", "sources"))
+    try:
+        return all(is_delta(as_path(folder) / name) for name in ("log", "sources"))
+    except SourceError:
+        # Whoever opens the folder meets the same, and says it of the folder.
+        return False
 
 
 def _hidden(name: str) -> bool:
