@@ -1,7 +1,7 @@
 """A checkpoint: a coordinator at a position of its log as bytes and back; replay from there equals replay from the start.
 
-Saved with it, if given, are the observers of the same records. The bytes are two lines of JSON in ASCII, and behind them what a
-replay by column gave of its committed offsets, which is read there. They are compressed by gzip, whose checksum reveals damage;
+Saved with it, if given, are the observers of the same records. The bytes are two lines of JSON in ASCII, and behind them what
+relations carry besides (relations.carried), which is read there. They are compressed by gzip, whose checksum reveals damage;
 reading them runs nothing, wherever they lay. The first line is short and can be read alone. Knows nothing about files.
 """
 
@@ -65,7 +65,7 @@ class Checkpoint(NamedTuple):
     observers: Observers | None = None
     """None if they were not saved."""
     offsets: bytes = b""
-    """Committed offsets that a replay by column has, and neither the coordinator nor an observer (columns.replay.saved)."""
+    """What relations carry, and neither the coordinator nor an observer (relations.carried)."""
 
 
 def save(

@@ -27,7 +27,7 @@ from offsets_tool.columns.replay.columns_of_rows import (
     plain,
 )
 from offsets_tool.columns.replay.groups.counted_members import CountedMembers
-from offsets_tool.columns.replay.groups.sole_values import GroupKey, GroupKeys
+from offsets_tool.columns.replay.groups.group_keys import GroupKey, GroupKeys
 from offsets_tool.columns.replay.postponed import WaitingRecord, WaitingRecords
 from offsets_tool.columns.replay.row_events import ExpectedEvents, RowEvents
 from offsets_tool.columns.replay.subjects import Names

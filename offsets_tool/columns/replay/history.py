@@ -1,22 +1,15 @@
-"""Histories by column: takes rows of one log partition, yields the rows of its histories, as History makes them one by one.
+"""What a replay for histories begins with, returns and leaves, and the replay of joined copies, whose events are no rows.
 
-`replay_batches` replays a whole partition; HistoryReplay can continue from the end of an earlier replay; EventHistoryReplay replays
-the events of joined copies, which are no rows. Decides nothing that history.history and replay.coordinator do not.
+Decides nothing that history.history and replay.coordinator do not.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
 import pyarrow as pa
 
-from offsets_tool.checkpoint import Observers, restore, save, understanding
-from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.columns_of_rows import behind_gaps
-from offsets_tool.columns.replay.ended_rows import open_rows
-from offsets_tool.columns.replay.groups.groups_replay import GroupsReplay
-from offsets_tool.columns.replay.row_facts import observe_rows
-from offsets_tool.columns.replay.saved.saved_offsets import pack_offsets, unpack_offsets
+from offsets_tool.checkpoint import Observers, save
 from offsets_tool.events import Event
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.removal_log import RemovalLog
@@ -93,72 +86,6 @@ class ReplayEnd(NamedTuple):
     """Ids that were asked for and have no name in `names`."""
 
 
-def replay_batches(start: Start, batches: Iterable[pa.RecordBatch]) -> Iterator[HistoryRows]:
-    """Replay all rows (row_events.COLUMNS) of one partition, by offset; yield the rows that ended, and last those that hold."""
-    replay = HistoryReplay(start)
-    for rows in batches:
-        yield replay.replay(rows)
-    yield replay.leave().rows
-
-
-class HistoryReplay:
-    """Replays rows of one partition. SourceError for a checkpoint that does not read."""
-
-    def __init__(self, start: Start) -> None:
-        """Start where `start` says."""
-        self._names = ShownNames(start.names)
-        self._position = 0
-        coordinator, history = Coordinator(start.log_partition, start.rules), History(self._names.name)
-        removals, transactions = RemovalLog(start.log_partition), TransactionLog()
-        self._facts, offsets = LogFacts(), b""
-        if start.checkpoint is not None:
-            checkpoint = restore(start.checkpoint, start.source, self._names.name)
-            coordinator, self._position, observers, offsets = checkpoint
-            assert observers is not None
-            history, removals, self._facts, transactions = observers
-            if start.rules is not None:
-                # Learnt since: so far, both rules came to the same.
-                coordinator.rules, coordinator.auto = start.rules, False
-        self._replay = GroupsReplay(coordinator, history, removals, transactions)
-        with understanding(start.source):
-            unpack_offsets(offsets, self._replay.store)
-
-    def replay(self, rows: pa.RecordBatch) -> HistoryRows:
-        """Replay rows; return the rows that ended with these records, and anomalies."""
-        if not rows.num_rows:
-            return _columns([])
-        self._observe_run(rows.column("log_offset").to_numpy())
-        by_rows = self._replay
-        for event, changes in by_rows.replay(rows):
-            self._facts.observe_type(event)
-            by_rows.observe(event, changes)
-        by_rows.observe_facts(self._facts, rows)
-        observe_rows(self._facts, rows, by_rows.kinds)
-        columns = {
-            "offsets": by_rows.take_columns(),
-            "groups": by_rows.take_groups(),
-            "members": by_rows.take_members(),
-            "transactions": by_rows.take_transactions(),
-        }
-        return _columns(by_rows.take_rows(), columns)
-
-    def _observe_run(self, offsets: Array) -> None:
-        self._position = int(offsets[-1]) + 1
-        behind = behind_gaps(offsets)
-        self._facts.observe_offsets(
-            int(offsets[0]), int(offsets[-1]), int(behind[-1]) if len(behind) else None
-        )
-
-    def leave(self, end: int = 0) -> ReplayEnd:
-        """Return the end of the replay; call it once, after all rows. Records up to `end` count as read, even if none came."""
-        replay, coordinator = self._replay, self._replay.materialize_others()
-        observers = Observers(replay.history, replay.removals, self._facts, replay.transactions)
-        position, store = max(end, self._position), replay.store
-        left = _replay_end(coordinator, observers, position, self._names, pack_offsets(store))
-        offsets = [open_rows(store.in_tables(), store), left.rows.offsets]
-        return left._replace(rows=left.rows._replace(offsets=_joined(offsets)))
-
-
 class EventHistoryReplay:
     """Replays the events of one partition one at a time, from its first: absences, too, which no row stands for."""
 
@@ -189,7 +116,7 @@ class EventHistoryReplay:
         return _columns(rows)
 
     def leave(self, end: int = 0) -> ReplayEnd:
-        """Return the end of the replay, as HistoryReplay.leave does; call it once, after all events."""
+        """Return the end of the replay, as Histories.leave does; call it once, after all events."""
         return _replay_end(self._coordinator, self._observers, max(end, self._position), self._names)
 
 

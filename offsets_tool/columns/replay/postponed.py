@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers, plain
 from offsets_tool.columns.replay.groups.counted_members import CountedMembers
-from offsets_tool.columns.replay.groups.sole_values import GroupKey, GroupKeys
+from offsets_tool.columns.replay.groups.group_keys import GroupKey, GroupKeys
 from offsets_tool.columns.replay.row_events import PLACE, RAW, RowEvents
 from offsets_tool.events import Event, Value
 from offsets_tool.records.classic import GroupMetadataValue

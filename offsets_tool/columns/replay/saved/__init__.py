@@ -1,1 +1,0 @@
-"""What a replay by column saves of its tables in a checkpoint."""
