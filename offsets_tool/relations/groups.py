@@ -36,7 +36,14 @@ from offsets_tool.events import Event, Value
 from offsets_tool.expiry.log_facts import TypeVersion
 from offsets_tool.records.kinds import Family
 from offsets_tool.relations.offsets import NONE, Holdings
-from offsets_tool.relations.writes import REMOVALS, OffsetAction, Writes, have_producers, own_commits
+from offsets_tool.relations.writes import (
+    FIRST_JOINS,
+    REMOVALS,
+    OffsetAction,
+    Writes,
+    have_producers,
+    own_commits,
+)
 from offsets_tool.replay.changes import (
     Change,
     CommittedOffset,
@@ -301,7 +308,7 @@ class GroupReplay:
     def _may_prove(self, record: "GroupValue") -> bool:
         """Return whether a value may prove the new coordinator by what it says, which nothing has proved yet."""
         behind_version = record.data[_VERSION.size :]
-        return not self.is_new and record.key.rules is None and behind_version.startswith(_FIRST_JOINS)
+        return not self.is_new and record.key.rules is None and behind_version.startswith(FIRST_JOINS)
 
     def _observe_value(
         self, record: "GroupValue", version: int, value: Value | None, done: GroupChanges
@@ -367,8 +374,6 @@ class GroupReplay:
 
 _NOBODY: Final[Mapping[str, Member]] = {}
 _VERSION: Final = Struct(">h")
-_FIRST_JOINS: Final = (bytes(2 + 4), b"\1" + bytes(4))
-"""What stands behind the version where a classic group has no protocol type and generation 0 (rules.FIRST_JOIN), by its layouts."""
 
 
 class GroupValue(NamedTuple):

@@ -114,8 +114,8 @@ COMMIT: Final = pa.schema(
 )
 """What a commit says; a tombstone says the first three."""
 _TYPE: Final = Struct(">h")
-_FIRST_JOIN: Final = bytes(2 + 4)
-"""Behind the version: no protocol type, and generation 0 (rules.FIRST_JOIN)."""
+FIRST_JOINS: Final = (bytes(2 + 4), b"\1" + bytes(4))
+"""What stands behind the version where a classic group has no protocol type and generation 0 (rules.FIRST_JOIN), by its layouts."""
 REMOVALS: Final = (OffsetAction.REMOVAL, OffsetAction.TOMBSTONE, OffsetAction.PENDING_TOMBSTONE)
 IN_TRANSACTION: Final = (
     OffsetAction.PENDING,
@@ -301,10 +301,11 @@ def are_sound(rows: pa.RecordBatch) -> Array:
 def _are_of_any_coordinator(rows: pa.RecordBatch) -> Array:
     """Return which rows surely are records of classic groups that prove nothing, by the bytes with which their values begin."""
     is_group = pc.equal(pc.binary_slice(plain(rows.column("key")), 0, _TYPE.size), _TYPE.pack(GROUP_METADATA))
-    begins = pc.binary_slice(plain(rows.column("value")), _TYPE.size, _TYPE.size + len(_FIRST_JOIN))
-    is_first_join = pc.fill_null(pc.equal(begins, _FIRST_JOIN), False)
+    value = plain(rows.column("value"))
+    begins = (pc.binary_slice(value, _TYPE.size, _TYPE.size + len(first)) for first in FIRST_JOINS)
+    first_joins = [flags(pc.equal(begin, first)) for begin, first in zip(begins, FIRST_JOINS, strict=True)]
     has_sequence = numbers(rows.column("sequence"), NONE) >= 0
-    return flags(is_group) & ~flags(is_first_join) & ~has_sequence
+    return flags(is_group) & ~np.logical_or.reduce(first_joins) & ~has_sequence  # type: ignore[no-any-return]
 
 
 def _are_about_offsets(rows: pa.RecordBatch) -> Array:

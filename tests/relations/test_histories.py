@@ -27,6 +27,8 @@ from offsets_tool.history.history import History
 from offsets_tool.history.rows import HistoryRow
 from offsets_tool.history.transactions import TransactionRow, ended_transactions, open_transactions
 from offsets_tool.records import RECORD_TYPES
+from offsets_tool.records.classic import GroupMetadataKey, GroupMetadataValue
+from offsets_tool.records.kinds import GROUP_METADATA
 from offsets_tool.relations.histories import Histories, replay_batches
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules, RulesUsed
@@ -347,3 +349,18 @@ def test_what_a_marker_is_written_with_depends_on_the_last_commit_that_it_ends(t
     records = list(plain_rows.records([path]))
     for rules in RULES:
         check(records, [rows_of(records)], rules, 3)
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_a_first_join_proves_the_new_coordinator_in_every_version(version: int) -> None:
+    """A classic group of generation 0 without protocol type, in a batch without sequence."""
+    data = GroupMetadataValue(
+        protocol_type="", generation=0, protocol=None, leader=None, current_state_timestamp=-1, members=()
+    )
+    key = encode_key(Key(RECORD_TYPES[GROUP_METADATA], GroupMetadataKey(group="g")))
+    log = [written(OWN_BATCH, 0, 0, 5, key, encode_value(Value(version, "0.9", data)), is_control=False)]
+    histories = Histories(Start(0))
+    histories.replay(rows_of(log))
+    left = histories.leave()
+    assert RulesUsed(left.rules, left.proved_at, left.differed_at) == rules_used(log, None)
+    assert left.proved_at == 0
