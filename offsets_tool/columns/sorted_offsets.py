@@ -18,7 +18,7 @@ from offsets_tool.wire.text import from_shown
 AT_ONCE: Final = 1 << 13
 """Rows that are materialized at a time of those that nobody keeps."""
 _Row = TypeVar("_Row", bound=HistoryRow | TransactionRow)
-_ESCAPE: Final = "\\x"
+_MICROSECONDS: Final = 1_000
 _SCHEMA: Final = arrow_schema(OffsetHistoryRow)
 _NULLS: Final = {field.name: pa.scalar(None, field.type) for field in _SCHEMA}
 _CODED: Final = frozenset({"group", "topic", "topic_id", "begin_cause", "end_cause"})
@@ -150,15 +150,19 @@ def rows_of(row: type[_Row], columns: pa.Table) -> Iterator[_Row]:
     yield from map(row._make, zip(*values, strict=True))
 
 
-def values_of(column: pa.ChunkedArray) -> list[Any]:
-    """Return a column's values, with texts as they were decoded, and lists of texts as tuples."""
+def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """Return a column's values as the library's rows have them: texts decoded, lists as tuples, times in epoch milliseconds."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
     if pa.types.is_list(column.type):
         return [tuple(map(from_shown, texts)) for texts in column.to_pylist()]
-    if not pa.types.is_string(column.type):
+    if pa.types.is_timestamp(column.type):
+        microseconds = column.cast(pa.int64()).to_pylist()
+        return [None if time is None else time // _MICROSECONDS for time in microseconds]
+    if pa.types.is_string(column.type):
+        # Few texts are in many rows, which share them.
+        column = column.dictionary_encode()
+    if not pa.types.is_dictionary(column.type):
         return list(column.to_pylist())
-    # Few texts are in many rows, which share them.
-    coded = column.combine_chunks().dictionary_encode("encode")
-    texts = coded.dictionary.to_pylist()
-    if any(text is not None and _ESCAPE in text for text in texts):
-        texts = [None if text is None else from_shown(text) for text in texts]
-    return [texts[code] for code in coded.indices.to_pylist()]
+    texts = [None if text is None else from_shown(text) for text in column.dictionary.to_pylist()]
+    return [None if code is None else texts[code] for code in column.indices.to_pylist()]

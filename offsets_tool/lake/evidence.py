@@ -16,6 +16,7 @@ from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.columns_of_rows import plain
 from offsets_tool.columns.replay.row_events import RAW, MomentRows
+from offsets_tool.columns.sorted_offsets import values_of
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.filters import EVERYTHING, Filters
 from offsets_tool.evidence.listener import Listener
@@ -26,7 +27,6 @@ from offsets_tool.job_rows import SUBSCRIPTIONS
 from offsets_tool.lag.samples import EndMethod, EndSample
 from offsets_tool.lake.copies import LakeCopy, StoredPart, copies_of, last_ingests
 from offsets_tool.lake.histories import LakeHistories
-from offsets_tool.lake.history_rows import column_values
 from offsets_tool.lake.merge import once
 from offsets_tool.lake.plan import Work
 from offsets_tool.lake.rows import ARCHIVE, LakeRows, SourceFields, counts
@@ -96,7 +96,7 @@ class LakeCluster:
         if not self._tables.has(ENDS):
             return
         for rows in scan(self._tables, ENDS, _SAMPLE, [self.name]):
-            for facts in zip(*map(column_values, rows.columns), strict=True):
+            for facts in zip(*map(values_of, rows.columns), strict=True):
                 sample = EndSample._make(facts)
                 yield sample._replace(method=EndMethod(sample.method))
 

@@ -16,13 +16,14 @@ import pyarrow.compute as pc
 from offsets_tool.as_of.selection import ANY, NameFilter, Wanted
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.columns.findings import COMMITS, PartitionColumns, highest_commits
+from offsets_tool.columns.sorted_offsets import values_of
 from offsets_tool.errors import SourceError
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.findings.group_rows import ALL, GroupRow, GroupRows, LogStretch, gather
 from offsets_tool.findings.record_sums import RecordSums
 from offsets_tool.history.rows import AnomalyRow, OffsetHistoryRow
 from offsets_tool.lake.checkpoints import log_facts_of
-from offsets_tool.lake.history_rows import KINDS, TABLES, Derivation, column_values, is_counted, retention_of
+from offsets_tool.lake.history_rows import KINDS, TABLES, Derivation, is_counted, retention_of
 from offsets_tool.lake.moment import ReadRow, finished_rows
 from offsets_tool.lake.plan import LakeRow, failed, latest
 from offsets_tool.lake.scan import FileFacts, encoded_schema, facts_of, file_rows, is_within, whole_table
@@ -163,7 +164,7 @@ class LakeHistories:
         for table, kind in zip(TABLES, KINDS, strict=True):
             if table is not OFFSET_HISTORY:
                 for some in self.rows(table, kind._fields, groups, [number]):
-                    made: Iterator[GroupRow] = map(kind, *map(column_values, some.columns))
+                    made: Iterator[GroupRow] = map(kind, *map(values_of, some.columns))
                     yield from (row for row in made if is_counted(row, retention_ms))
 
     def stretch(self, number: int | None) -> LogStretch:
@@ -203,7 +204,7 @@ class LakeHistories:
 
     def _anomalies(self, number: int | None) -> Iterator[AnomalyRow]:
         for some in self.rows(ANOMALIES, AnomalyRow._fields, numbers=[number], has_nobody=True):
-            yield from map(AnomalyRow._make, zip(*map(column_values, some.columns), strict=True))
+            yield from map(AnomalyRow._make, zip(*map(values_of, some.columns), strict=True))
 
 
 class HistoryPartition:

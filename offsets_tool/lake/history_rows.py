@@ -1,9 +1,7 @@
 """The tables of histories that findings rest on: their files, and the library's rows of what these hold. Knows no finding."""
 
 from pathlib import Path
-from typing import Any, Final, NamedTuple
-
-import pyarrow as pa
+from typing import Final, NamedTuple
 
 from offsets_tool.expiry.rows import ExpiryRow
 from offsets_tool.findings.group_rows import GroupRow
@@ -19,7 +17,6 @@ from offsets_tool.lake.tables import (
     TRANSACTIONS,
 )
 from offsets_tool.rows import Row
-from offsets_tool.wire.text import from_shown
 
 KINDS: Final[tuple[type[GroupRow], ...]] = (
     OffsetHistoryRow,
@@ -31,7 +28,6 @@ KINDS: Final[tuple[type[GroupRow], ...]] = (
 )
 TABLES: Final = (OFFSET_HISTORY, GROUP_HISTORY, MEMBER_HISTORY, ANOMALIES, EXPIRY, TRANSACTIONS)
 """The tables with rows of these kinds, in the same order."""
-_MICROSECONDS: Final = 1_000
 
 
 class Derivation(NamedTuple):
@@ -69,21 +65,3 @@ def is_counted(row: GroupRow, retention_ms: int | None) -> bool:
     if retention_ms is None or not isinstance(row, ExpiryRow):
         return True
     return row.status != "live" or row.retention_ms == retention_ms
-
-
-def column_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """Return a column's values as the library's rows have them: texts decoded, times in epoch milliseconds."""
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    if pa.types.is_string(column.type):
-        column = column.dictionary_encode()
-    if pa.types.is_dictionary(column.type):
-        texts = [None if text is None else from_shown(text) for text in column.dictionary.to_pylist()]
-        return [None if place is None else texts[place] for place in column.indices.to_pylist()]
-    if pa.types.is_timestamp(column.type):
-        microseconds = column.cast(pa.int64()).to_pylist()
-        return [None if each is None else each // _MICROSECONDS for each in microseconds]
-    if pa.types.is_list(column.type):
-        return [tuple(map(from_shown, each)) for each in column.to_pylist()]
-    found: list[Any] = column.to_pylist()
-    return found

@@ -26,18 +26,8 @@ from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.state import State
 from offsets_tool.wire.text import from_shown
 
-_SAID: Final = (
-    "group",
-    "topic",
-    "partition",
-    "committed_offset",
-    "leader_epoch",
-    "metadata",
-    "commit_timestamp",
-    "expire_timestamp",
-    "topic_id",
-    "commit_log_offset",
-)
+_SAID: Final = (*OffsetOf._fields, *CommittedOffset._fields[:-1], "commit_log_offset")
+"""What the commit is about, and says; the place of its record has a name of its own."""
 _SAYS: Final = len(_SAID)
 _TOLD: Final = (
     "action",

@@ -19,10 +19,11 @@ import pyarrow.compute as pc
 
 from offsets_tool.columns.findings import COMMITS, PartitionColumns, highest_commits
 from offsets_tool.columns.offset_columns import PackedRows, apart, in_columns
+from offsets_tool.columns.sorted_offsets import values_of
 from offsets_tool.findings.group_rows import GroupRow, GroupRows, LogStretch, gather
 from offsets_tool.findings.record_sums import RecordSums
 from offsets_tool.history.rows import OffsetHistoryRow
-from offsets_tool.lake.history_rows import KINDS, TABLES, HistoryFile, column_values, is_counted
+from offsets_tool.lake.history_rows import KINDS, TABLES, HistoryFile, is_counted
 from offsets_tool.lake.merge import Batches, gathered
 from offsets_tool.lake.scan import RowsPiece, encoded_schema, file_rows, is_within, pieces_of
 from offsets_tool.lake.tables import OFFSET_HISTORY
@@ -203,7 +204,7 @@ class FindingInput(NamedTuple):
 
     def _rows(self, kind: int, rows: pa.RecordBatch | pa.Table) -> Iterator[GroupRow]:
         """Yield the rows of a kind that are of a group, and that count."""
-        columns = (column_values(rows.column(field)) for field in KINDS[kind]._fields)
+        columns = (values_of(rows.column(field)) for field in KINDS[kind]._fields)
         for fields in zip(*columns, strict=True):
             row: GroupRow = KINDS[kind](*fields)
             if row.group is not None and is_counted(row, self.retention_ms):
