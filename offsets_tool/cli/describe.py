@@ -1,7 +1,12 @@
-"""`offsets-tool describe`: a group at a moment, in the columns of kafka-consumer-groups --describe."""
+"""`offsets-tool describe`: a group at a moment, in the columns of kafka-consumer-groups --describe.
+
+Tables are those of Kafka's tools for share and streams groups, too. Headers and the form of assignments ("topic:0,1;other:2") are
+those of Kafka 4; "-" stands for a missing value.
+"""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from itertools import groupby
+from typing import Any, Final, NamedTuple
 
 import click
 
@@ -11,20 +16,97 @@ from offsets_tool.as_of.views_describe import described_offsets, described_state
 from offsets_tool.as_of.views_groups import group_rows, why_unknown
 from offsets_tool.as_of.views_members import member_rows
 from offsets_tool.cli.absent_names import AbsentNames, moment_phrase, why_not_at_moment
-from offsets_tool.cli.describe_tables import MEMBERS, OFFSETS, STATE
 from offsets_tool.cli.filter_options import A_NAME, parse_wanted
 from offsets_tool.cli.moment_options import ends_options, moment_options
 from offsets_tool.cli.opening import ends_of, open_replay
 from offsets_tool.cli.options import Option, output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
-from offsets_tool.cli.table import PrintedTable
+from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import quoted
 from offsets_tool.errors import OffsetsToolError, UsageError
 from offsets_tool.evidence.lagging import add_lag, odd_offsets
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.replay.changes import GroupKind
 from offsets_tool.rows import Row
+
+
+def _if_proven(name: str) -> Callable[[Row], Any]:
+    """Return a function of a row that gives its field `name`, or "unknown" where the evidence does not prove the row."""
+    return lambda row: row[name] if row["is_proven"] else "unknown"
+
+
+def _assignment(prefix: str) -> Callable[[Row], Any]:
+    """Return a function of a row that gives a member's partitions by topic, or its streams tasks by kind and subtopology.
+
+    `prefix` is "" for the current assignment and "target_" for the target.
+    """
+
+    def cell(row: Row) -> Any:
+        if row[f"{prefix}assignment"] is not None:
+            return _by_topic(row[f"{prefix}assignment"], "-", "{}:{}") or None
+        kinds = ("active", "standby", "warmup")
+        tasks = [
+            (kind, _by_topic(row[f"{prefix if prefix else ''}{kind}_tasks"] or [], "_", "{}:[{}]"))
+            for kind in kinds
+        ]
+        return " ".join(f"{kind.upper()}: {text}" for kind, text in tasks if text) or None
+
+    return cell
+
+
+def _by_topic(texts: list[str], separator: str, form: str) -> str:
+    pairs = [text.rpartition(separator)[::2] for text in texts]
+    grouped = groupby(pairs, key=lambda pair: pair[0])
+    return ";".join(
+        form.format(topic, ",".join(partition for _, partition in found)) for topic, found in grouped
+    )
+
+
+def _count(row: Row) -> int | None:
+    owned = row["assignment"] if row["assignment"] is not None else row["active_tasks"]
+    return None if owned is None else len(owned)
+
+
+def _current_offset(row: Row) -> Any:
+    """Return the committed offset as Kafka's tool shows it: one below 0 is none (KAFKA-12926)."""
+    offset = _if_proven("committed_offset")(row)
+    return None if isinstance(offset, int) and offset < 0 else offset
+
+
+OFFSETS: Final = PrintedTable.of(
+    Column.name("GROUP", 1),
+    Column.name("TOPIC", 2),
+    Column.number("PARTITION", 3),
+    Column.number("CURRENT-OFFSET", 4, _current_offset),
+    Column.number("LOG-END-OFFSET", 6),
+    Column.number("LAG", 5),
+    Column.name("CONSUMER-ID", 7, "member_id"),
+    Column.name("HOST", 9, "client_host"),
+    Column.name("CLIENT-ID", 8),
+)
+MEMBERS: Final = PrintedTable.of(
+    Column.name("GROUP", 1),
+    Column.name("CONSUMER-ID", 2, "member_id"),
+    Column.name("GROUP-INSTANCE-ID", 8, "instance_id"),
+    Column.name("HOST", 6, "client_host"),
+    Column.name("CLIENT-ID", 5),
+    Column.number("#PARTITIONS", 3, _count),
+    Column.number("CURRENT-EPOCH", 7, "member_epoch"),
+    Column.name("CURRENT-ASSIGNMENT", 4, _assignment("")),
+    Column.name("TARGET-ASSIGNMENT", 9, _assignment("target_")),
+)
+STATE: Final = PrintedTable.of(
+    Column.name("GROUP", 1),
+    Column.name("ASSIGNMENT-STRATEGY", 6, "assignor"),
+    Column.word("STATE", 2, _if_proven("state")),
+    Column.number("GENERATION", 4),
+    Column.number("GROUP-EPOCH", 5, "epoch"),
+    Column.number("TARGET-ASSIGNMENT-EPOCH", 8, "assignment_epoch"),
+    Column.number("#MEMBERS", 3, _if_proven("members")),
+    Column.number("LOG-PARTITION", 7),
+)
+
 
 _NAMED = 3
 """How many groups get a note of their own where all groups are asked for."""

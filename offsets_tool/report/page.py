@@ -1,4 +1,7 @@
-"""Lay out a review by templates as a page, with its style, its scripts and the policy that lets nothing else run."""
+"""Lay out a review by templates as a page, with its style, its scripts and the policy that lets nothing else run.
+
+Its appendix has the records that it names, each decoded, with its bytes and its position.
+"""
 
 import base64
 import hashlib
@@ -10,16 +13,20 @@ from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
+from offsets_tool.events import Event
 from offsets_tool.findings.finders import kinds, worst_first
 from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.findings.sentences import count, listed
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.plots.embedding import picture_library
 from offsets_tool.report import bounds, texts
-from offsets_tool.report.links import PageLinks
+from offsets_tool.report.bounds import RECORDS_SIZE, within
+from offsets_tool.report.links import PageLinks, record_anchor
 from offsets_tool.report.pictures import NO_PICTURES, Gallery, evidence_gallery, galleries, theme_configs
-from offsets_tool.report.records import shown_records
+from offsets_tool.report.texts import event_text, hex_dump
+from offsets_tool.review.citations import Citations
 from offsets_tool.review.coverage import ledger_total
 from offsets_tool.review.review import Review
 from offsets_tool.review.verdict import loud_and_quiet
@@ -28,6 +35,67 @@ from offsets_tool.story.sentence import Sentence
 from offsets_tool.story.verdict import kinds_text, matters, severity_counts
 from offsets_tool.time_texts import shown_time
 from offsets_tool.wire.text import shown, visible
+
+_AROUND: Final = 900
+"""Characters of markup around what a record says."""
+
+
+class ShownRecord(NamedTuple):
+    """One log offset of the appendix, with its records: several where copies differ."""
+
+    place: str
+    anchor: str
+    events: list["ShownEvent"]
+
+    @property
+    def size(self) -> int:
+        """How many characters it takes in the page."""
+        return sum(len(each.text) + len(each.key) + len(each.value) + _AROUND for each in self.events)
+
+
+class ShownEvent(NamedTuple):
+    """One record in the form that one source has."""
+
+    event: Event
+    kind: str
+    text: Markup
+    key: Markup
+    value: Markup
+
+    @property
+    def where(self) -> str:
+        """The position of the record's batch in its file, as the end of a phrase; empty for a record without a batch."""
+        batch = self.event.record.batch
+        return "" if batch is None else f", in the batch at byte {batch.position:,}"
+
+
+def shown_records(cited: Citations) -> list[ShownRecord]:
+    """Return the records that a page has room for, in the order of the log; the most important are chosen first."""
+    chosen = within(_all(cited), lambda each: each.size, RECORDS_SIZE)
+    return sorted(chosen, key=lambda each: _order(each.place))
+
+
+def _all(cited: Citations) -> Iterator[ShownRecord]:
+    for place, events in cited.records.items():
+        yield ShownRecord(place, record_anchor(place), [_shown(each) for each in events])
+
+
+def _order(place: str) -> tuple[int, int]:
+    number, _, log_offset = place.rpartition(":")
+    return int(number or -1), int(log_offset)
+
+
+def _shown(event: Event) -> ShownEvent:
+    record = event.record
+    return ShownEvent(event, _kind(event), event_text(event), hex_dump(record.key), hex_dump(record.value))
+
+
+def _kind(event: Event) -> str:
+    if event.control is not None:
+        return f"{event.control.type} marker"
+    kind = event.key.type.name if event.key else f"type {event.type_id}"
+    return f"{kind}, tombstone" if event.tombstone else kind
+
 
 _SEVERITIES: Final = [each.value for each in Severity]
 _SENTENCE: Final = 420

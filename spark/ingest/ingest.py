@@ -2,7 +2,10 @@
 
 Steps: finish an interrupted run, plan what is new, let tasks read it, commit. A run that finds nothing new commits nothing.
 Uses DataFrames only, so that it runs through Spark Connect too (with Arrow's writer, lake and sources must be visible to
-this process and to the tasks). Knows neither bytes (spark.ingest.tasks) nor how a commit is made (spark.lake.commit).
+this process and to the tasks). Knows not how a commit is made (spark.lake.commit).
+
+Its tasks run over unit numbers: they read a unit's pieces, decode them, and account for every byte and record. An error such as a
+file that cannot be opened comes back as a row, not as a stack trace.
 """
 
 import json
@@ -17,26 +20,141 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
-from offsets_tool.columns.lane.availability import engine_asked
+from offsets_tool.columns.lane.availability import Engine, engine_asked
+from offsets_tool.errors import OffsetsToolError, SourceError
 from offsets_tool.job_rows import CopyRow
-from offsets_tool.lake.tables import COPIES, LOG, SOURCES, Table
+from offsets_tool.lake.merge import Batches
+from offsets_tool.lake.tables import COPIES, EVENTS, LOG, SOURCES, Table
 from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.rows import Row
 from offsets_tool.table_rows import SourceRow
 from offsets_tool.wire.arrow import arrow_schema, record_batch
+from offsets_tool.wire.schema import Bytes, String
+from offsets_tool.wire.text import shown
+from spark.ingest.account import PieceRead
 from spark.ingest.copies import copies_notes, found_copies
 from spark.ingest.known_bytes import KnownBytes, divide
-from spark.ingest.plan import FilePiece, IngestFile, find_files, foreign_files, in_units, plan, rest
-from spark.ingest.tasks import IngestJob, UnitDone, account_units, log_units, write_units
+from spark.ingest.plan import FilePiece, IngestFile, Unit, find_files, foreign_files, in_units, plan, rest
 from spark.lake.commit import ArrowLake, Lake
 from spark.lake.folder import opened
-from spark.lake.parquet import NewFile
+from spark.lake.parquet import NewFile, TableWriter
 from spark.lake.spark_lake import SparkLake
-from spark.runtime.rows import RECORD_BYTES, Progress, StartSpark, Task, is_little, of_units, untold
+from spark.runtime.rows import (
+    RECORD_BYTES,
+    Progress,
+    StartSpark,
+    Task,
+    is_little,
+    numbers_of,
+    of_units,
+    untold,
+)
 from spark.runtime.settings import is_on_cluster
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+class IngestJob(NamedTuple):
+    """What all tasks of an ingest share: the units to read, the run, and how to read them."""
+
+    units: tuple[Unit, ...]
+    run: int
+    at: datetime
+    log_partition: int | None
+    columns: Mapping[str, str]
+    limits: Limits
+    engine: Engine
+
+    def read_of(self, piece: FilePiece) -> PieceRead:
+        """Return the reading of a piece."""
+        return PieceRead(piece, self.log_partition, self.columns, self.limits, self.engine)
+
+
+class UnitDone(NamedTuple):
+    """The result of a task for one unit: its files (JSON), its rows of `sources` (Arrow), or why it could not be read."""
+
+    error: String | None
+    files: String
+    sources: Bytes
+    source: String | None = None
+    """The path of the source that the error is about; None where it is about anything else."""
+
+    @classmethod
+    def failed(cls, error: Exception, unit: Unit) -> "UnitDone":
+        """Return the result of a unit that could not be read."""
+        if isinstance(error, SourceError) and error.path in {piece.file.segment.path for piece in unit}:
+            return cls(shown(error.reason), "[]", b"", shown(error.path))
+        return cls(shown(str(error)), "[]", b"")
+
+    def require_done(self) -> None:
+        """Raise the error of a unit that could not be read: SourceError for a source, OffsetsToolError for anything else."""
+        if self.error is not None:
+            raise (
+                OffsetsToolError(self.error) if self.source is None else SourceError(self.source, self.error)
+            )
+
+
+def write_units(job: IngestJob, lake: Path) -> Task:
+    """Return a task that writes the files of each unit into the folders of `log` and `events`, and yields a UnitDone for each."""
+    return _for_each_unit(job, lambda unit: _write(unit, job, lake))
+
+
+def account_units(job: IngestJob) -> Task:
+    """Return a task that reads and decodes each unit, keeps only its account, and yields a UnitDone for each."""
+    return _for_each_unit(job, lambda unit: ([], _account(unit, job)))
+
+
+def log_units(job: IngestJob) -> Task:
+    """Return a task that yields the rows of `log` of each unit."""
+
+    def task(numbers: Batches) -> Batches:
+        for number in numbers_of(numbers):
+            for piece in job.units[number]:
+                for rows in job.read_of(piece).read(job.run):
+                    if rows.log is not None:
+                        yield rows.log.cast(LOG.schema)
+
+    return task
+
+
+def _for_each_unit(job: IngestJob, do: Callable[[Unit], tuple[list[NewFile], list[SourceRow]]]) -> Task:
+    def task(numbers: Batches) -> Batches:
+        for number in numbers_of(numbers):
+            try:
+                files, sources = do(job.units[number])
+                done = UnitDone(
+                    None, json.dumps(files), record_batch(SourceRow, sources).serialize().to_pybytes()
+                )
+            except (OffsetsToolError, OSError) as error:
+                done = UnitDone.failed(error, job.units[number])
+            yield record_batch(UnitDone, [done])
+
+    return task
+
+
+def _write(unit: Unit, job: IngestJob, lake: Path) -> tuple[list[NewFile], list[SourceRow]]:
+    sources = []
+    with TableWriter(lake, LOG) as log, TableWriter(lake, EVENTS) as events:
+        for piece in unit:
+            read = job.read_of(piece)
+            for rows in read.read(job.run):
+                if rows.log is not None and rows.events is not None:
+                    log.write(rows.log)
+                    events.write(rows.events)
+            sources += read.rows(job.run, job.at)
+        return [*log.close(), *events.close()], sources
+
+
+def _account(unit: Unit, job: IngestJob) -> list[SourceRow]:
+    sources = []
+    for piece in unit:
+        read = job.read_of(piece)
+        for _ in read.read(job.run):
+            pass
+        sources += read.rows(job.run, job.at)
+    return sources
+
 
 UNITS_AT_ONCE: Final = 16
 """The units of one Spark job on a machine; two jobs run at a time, so that no core waits for the last unit of a job."""

@@ -11,8 +11,7 @@ from random import Random
 import pytest
 
 from offsets_tool.dialects import Output, formatter
-from offsets_tool.dialects.dump_log.decoder import DumpDecoder
-from offsets_tool.dialects.dump_log.segment import dump_log
+from offsets_tool.dialects.dump_log.segment import DumpDecoder, dump_log
 from offsets_tool.dialects.versions import parse_release
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.segment import read_segment

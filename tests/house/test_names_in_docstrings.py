@@ -116,7 +116,7 @@ def missing(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "is_found"),
     [
-        ("asked of `Coordinator.replay`, and of wire.json.render in writing.py", True),
+        ("asked of `Coordinator.replay`, and of wire.json.render in walk.py", True),
         ("as ConsumerGroup.preferredServerAssignor does, with `event.group`", True),
         ("asked of `Coordinator.repeat`", False),
         ("as wire.json.rendered does", False),

@@ -5,7 +5,7 @@ from itertools import permutations
 
 import pytest
 
-from offsets_tool.rebalances.moves import Moves, moves_of
+from offsets_tool.rebalances.row_builder import Moves, moves_of
 from tests.depth import DEEP
 
 

@@ -14,7 +14,7 @@ from offsets_tool.rebalances.row_builder import rebalance_rows
 from offsets_tool.rebalances.rows import RebalanceRow
 from offsets_tool.rebalances.steps import steps_of
 from offsets_tool.server_log.join import NO_SERVER_LOG, ServerLog
-from offsets_tool.story.broker_reasons import why
+from offsets_tool.story.story import why
 from tests.findings.made import (
     GROUP,
     LOG_PARTITION,

@@ -20,7 +20,7 @@ from offsets_tool.rebalances.members import GroupMembers
 from offsets_tool.rebalances.steps import steps_of
 from offsets_tool.server_log.join import ServerLog
 from offsets_tool.server_log.reasons import RebalanceCause
-from offsets_tool.story.broker_reasons import why
+from offsets_tool.story.story import why
 from tests.findings.deeds import story_of
 from tests.server_log.logs import log_of
 

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.errors import SourceError
-from offsets_tool.server_log.lines import LogLines
-from offsets_tool.server_log.parse import groups_in, read_server_log, read_server_logs
+from offsets_tool.server_log.parse import LogLines, groups_in, read_server_log, read_server_logs
 from offsets_tool.server_log.server_line import LineKind, ServerLine
 from tests.server_log.logs import folders, log_of, path_of
 

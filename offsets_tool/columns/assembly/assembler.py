@@ -1,6 +1,8 @@
 """Makes rows of `log` and `events` from a chunk's tables: the columns of the reference decoder, texts dictionary-encoded.
 
-batch_columns.py makes the columns of batches and log offsets, event_columns.py those of decoded keys and values.
+Columns of batches, positions and log offsets are spread over their records. Of what `events` has beyond `log`, a record's key
+decides how it is decoded. Commits, tombstones and markers come from the tables, other kinds' JSON from programs; what is left over
+is decoded by the reference decoder, record by record, and put in its place among its neighbours.
 """
 
 from functools import lru_cache
@@ -8,21 +10,335 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from offsets_tool.columns.assembly.arrays import dictionary_column, interned_column
-from offsets_tool.columns.assembly.batch_columns import BatchColumns
-from offsets_tool.columns.assembly.event_columns import COMMIT_LAYOUT, EventColumns
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.assembly.arrays import (
+    booleans,
+    column,
+    dictionary_column,
+    interned_column,
+    repeated,
+    repeated_name,
+    texts,
+)
 from offsets_tool.columns.assembly.gather import gather
 from offsets_tool.columns.assembly.keys import TEXTS, KeyColumns
-from offsets_tool.columns.assembly.names import TextDictionary
+from offsets_tool.columns.assembly.kinds import Kinds
+from offsets_tool.columns.assembly.names import NULL, TextDictionary
 from offsets_tool.columns.assembly.topic_ids import TopicIdTexts
+from offsets_tool.columns.decode import added_columns
+from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.json.values import JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
 from offsets_tool.columns.lane.interned import InternedKeys
-from offsets_tool.columns.lane.layout import RecordField
+from offsets_tool.columns.lane.key_table import KeyField, KeyFlag, pick_keys
+from offsets_tool.columns.lane.layout import (
+    CAPACITY,
+    AttributeBit,
+    BatchField,
+    RecordField,
+    RecordKind,
+    has_any,
+)
 from offsets_tool.columns.origin import Origin
+from offsets_tool.log.batches.header import CODECS, MAX_INT
+from offsets_tool.records.kinds import OFFSET_COMMIT, RECORD_TYPES
+from offsets_tool.rows import TimestampType
 from offsets_tool.table_rows import EventRow, LogRow
 from offsets_tool.wire.arrow import arrow_schema
+from offsets_tool.wire.schema import FieldValue
+
+COMMIT_LAYOUT: Final = RECORD_TYPES[OFFSET_COMMIT].layouts[0].since
+
+_EVENT_TYPES: Final = {field.name: field.type for field in arrow_schema(EventRow)}
+_OF_COMMITS: Final = {
+    "committed_offset": RecordField.COMMITTED_OFFSET,
+    "leader_epoch": RecordField.LEADER_EPOCH,
+    "commit_timestamp": RecordField.COMMIT_TIMESTAMP,
+    "expire_timestamp": RecordField.EXPIRE_TIMESTAMP,
+}
+_NO_TEXT: Final = np.zeros(CAPACITY + 1, np.int32)
+_NO_BYTES: Final = np.zeros(8, np.uint8)
+
+
+class EventColumns:
+    """The decoded columns of one chunk."""
+
+    def __init__(
+        self,
+        chunk: Chunk,
+        keys: KeyColumns,
+        topic_ids: TopicIdTexts,
+        names: dict[str, TextDictionary],
+        json: JsonWriter,
+    ) -> None:
+        self._chunk = chunk
+        self._topic_ids = topic_ids
+        self._names = names
+        self._rows = chunk.records.shape[1]
+        self._kinds = Kinds(chunk, keys, json)
+        self._kind = self._kinds.kind
+        self._keys = self._picked(keys)
+        self._left = self._kinds.left
+        self._decoded = self._by_reference(keys)
+        self._is_commit = self._where(RecordKind.COMMIT)
+
+    def _where(self, *kinds: RecordKind) -> Array | None:
+        """Return which rows are of these kinds, as truth values; None where all are."""
+        found = self._kinds.of(*kinds)
+        return None if found.all() else found
+
+    def _picked(self, keys: KeyColumns) -> Array:
+        """Return the fields of each row's key: a line for each of KeyField, int32."""
+        columns = np.empty((len(KeyField), self._rows), np.int32)
+        records, table = self._chunk.records, keys.table
+        pick_keys(
+            address(records), self._rows, address(self._kind), address(table), address(columns), self._rows
+        )
+        return columns
+
+    def _by_reference(self, keys: KeyColumns) -> dict[str, list[FieldValue]]:
+        """Return by name the columns that decoding adds, of the rows that only the reference decoder reads."""
+        if not len(self._left):
+            return {}
+        fields = (RecordField.KEY, RecordField.VALUE_START, RecordField.VALUE_SIZE)
+        places = zip(*(self._chunk.records[field, self._left].tolist() for field in fields), strict=True)
+        data, control = self._chunk.data, self._kinds.control_left.tolist()
+        return added_columns(
+            (
+                None if key < 0 else keys.raw(key),
+                None if size < 0 else data[start : start + size].tobytes(),
+                is_control,
+            )
+            for (key, start, size), is_control in zip(places, control, strict=True)
+        )
+
+    def columns(self) -> dict[str, pa.Array]:
+        """Return all columns that `events` has beyond `log`."""
+        made = self._key_columns() | self._commit_columns() | self._texts()
+        made["coordinator_epoch"] = self._of_markers("coordinator_epoch", RecordField.LEADER_EPOCH)
+        made["value_version"] = self._numbers(
+            "value_version",
+            self._chunk.records[RecordField.VALUE_VERSION],
+            self._where(RecordKind.COMMIT, RecordKind.JSON),
+        )
+        made["metadata"] = self._metadata()
+        made["is_tombstone"] = self._tombstones()
+        return made
+
+    def _key_columns(self) -> dict[str, pa.Array]:
+        made = {name: self._text_column(name, self._keys[place]) for name, place in TEXTS.items()}
+        types, flags = self._keys[KeyField.RECORD_TYPE], self._keys[KeyField.FLAGS]
+        has_key, has_partition = types >= 0, (flags & int(KeyFlag.PARTITION)) != 0
+        made["record_type"] = self._numbers("record_type", types, None if has_key.all() else has_key)
+        made["partition"] = self._numbers(
+            "partition", self._keys[KeyField.PARTITION], None if has_partition.all() else has_partition
+        )
+        return made
+
+    def _commit_columns(self) -> dict[str, pa.Array]:
+        records = self._chunk.records
+        return {
+            name: self._numbers(name, records[field], self._is_commit) for name, field in _OF_COMMITS.items()
+        }
+
+    def _of_markers(self, name: str, field: RecordField) -> pa.Array:
+        return self._numbers(name, self._chunk.records[field], self._where(RecordKind.MARKER))
+
+    def _numbers(self, name: str, values: Array, valid: Array | None) -> pa.Array:
+        """Return a column of numbers; its values in rows that the lane left to the reference decoder are that decoder's."""
+        type_ = _EVENT_TYPES[name]
+        # Always a copy: the chunk's tables are filled again for the next one.
+        values = values.astype(type_.to_pandas_dtype())
+        if self._decoded:
+            decoded = self._decoded[name]
+            valid = np.ones(self._rows, np.bool_) if valid is None else valid.copy()
+            values[self._left] = [0 if value is None else value for value in decoded]
+            valid[self._left] = [value is not None for value in decoded]
+        elif valid is not None and not valid.any():
+            return repeated(None, type_, self._rows)
+        return column(type_, values, valid)
+
+    def _texts(self) -> dict[str, pa.Array]:
+        """Return the columns of texts that do not come from the key."""
+        control = np.full(self._rows, NULL, np.int32)
+        marker = self._kinds.of(RecordKind.MARKER)
+        control[marker] = self._chunk.records[RecordField.VALUE_VERSION][marker]
+        numbers = {
+            "control": control,
+            "layout": self._layouts(),
+            "kept_raw": np.full(self._rows, NULL, np.int32),
+            "topic_id": self._topic_id_numbers(),
+        }
+        made = {name: self._text_column(name, column) for name, column in numbers.items()}
+        nothing = repeated(None, pa.string(), self._rows)
+        made["value_json"] = self._replaced(self._json() if self._kinds.json else nothing, "value_json")
+        made["problem"] = self._replaced(nothing, "problem")
+        return made
+
+    def _json(self) -> pa.Array:
+        assert self._kinds.json is not None
+        return texts(pa.string(), *self._kinds.json, self._kinds.of(RecordKind.JSON))
+
+    def _text_column(self, name: str, numbers: Array) -> pa.DictionaryArray:
+        """Return a column of texts, given the number of each; texts in rows left to the reference decoder are that decoder's."""
+        if self._decoded:
+            numbers[self._left] = [self._names[name].number(text) for text in self._decoded[name]]
+        return self._names[name].column(numbers)
+
+    def _layouts(self) -> Array:
+        """Return the number of each row's layout: a commit's only one, or the newest of its type where a program printed it."""
+        layouts = np.full(self._rows, 0 if self._is_commit is None else NULL, np.int32)
+        if self._is_commit is not None:
+            layouts[self._is_commit] = 0
+        if self._kinds.json is not None:
+            printed = self._kinds.of(RecordKind.JSON)
+            layouts[printed] = self._newest_layouts()[self._keys[KeyField.RECORD_TYPE][printed]]
+        return layouts
+
+    def _newest_layouts(self) -> Array:
+        """Return the number of the newest layout's name, by record type."""
+        newest = np.full(max(RECORD_TYPES) + 1, NULL, np.int32)
+        for record_type in RECORD_TYPES.values():
+            newest[record_type.id] = self._names["layout"].number(record_type.layouts[0].since)
+        return newest
+
+    def _topic_id_numbers(self) -> Array:
+        numbers = self._topic_ids.numbers()
+        found: Array
+        if self._is_commit is None:
+            found = numbers[self._chunk.records[RecordField.TOPIC_ID]]
+        else:
+            found = np.full(self._rows, NULL, np.int32)
+            found[self._is_commit] = numbers[self._chunk.records[RecordField.TOPIC_ID][self._is_commit]]
+        return found
+
+    def _metadata(self) -> pa.Array:
+        records, valid = self._chunk.records, self._is_commit
+        sizes = records[RecordField.METADATA_SIZE]
+        if valid is not None:
+            sizes = np.where(valid, sizes, 0)
+        if not sizes.any():
+            made = texts(pa.string(), _NO_TEXT[: self._rows + 1], _NO_BYTES, valid)
+        else:
+            made = gather(self._chunk.data, records[RecordField.METADATA_START], sizes, pa.string(), valid)
+        return self._replaced(made, "metadata")
+
+    def _replaced(self, column: pa.Array, name: str) -> pa.Array:
+        if not self._decoded or all(text is None for text in self._decoded[name]):
+            return column
+        left = np.zeros(self._rows, np.bool_)
+        left[self._left] = True
+        return pc.replace_with_mask(column, booleans(left), pa.array(self._decoded[name], column.type))
+
+    def _tombstones(self) -> pa.Array:
+        tombstones = self._kinds.of(RecordKind.TOMBSTONE)
+        if self._decoded:
+            tombstones[self._left] = self._decoded["is_tombstone"]
+        return booleans(tombstones)
+
+
+_TIMESTAMP_TYPES: Final = pa.array([str(TimestampType.CREATE_TIME), str(TimestampType.LOG_APPEND_TIME)])
+_CODECS: Final = pa.array([str(codec) for codec in CODECS[:5]])
+_HEADERS: Final = arrow_schema(LogRow).field("headers").type
+
+
+class BatchColumns:
+    """Columns of one chunk."""
+
+    def __init__(self, chunk: Chunk) -> None:
+        self._chunk = chunk
+        self._rows = chunk.records.shape[1]
+        self._batch_of = chunk.records[RecordField.BATCH]
+
+    def both(self, origin: Origin) -> dict[str, pa.Array]:
+        """Return the columns that `log` and `events` share."""
+        records, rows = self._chunk.records, self._rows
+        return {
+            "cluster": repeated_name(origin.cluster, rows),
+            "source": repeated_name(origin.source, rows),
+            "log_partition": repeated(origin.log_partition, pa.int32(), rows),
+            "log_offset": column(pa.int64(), records[RecordField.LOG_OFFSET].copy()),
+            "timestamp": column(pa.int64(), records[RecordField.TIMESTAMP].copy()),
+            "timestamp_type": self._name_column(_TIMESTAMP_TYPES, self._has(AttributeBit.LOG_APPEND_TIME)),
+            "base_offset": self._numbers(BatchField.BASE_OFFSET, pa.int64()),
+            "partition_leader_epoch": self._numbers(BatchField.PARTITION_LEADER_EPOCH, pa.int32()),
+            "producer_id": self._numbers(BatchField.PRODUCER_ID, pa.int64()),
+            "producer_epoch": self._numbers(BatchField.PRODUCER_EPOCH, pa.int16()),
+            "sequence": self._sequences(),
+            "is_transactional": self._flags(AttributeBit.TRANSACTIONAL),
+            "is_control": self._flags(AttributeBit.CONTROL),
+            "misplaced": repeated(None, pa.string(), rows),
+            "run": repeated(origin.run, pa.int64(), rows),
+        }
+
+    def of_log(self) -> dict[str, pa.Array]:
+        """Return the columns that only `log` has, without the key."""
+        records, batches, rows = self._chunk.records, self._chunk.batches, self._rows
+        sizes = records[RecordField.VALUE_SIZE]
+        has_value = sizes >= 0
+        return {
+            "batch_position": self._numbers(BatchField.POSITION, pa.int64()),
+            "last_offset": self._numbers(BatchField.LAST_OFFSET, pa.int64()),
+            "magic": repeated(2, pa.int8(), rows),
+            "codec": self._name_column(_CODECS, batches[BatchField.ATTRIBUTES] & int(AttributeBit.CODEC)),
+            "base_sequence": self._numbers(BatchField.BASE_SEQUENCE, pa.int32()),
+            "delete_horizon_ms": self._delete_horizons(),
+            "headers": repeated((), _HEADERS, rows),
+            "value": gather(
+                self._chunk.data,
+                records[RecordField.VALUE_START],
+                sizes,
+                pa.binary(),
+                None if has_value.all() else has_value,
+            ),
+        }
+
+    def _has(self, bit: AttributeBit) -> Array:
+        return has_any(self._chunk.batches[BatchField.ATTRIBUTES], bit)
+
+    def _numbers(self, field: BatchField, type_: pa.DataType) -> pa.Array:
+        values = self._chunk.batches[field]
+        if _is_constant(values):
+            return repeated(int(values[0]), type_, self._rows)
+        return column(type_, values.astype(type_.to_pandas_dtype())[self._batch_of])
+
+    def _flags(self, bit: AttributeBit) -> pa.Array:
+        flags = self._has(bit)
+        if _is_constant(flags):
+            return repeated(bool(flags[0]), pa.bool_(), self._rows)
+        return booleans(flags[self._batch_of])
+
+    def _name_column(self, names: pa.Array, numbers: Array) -> pa.DictionaryArray:
+        """Return a dictionary-encoded column, given the number of a name for each batch."""
+        if _is_constant(numbers):
+            indices = repeated(int(numbers[0]), pa.int32(), self._rows)
+        else:
+            indices = column(pa.int32(), numbers.astype(np.int32)[self._batch_of])
+        return pa.DictionaryArray.from_arrays(indices, names, safe=False)
+
+    def _sequences(self) -> pa.Array:
+        first = self._chunk.batches[BatchField.BASE_SEQUENCE]
+        if (first < 0).all():
+            return repeated(-1, pa.int32(), self._rows)
+        from_base = (first - self._chunk.batches[BatchField.BASE_OFFSET])[self._batch_of]
+        sequence = from_base + self._chunk.records[RecordField.LOG_OFFSET]
+        sequence[sequence > MAX_INT] -= MAX_INT + 1
+        sequence[(first < 0)[self._batch_of]] = -1
+        return column(pa.int32(), sequence.astype(np.int32))
+
+    def _delete_horizons(self) -> pa.Array:
+        has_horizon = self._has(AttributeBit.DELETE_HORIZON)
+        if not has_horizon.any():
+            return repeated(None, pa.int64(), self._rows)
+        horizons = self._chunk.batches[BatchField.BASE_TIMESTAMP][self._batch_of]
+        return column(pa.int64(), horizons, has_horizon[self._batch_of])
+
+
+def _is_constant(values: Array) -> bool:
+    return bool((values == values[0]).all())
+
 
 _MARKERS: Final = ("ABORT", "COMMIT")
 _DICTIONARY: Final = ("control", "layout", "topic_id", "kept_raw", *TEXTS)

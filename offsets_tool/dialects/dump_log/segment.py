@@ -2,23 +2,187 @@
 
 Where the tool would die of a record, the line has no key and payload, the tool's words are the Output's error, and the dump
 continues. The report of gaps, which the tool writes to stderr at the end, is an error too. Source: DumpLogSegments.
+
+Up to 0.10.2 a message has a line, or a wrapper as a whole, which has no key.
+
+Of a key and a payload --offsets-decoder prints text of its own until 3.7, and Kafka's JSON of all types that the release knows from
+3.8 on (KAFKA-16470). A refusal is a DecodeError with Kafka's words where the tool dies of it, and a printed sentence where the tool
+continues. To Kafka's JSON the tool adds one thing: members' blobs of the consumer protocol as JSON, and as base64 where they do not
+parse. Source: DumpLogSegments.OffsetsMessageParser.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from offsets_tool.dialects.dump_log.decoder import DumpDecoder
+from offsets_tool.dialects import knowledge
 from offsets_tool.dialects.dump_log.gaps import Gaps
 from offsets_tool.dialects.dump_log.lines import batch_head, batch_line, record_line
-from offsets_tool.dialects.dump_log.messages import inner_message, message_line, wrapper_message
-from offsets_tool.dialects.dump_log.text_decoder import MISSING_KEY
-from offsets_tool.dialects.output import Output
+from offsets_tool.dialects.dump_log.text_decoder import (
+    DELETE,
+    MISSING_KEY,
+    colons,
+    group_in_json,
+    group_in_raw_json,
+    group_in_text,
+    name_value_text,
+)
+from offsets_tool.dialects.output import Output, Printed
+from offsets_tool.dialects.serde import CoordinatorRecord, UnknownRecordType, deserialize
+from offsets_tool.dialects.unknown_versions import read_any_version
 from offsets_tool.dialects.versions import ByRelease, name_of, newest, parse_release
 from offsets_tool.errors import DecodeError, UsageError
+from offsets_tool.records.classic import GroupMetadataValue
+from offsets_tool.records.embedded import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from offsets_tool.records.kinds import GROUP_METADATA
 from offsets_tool.rows import Batch, BatchRead, Codec, LogRecord, Unreadable, UnreadableKind
-from offsets_tool.wire.json import Release, text_in_json
+from offsets_tool.wire.json import JsonObject, Release, render, text_in_json, to_json
 from offsets_tool.wire.text import java_text
+
+
+class DumpDecoder:
+    """The decoder of one release."""
+
+    def __init__(self, release: Release) -> None:
+        self._release = release
+        self._decode = newest(_DECODERS, release)
+
+    def decode(self, record: LogRecord) -> Printed:
+        """Return what the tool prints of a record's key and value; DecodeError, in Kafka's words, where the tool would die."""
+        return self._decode(record, self._release)
+
+
+def _json(missing_key: str) -> Callable[[LogRecord, Release], Printed]:
+    def decode(record: LogRecord, release: Release) -> Printed:
+        if record.key is None:
+            text = f"Failed to decode message at offset {record.log_offset} using {missing_key} (message had a missing key)"
+            raise DecodeError("the record has no key", kafka=text)
+        try:
+            found = deserialize(record.key, record.value, release)
+        except UnknownRecordType as unknown:
+            return Printed(f"Unknown record type {unknown.type_id} at offset {record.log_offset}, skipping.")
+        except DecodeError as error:
+            return Printed(f"Error at offset {record.log_offset}, skipping. {error.kafka}")
+        return Printed(_json_key(found), _json_value(found))
+
+    return decode
+
+
+def _json_key(found: CoordinatorRecord) -> str:
+    return render({"type": str(found.type_id), "data": to_json(found.key, 0)})
+
+
+def _json_value(found: CoordinatorRecord) -> str:
+    if found.version is None:
+        return DELETE
+    shape = max(0, found.version)
+    data = to_json(found.value, shape)
+    if found.type_id == GROUP_METADATA:
+        expand_group(data, found.value)
+    return render({"version": str(found.version), "data": data})
+
+
+_DECODERS: Final[ByRelease[Callable[[LogRecord, Release], Printed]]] = (
+    ((0, 9), colons(group_in_text)),
+    ((1, 0), colons(group_in_raw_json)),
+    ((1, 0, 1), colons(group_in_json)),
+    ((2, 4, 1), name_value_text),
+    ((3, 8), _json("offset topic decoder")),
+    ((4, 1), _json("the specified decoder")),
+)
+
+
+_KEPT: Final = 1 << 14
+"""Distinct blobs whose JSON is remembered: from one rebalance to the next most members keep theirs."""
+
+_CONSUMER: Final = "consumer"
+_BLOBS: Final = {"subscription": ConsumerProtocolSubscription, "assignment": ConsumerProtocolAssignment}
+
+
+def expand_group(data: JsonObject, value: GroupMetadataValue) -> None:
+    """Replace subscription and assignment in `data`, the JSON of `value`, if the group's protocol type is `consumer`."""
+    if value.protocol_type != _CONSUMER:
+        return
+    for shown, member in zip(data["members"], value.members, strict=True):
+        for name, cls in _BLOBS.items():
+            expanded = _expand(cls, getattr(member, name))
+            if expanded is not None:
+                shown[name] = expanded
+
+
+@lru_cache(_KEPT)
+def _expand(cls: type, blob: bytes) -> JsonObject | None:
+    try:
+        version = knowledge.prefix(blob)
+        return to_json(read_any_version(cls, version, blob), max(0, version))
+    except DecodeError:
+        return None
+
+
+class MessageLine(NamedTuple):
+    """The facts that a message line shows: of an inner message, or of a wrapper."""
+
+    offset: int
+    crc: int | None
+    crc_valid: bool | None
+    codec: Codec
+    timestamp: int
+    key_size: int
+    value_size: int
+
+
+_OLD_CODECS: Final = {
+    Codec.NONE: "NoCompressionCodec",
+    Codec.GZIP: "GZIPCompressionCodec",
+    Codec.SNAPPY: "SnappyCompressionCodec",
+    Codec.LZ4: "LZ4CompressionCodec",
+}
+_TIMESTAMPS: Final = (0, 10, 1)
+_CODEC_NAMES: Final = (0, 10, 2)
+
+
+def message_line(message: MessageLine, batch: Batch, release: Release) -> str:
+    """Return the line of one message as 0.8.2 to 0.10.2 print it."""
+    time = f" {batch.timestamp_type}: {message.timestamp}" if release >= _TIMESTAMPS else ""
+    codec = (
+        message.codec.upper() if release >= _CODEC_NAMES else _OLD_CODECS.get(message.codec, message.codec)
+    )
+    key_size = f" keysize: {message.key_size}" if message.key_size >= 0 else ""
+    return (
+        f"offset: {message.offset} position: {batch.position}{time} isvalid: {'true' if message.crc_valid else 'false'} "
+        f"payloadsize: {message.value_size} magic: {batch.magic} compresscodec: {codec} crc: {message.crc}{key_size}"
+    )
+
+
+def inner_message(record: LogRecord) -> MessageLine:
+    """Return what is printed of a message that holds a key and a value."""
+    return MessageLine(
+        record.log_offset,
+        record.crc,
+        record.crc_valid,
+        Codec.NONE,
+        record.timestamp,
+        -1 if record.key is None else len(record.key),
+        -1 if record.value is None else len(record.value),
+    )
+
+
+_WRAPPER_OVERHEAD: Final = {0: 26, 1: 34}
+
+
+def wrapper_message(batch: Batch) -> MessageLine:
+    """Return what is printed of a compressed wrapper: no key, the compressed messages as value."""
+    return MessageLine(
+        batch.last_offset,
+        batch.crc,
+        batch.crc_valid,
+        batch.codec,
+        batch.max_timestamp,
+        -1,
+        batch.size - _WRAPPER_OVERHEAD[batch.magic],
+    )
+
 
 _DECODER_SINCE: Final = (0, 9, 0, 1)
 _BATCHES_SINCE: Final = (0, 11)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from offsets_tool.columns.jit.machine import HAS_CRC32, address
-from offsets_tool.columns.lane.crc import crc32c_by_instruction, crc32c_by_tables
+from offsets_tool.columns.lane.headers import crc32c_by_instruction, crc32c_by_tables
 
 WAYS = [crc32c_by_tables] + [crc32c_by_instruction] * HAS_CRC32
 

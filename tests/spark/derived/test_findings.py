@@ -19,7 +19,6 @@ from offsets_tool.lake.tables import FINDINGS, LOG, OFFSET_HISTORY, REBALANCES
 from offsets_tool.lake.whole import unknown_cluster
 from offsets_tool.rebalances.rows import RebalanceRow
 from spark.cli import main as lake_main
-from spark.derived import finding_rows
 from spark.derived import findings as job
 from spark.derived.derive import Derived
 from spark.derived.findings import findings
@@ -128,12 +127,12 @@ def test_rebalances_are_those_of_the_command_line(lake: Path, evidence: dict[str
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize("read_by_all", [finding_rows.READ_BY_ALL, -1], ids=["each reads all", "shuffled"])
+@pytest.mark.parametrize("read_by_all", [job.READ_BY_ALL, -1], ids=["each reads all", "shuffled"])
 def test_spark_finds_what_this_process_finds(
     session: SparkSession, lake: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_by_all: int
 ) -> None:
     """Of few clusters in `make test`; another version of this program finds anew."""
-    monkeypatch.setattr(finding_rows, "READ_BY_ALL", read_by_all)
+    monkeypatch.setattr(job, "READ_BY_ALL", read_by_all)
     monkeypatch.setattr("offsets_tool.lake.scan._PIECE_ROWS", 1_000)
     again = Path(shutil.copytree(lake, tmp_path / "lake"))
     before = found(lake)

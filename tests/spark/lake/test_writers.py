@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from offsets_tool.lake.tables import TABLES, Table
 from spark.ingest.ingest import Writer
-from spark.views.stored import open_tables
+from spark.views.views import open_tables
 from tests.spark.lakes import (
     CORPORA,
     SEGMENT,

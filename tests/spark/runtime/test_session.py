@@ -72,8 +72,8 @@ theirs.sql("SELECT 7 AS mine").createOrReplaceTempView("events")
 main(["sql", "--lake", str(lake), "SELECT count(*) > 0 AS some FROM events"], standalone_mode=False)
 assert session() is session() is not theirs
 print(theirs.conf.get("spark.sql.session.timeZone"), theirs.table("events").first()[0], len(theirs.catalog.listTables()))
-import spark.views.stored
-spark.views.stored._FEW_FILES = 0
+import spark.views.views
+spark.views.views._FEW_FILES = 0
 try:
     open_lake(theirs, str(lake))
 except SetupError as error:
