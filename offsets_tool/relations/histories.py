@@ -71,7 +71,7 @@ from offsets_tool.relations.offsets import (
 )
 from offsets_tool.relations.owners import OwnerJoin
 from offsets_tool.relations.removals import RemovalInputs, RemovalRelation, groups_with_tombstones
-from offsets_tool.relations.states import LiveState, open_commits, put_open
+from offsets_tool.relations.states import LiveState, put_open
 from offsets_tool.relations.transactions import (
     NO_MARKER,
     entries_of,
@@ -235,9 +235,8 @@ class Histories:
     def live_state(self) -> LiveState:
         """Return all that the coordinator holds, and how long offsets have lived; call it once, after `finish` or all rows."""
         self._groups.finish()
-        open_ = open_commits(self._open.table(self._reader), self._reader.topic_ids.ids)
         of_transactions = open_transactions(self._transactions, self._subjects.groups)
-        lifetimes = put_open(self._coordinator.state, open_, of_transactions)
+        lifetimes = put_open(self._coordinator.state, self._open.all(), self._reader, of_transactions)
         return LiveState(self._coordinator, lifetimes, self._removals.saved.changed)
 
     def _advance(self, rows: pa.RecordBatch) -> HistoryRows:
@@ -267,9 +266,7 @@ class Histories:
             of_groups,
             before,
             of_writes != NONE,
-            self._subjects,
-            self._reader.topic_ids.ids,
-            self._reader.metadata,
+            self._reader,
         )
         removals = self.removal_rows(self._removals.advance(inputs))
         ends = groups_gone(events, of_writes)

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple
-from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +32,7 @@ from offsets_tool.history.rows import OffsetEndCause
 from offsets_tool.relations.groups import GroupChanges, GroupEvent, ValueChange
 from offsets_tool.relations.lifetimes import RowLifetimes
 from offsets_tool.relations.offsets import CAUSE, NEVER, NONE, Holdings, Pieces, order_of
-from offsets_tool.relations.writes import REMOVALS, Metadata, OffsetAction, Writes, have_producers
+from offsets_tool.relations.writes import REMOVALS, OffsetAction, WriteReader, Writes, have_producers
 from offsets_tool.replay.changes import (
     Change,
     ChangeKind,
@@ -45,7 +44,6 @@ from offsets_tool.replay.changes import (
 )
 from offsets_tool.replay.rules import wrote_new_by
 from offsets_tool.replay.state import State
-from offsets_tool.wire.text import from_shown
 
 _MARKERS: Final = (int(OffsetAction.COMMIT_MARKER), int(OffsetAction.ABORT_MARKER))
 _DROPPED: Final = {
@@ -71,9 +69,7 @@ class RemovalInputs(NamedTuple):
     of_groups: GroupChanges
     state: State
     has_changes: Array
-    subjects: Subjects
-    topic_ids: Sequence[UUID | None]
-    metadata: Metadata
+    reader: WriteReader
 
 
 class SavedRemovals(NamedTuple):
@@ -149,7 +145,10 @@ class _Walk:
 
     def __init__(self, chunk: RemovalInputs, log_partition: int | None, changed: dict[str, int]) -> None:
         self._chunk, self._log_partition, self._changed = chunk, log_partition, changed
-        self._state, self._have_tombstones = chunk.state, groups_with_tombstones(chunk.writes, chunk.subjects)
+        self._state, self._have_tombstones = (
+            chunk.state,
+            groups_with_tombstones(chunk.writes, chunk.reader.subjects),
+        )
         self._span = len(chunk.writes.action) + 1
         self._events = {event.place: event for event in chunk.of_groups.events}
         self._next_event = iter(chunk.of_groups.all)
@@ -265,7 +264,7 @@ class _Walk:
         stood = self._batches[of_rows], writes.log_offset[places], writes.timestamp[places]
         tombstones = map(
             _Tombstone,
-            map(self._chunk.subjects.offsets.__getitem__, subjects.tolist()),
+            map(self._chunk.reader.subjects.offsets.__getitem__, subjects.tolist()),
             map(LastChange, *(column.tolist() for column in stood)),
             self._written_by_new(of_rows),
             (~is_in_transaction & (is_deleted | ~is_passed)).tolist(),
@@ -394,7 +393,7 @@ class _Walk:
 
     def _forget(self, group: str, place: int) -> None:
         """Forget when a group last changed, if nothing is left of its offsets."""
-        number = self._chunk.subjects.groups.number(group)
+        number = self._chunk.reader.subjects.groups.number(group)
         if number is None or not len(self._live(np.array([number]), np.array([place]))[0]):
             self._changed.pop(group, None)
             self._marked_at[group] = place
@@ -423,7 +422,7 @@ class _Walk:
         ends, groups = ends[is_mark], writes.group[pieces.commit[rows[is_mark]]]
         groups, ends = np.divmod(np.unique(groups * self._span + ends), self._span)
         first = np.flatnonzero(np.diff(groups, prepend=NONE))
-        names, bounds = self._chunk.subjects.groups.texts, [*first.tolist(), len(groups)]
+        names, bounds = self._chunk.reader.subjects.groups.texts, [*first.tolist(), len(groups)]
         places, times = ends.tolist(), writes.timestamp[ends].tolist()
         return {
             names[group]: (places[begin:end], times[begin:end])
@@ -451,7 +450,7 @@ class _Walk:
 
     def _left(self, closings: Sequence[_Closing]) -> Iterator[_Left]:
         """Yield what each removal left, as far as the rules of expiry ask."""
-        numbers = (self._chunk.subjects.groups.number(closing.group) for closing in closings)
+        numbers = (self._chunk.reader.subjects.groups.number(closing.group) for closing in closings)
         groups = np.array([NONE if number is None else number for number in numbers], np.int64)
         ends = np.array([closing.end for closing in closings], np.int64)
         largest = np.bincount(self._by_group[1]).max(initial=1) if closings else 1
@@ -464,7 +463,11 @@ class _Walk:
         rows, which = self._live(groups, ends)
         is_sure = ~self._chunk.lifetimes.is_doubtful[rows]
         rows, which = rows[is_sure], which[is_sure]
-        writes, names, ids = self._chunk.writes, self._chunk.subjects.offsets, self._chunk.topic_ids
+        writes, names, ids = (
+            self._chunk.writes,
+            self._chunk.reader.subjects.offsets,
+            self._chunk.reader.topic_ids.ids,
+        )
         commits = self._chunk.pieces.commit[rows]
         has_pending = self._pending.counts(writes.subject[commits], ends[which]) > 0
         columns = writes.subject, writes.commit_timestamp, writes.expire_timestamp, writes.topic_id
@@ -512,24 +515,9 @@ class _Walk:
         """How many pending commits committed offsets have."""
         return self._held(slice(0, self._first))
 
-    def _commits(self, rows: Array) -> list[CommittedOffset]:
-        """Return the commits of rows of history."""
-        writes, ids = self._chunk.writes, self._chunk.topic_ids
-        places = self._chunk.pieces.commit[rows]
-        columns = (
-            writes.committed_offset,
-            writes.leader_epoch,
-            writes.commit_timestamp,
-            writes.expire_timestamp,
-            writes.topic_id,
-            writes.commit_log_offset,
-        )
-        texts = self._chunk.metadata.column(writes.text[places]).to_pylist()
-        facts = zip(texts, *(column[places].tolist() for column in columns), strict=True)
-        return [
-            CommittedOffset(offset, epoch, from_shown(text), at, expires_at, ids[number], log_offset)
-            for text, offset, epoch, at, expires_at, number, log_offset in facts
-        ]
+    def _commits(self, rows: Array) -> Iterator[CommittedOffset]:
+        """Yield the commits of rows of history."""
+        return self._chunk.reader.commits(self._chunk.writes.taken(self._chunk.pieces.commit[rows]))
 
     def dropped(self) -> Iterator[DroppedCommit]:
         """Yield the pending commits that markers dropped, in the order of markers and commits."""
@@ -550,7 +538,7 @@ class _Walk:
             strict=True,
         )
         for log_offset, at, cause, producer, subject, commit in facts:
-            pending = PendingOf(producer, *self._chunk.subjects.offsets[subject])
+            pending = PendingOf(producer, *self._chunk.reader.subjects.offsets[subject])
             yield DroppedCommit(self._log_partition, log_offset, at, _DROPPED[cause], pending, commit)
 
 

@@ -3,19 +3,19 @@
 Groups and members are in the coordinator's state already; committed offsets, pending commits and transactions join them here.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
-from uuid import UUID
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
-import pyarrow as pa
+import numpy as np
 
-from offsets_tool.columns.replay.columns_of_rows import uuid_of
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.replay.columns_of_rows import tuples_of
 from offsets_tool.expiry.lifetimes import Lifetime, Lifetimes
-from offsets_tool.relations.offsets import NONE
+from offsets_tool.expiry.removal_tracker import time_or_none
+from offsets_tool.relations.offsets import NONE, Begun, Past
 from offsets_tool.relations.transactions import OpenTransaction
-from offsets_tool.relations.writes import OffsetAction
+from offsets_tool.relations.writes import OffsetAction, WriteReader, Writes
 from offsets_tool.replay.changes import (
-    CommittedOffset,
     OffsetOf,
     PendingCommit,
     PendingOf,
@@ -24,35 +24,6 @@ from offsets_tool.replay.changes import (
 )
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.state import State
-from offsets_tool.wire.text import from_shown
-
-_SAID: Final = (*OffsetOf._fields, *CommittedOffset._fields[:-1], "commit_log_offset")
-"""What the commit is about, and says; the place of its record has a name of its own."""
-_SAYS: Final = len(_SAID)
-_TOLD: Final = (
-    "action",
-    "is_read",
-    "producer",
-    "noop",
-    "began_at",
-    "committed_at",
-    "lifetime_topic_id",
-    "is_doubtful",
-)
-
-
-class OpenCommit(NamedTuple):
-    """A commit that is open: effective, pending of a producer, or not understood; and how long its offset has lived."""
-
-    offset: OffsetOf
-    commit: CommittedOffset
-    producer_id: int | None
-    is_read: bool
-    deleted_at: int | None
-    began_at: int | None
-    committed_at: int | None
-    topic_id: UUID | None
-    is_doubtful: bool
 
 
 class LiveState(NamedTuple):
@@ -63,50 +34,18 @@ class LiveState(NamedTuple):
     changed: Mapping[str, int]
 
 
-def open_commits(table: pa.Table, topic_ids: Sequence[UUID | None]) -> Iterator[OpenCommit]:
-    """Yield the commits of a table (offsets.OPEN), in the order of the log; `topic_ids` are those of lifetimes by number."""
-    groups, topics = (
-        {text: from_shown(text) for text in table[name].unique().to_pylist()} for name in ("group", "topic")
-    )
-    columns = (table[name].to_pylist() for name in (*_SAID, *_TOLD))
-    for row in zip(*columns, strict=True):
-        group, topic, partition, committed_offset, leader_epoch, metadata, *times, topic_id, log_offset = row[
-            :_SAYS
-        ]
-        action, is_read, producer, noop, began_at, committed_at, lived, is_doubtful = row[_SAYS:]
-        said_id = None if topic_id is None else uuid_of(topic_id)
-        commit_timestamp, expire_timestamp = times
-        yield OpenCommit(
-            OffsetOf(groups[group], topics[topic], partition),
-            CommittedOffset(
-                committed_offset,
-                leader_epoch,
-                from_shown(metadata),
-                commit_timestamp,
-                expire_timestamp,
-                said_id,
-                log_offset,
-            ),
-            producer if action == OffsetAction.PENDING else None,
-            bool(is_read),
-            None if noop == NONE else noop,
-            None if began_at < 0 else began_at,
-            None if committed_at < 0 else committed_at,
-            topic_ids[lived],
-            bool(is_doubtful),
-        )
-
-
 def put_open(
-    state: State, commits: Iterable[OpenCommit], transactions: Iterable[OpenTransaction]
+    state: State, open_: Begun, reader: WriteReader, transactions: Iterable[OpenTransaction]
 ) -> Lifetimes:
-    """Put open commits and transactions into a state that has none; return the lifetimes of the committed offsets."""
-    lifetimes, state.offsets = Lifetimes(), {}
-    for each in commits:
-        _put(state, each)
-        if each.is_read and each.producer_id is None:
-            lived = each.began_at, each.committed_at, each.topic_id, each.is_doubtful
-            lifetimes.put(each.offset, Lifetime(each.commit, *lived))
+    """Put open commits and transactions into a state that has none; return the lifetimes of the committed offsets.
+
+    `reader` knows what the numbers of `open_` mean, which are in the order of the log.
+    """
+    rows, past = open_
+    is_live = rows.is_read & (rows.action == OffsetAction.COMMIT)
+    live, others = np.flatnonzero(is_live), np.flatnonzero(~is_live)
+    _put_others(state, rows.taken(others), past.noop[others], reader)
+    lifetimes = _put_live(state, rows.taken(live), Past(*(field[live] for field in past)), reader)
     for entry in transactions:
         known = state.transactions.get(entry.producer_id) or Transaction(*entry[:6], (), entry.commits)
         groups = known.groups if entry.group is None else (*known.groups, entry.group)
@@ -114,12 +53,38 @@ def put_open(
     return lifetimes
 
 
-def _put(state: State, each: OpenCommit) -> None:
-    offset = each.offset if each.producer_id is None else PendingOf(each.producer_id, *each.offset)
-    if not each.is_read:
-        state.unread.add(offset, each.commit.log_offset)
-    elif each.producer_id is None:
-        there = state.offsets.setdefault(each.offset.group, {})
-        there[TopicPartition(each.offset.topic, each.offset.partition)] = each.commit
-    else:
-        state.put(offset, PendingCommit(each.commit, each.deleted_at))
+def _put_live(state: State, rows: Writes, past: Past, reader: WriteReader) -> Lifetimes:
+    subjects, lifetimes = reader.subjects, Lifetimes()
+    commits = list(reader.commits(rows))
+    topics = map(subjects.topics.texts.__getitem__, subjects.topics_of(rows.subject).tolist())
+    ids = map(reader.topic_ids.ids.__getitem__, past.lifetime_topic_id.tolist())
+    began_at, committed_at = (
+        map(time_or_none, times.tolist()) for times in (past.began_at, past.committed_at)
+    )
+    lived = tuples_of(Lifetime, commits, began_at, committed_at, ids, (past.is_doubtful != 0).tolist())
+    state.offsets = {}
+    for group, partition, commit, lifetime in zip(
+        map(subjects.groups.texts.__getitem__, rows.group.tolist()),
+        tuples_of(TopicPartition, topics, subjects.partitions_of(rows.subject).tolist()),
+        commits,
+        lived,
+        strict=True,
+    ):
+        state.offsets.setdefault(group, {})[partition] = commit
+        lifetimes.by_group.setdefault(group, {})[partition] = lifetime
+    return lifetimes
+
+
+def _put_others(state: State, rows: Writes, noops: Array, reader: WriteReader) -> None:
+    """Put commits that are pending, or not understood; `noops` are the log offsets of tombstones that they outlived, or NONE."""
+    facts = rows.subject.tolist(), rows.action.tolist(), rows.producer.tolist(), rows.is_read.tolist()
+    for commit, noop, subject, action, producer, is_read in zip(
+        reader.commits(rows), noops.tolist(), *facts, strict=True
+    ):
+        offset: OffsetOf | PendingOf = reader.subjects.offsets[subject]
+        if action == OffsetAction.PENDING:
+            offset = PendingOf(producer, *offset)
+        if is_read:
+            state.put(offset, PendingCommit(commit, None if noop == NONE else noop))
+        else:
+            state.unread.add(offset, commit.log_offset)

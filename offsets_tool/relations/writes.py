@@ -7,6 +7,7 @@ from their bytes by the reference reader. Knows nothing of what comes of it.
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from functools import partial
+from itertools import repeat
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array, joined, repeated, taken
-from offsets_tool.columns.replay.columns_of_rows import are_there, flags, numbers, plain
+from offsets_tool.columns.replay.columns_of_rows import are_there, flags, numbers, plain, tuples_of
 from offsets_tool.columns.replay.compiled.tables import NONE, Kind
 from offsets_tool.columns.replay.row_events import PLACE, RAW, RowEvents
 from offsets_tool.columns.replay.row_table import marker_kinds
@@ -23,6 +24,7 @@ from offsets_tool.columns.replay.subjects import Subjects, TopicIdNumbers
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import Event, KeyReader
 from offsets_tool.records.kinds import COMMITS, GROUP_METADATA
+from offsets_tool.replay.changes import CommittedOffset
 from offsets_tool.replay.rules import TOPIC_ID_VERSION, proves_new
 from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.json import uuid_text
@@ -154,6 +156,12 @@ class Metadata:
             return pa.repeat("", len(numbers))
         return self._column.take(pa.array(numbers)).cast(pa.string())
 
+    def texts(self, numbers: Array) -> Iterator[str]:
+        """Yield the text with each of these numbers as Kafka wrote it."""
+        return (
+            map(from_shown, self.column(numbers).to_pylist()) if numbers.any() else repeat("", len(numbers))
+        )
+
     def keep(self, numbers: Array) -> Array:
         """Forget all texts but those with these numbers, and return the numbers that they have then."""
         used, places = np.unique(np.append(0, numbers), return_inverse=True)
@@ -232,6 +240,17 @@ class WriteReader:
             commit_log_offset=none,
             log_offset=none,
             timestamp=none,
+        )
+
+    def commits(self, writes: Writes) -> Iterator[CommittedOffset]:
+        """Yield what was committed, of commits alone."""
+        of_ids = map(self.topic_ids.ids.__getitem__, writes.topic_id.tolist())
+        texts, log_offsets = self.metadata.texts(writes.text), writes.commit_log_offset.tolist()
+        offset, epoch, commit_timestamp, expire_timestamp = (
+            getattr(writes, name).tolist() for name in _COPIED
+        )
+        return tuples_of(
+            CommittedOffset, offset, epoch, texts, commit_timestamp, expire_timestamp, of_ids, log_offsets
         )
 
     def groups_named(self, rows: pa.RecordBatch) -> Array:

@@ -1,6 +1,9 @@
 """Columns of rows as numbers and dictionaries, the way replay takes them. Knows nothing about replay."""
 
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import repeat
+from typing import Any, TypeVar
 from uuid import UUID
 
 import numpy as np
@@ -10,6 +13,13 @@ import pyarrow.compute as pc
 from offsets_tool.columns.arrays import Array
 from offsets_tool.wire.json import parse_uuid
 from offsets_tool.wire.schema import ZERO_UUID
+
+_Tuple = TypeVar("_Tuple", bound=tuple[Any, ...])
+
+
+def tuples_of(kind: type[_Tuple], *columns: Iterable[Any]) -> Iterator[_Tuple]:
+    """Return named tuples of columns, a field of `kind` each; no code of Python's runs for one, which takes half of the time."""
+    return map(tuple.__new__, repeat(kind), zip(*columns, strict=True))
 
 
 def numbers(column: pa.Array, null: int) -> Array:
