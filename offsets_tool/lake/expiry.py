@@ -24,8 +24,8 @@ from offsets_tool.expiry.removals import DroppedCommit, LongestLifetime
 from offsets_tool.expiry.rows import ExpiryRow, expiry_row
 from offsets_tool.expiry.rules import Policy
 from offsets_tool.expiry.topic_removals import LogEnd, TopicRemoval, age, split_by_topic
+from offsets_tool.relations.carried import LiveState
 from offsets_tool.relations.histories import restore_live
-from offsets_tool.relations.states import LiveState
 from offsets_tool.rows import Row
 from offsets_tool.wire.arrow import shown_batch
 from offsets_tool.wire.text import shown

@@ -28,7 +28,7 @@ from offsets_tool.history.owners import NameOf
 from offsets_tool.history.row_builders import anomaly_row
 from offsets_tool.history.rows import AnomalyRow, OffsetBeginCause, OffsetHistoryRow
 from offsets_tool.history.transactions import TransactionLog, TransactionRow
-from offsets_tool.relations.carried import Carried, nothing_carried, pack, unpack
+from offsets_tool.relations.carried import Carried, LiveState, nothing_carried, pack, put_open, unpack
 from offsets_tool.relations.chunks import (
     HistoryChunk,
     anomalies,
@@ -71,7 +71,6 @@ from offsets_tool.relations.offsets import (
 )
 from offsets_tool.relations.owners import OwnerJoin
 from offsets_tool.relations.removals import RemovalInputs, RemovalRelation, groups_with_tombstones
-from offsets_tool.relations.states import LiveState, put_open
 from offsets_tool.relations.transactions import (
     NO_MARKER,
     entries_of,
