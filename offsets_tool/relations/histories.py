@@ -38,12 +38,11 @@ from offsets_tool.relations.chunks import (
     in_transactions,
 )
 from offsets_tool.relations.group_histories import NO_GROUPS, GroupRelation, GroupTables
+from offsets_tool.relations.group_values import GroupChunk, GroupInputs
 from offsets_tool.relations.groups import (
     Answers,
     GroupChanges,
-    GroupChunk,
     GroupEvent,
-    GroupInputs,
     GroupReplay,
     NoQuestions,
 )
@@ -220,8 +219,11 @@ class Histories:
         if not rows.num_rows:
             return []
         rows = rows.select(COLUMNS)
-        self._observe_rows(rows)
         is_new, proved = self._rules_of(rows)
+        if proved:
+            # Values may wait where the same rules hold for all.
+            return [*self.replay_state(rows.slice(0, proved)), *self.replay_state(rows.slice(proved))]
+        self._observe_rows(rows)
         chunk = self._read(rows, is_new)
         of_groups = self._changes(chunk, self._group_records(chunk), NoQuestions(), proved)
         self._end_transactions(chunk, of_groups.events)
@@ -304,9 +306,9 @@ class Histories:
         log_offsets, times = (
             chunk.rows.column(name).to_numpy()[rows] for name in ("log_offset", "timestamp")
         )
-        first = int(np.searchsorted(log_offsets, self._observed_to))
-        kinds, is_new = of_groups.values[first:], self._groups.is_new
-        observe_values(self.facts, kinds, log_offsets[first:], times[first:], is_new=is_new)
+        new = np.flatnonzero(log_offsets >= self._observed_to)
+        kinds, is_new = [of_groups.values[index] for index in new.tolist()], self._groups.is_new
+        observe_values(self.facts, kinds, log_offsets[new], times[new], is_new=is_new)
 
     def _rules_of(self, rows: pa.RecordBatch) -> tuple[Array, int | None]:
         """Return which rows the new rules hold for, and the row that proves them."""

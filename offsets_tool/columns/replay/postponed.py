@@ -5,8 +5,7 @@ where nothing else happens to their group among the same rows. Anomalies between
 reported.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from operator import attrgetter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -71,7 +70,6 @@ _FACTS: Final = frozenset(
 _WHOLE: Final = frozenset(
     type_id for type_id, handling in REPLAYS.items() if handling.replaces is Replaces.GROUP
 )
-_SIZE: Final = attrgetter("size")
 _FAMILY: Final = _by_type({type_id: _FAMILIES.index(of.family) for type_id, of in RECORD_TYPES.items()})
 _CLASSIC: Final = _FAMILIES.index(Family.CLASSIC)
 _IS_NEW: Final = np.isin(np.arange(_TYPES + 1), [each for each in RECORD_TYPES if each not in CLASSIC_TYPES])
@@ -86,10 +84,10 @@ class WaitingRecord(NamedTuple):
     value: bytes
     facts: Any
 
-    @property
-    def size(self) -> int:
-        """About how many bytes it takes."""
-        return _LEAST + len(self.value)
+
+def _size(records: Iterable[WaitingRecord]) -> int:
+    """Return about how many bytes records take."""
+    return sum([_LEAST + len(record.value) for record in records])
 
 
 class _OfGroup:
@@ -120,16 +118,16 @@ class WaitingRecords:
         """Return the groups that records wait for."""
         return list(self._groups)
 
-    def add(self, group: str, record: WaitingRecord) -> None:
-        """Add a record of a group."""
+    def add(self, group: str, records: Sequence[WaitingRecord]) -> None:
+        """Add records of a group, in their order: of such as are the whole group, one."""
         of_group = self._groups.get(group)
         if of_group is None:
             of_group = self._groups[group] = _OfGroup()
-        if record.type_id in _WHOLE:
-            self._bytes -= sum(map(_SIZE, of_group.records))
+        if records[0].type_id in _WHOLE:
+            self._bytes -= _size(of_group.records)
             of_group.records.clear()
-        of_group.records.append(record)
-        self._bytes += record.size
+        of_group.records += records
+        self._bytes += _size(records)
         if len(of_group.records) > of_group.most:
             self._drop_replaced(of_group)
 
@@ -139,19 +137,19 @@ class WaitingRecords:
         if of_group is None:
             return []
         self._drop_replaced(of_group)
-        self._bytes -= sum(map(_SIZE, of_group.records))
+        self._bytes -= _size(of_group.records)
         return of_group.records
 
     def _drop_replaced(self, of_group: _OfGroup) -> None:
         """Drop the records that make no difference to the state after the last one."""
         records = of_group.records
-        before = sum(map(_SIZE, records))
+        before = _size(records)
         changed = self._last_change(records)
         # In the order in which keys came first: members stay in the order of coming.
         newest = {record.key: record for record in records[:changed]}
         of_group.records = [*newest.values(), *records[changed:]]
         of_group.most = max(_FEW, 4 * len(of_group.records))
-        self._bytes += sum(map(_SIZE, of_group.records)) - before
+        self._bytes += _size(of_group.records) - before
 
     def _last_change(self, records: list[WaitingRecord]) -> int:
         """Return the place of the last record that surely changes its group; 0 if there is none.
@@ -267,7 +265,7 @@ class Postponed:
         facts = zip(*columns, strict=True)
         records = map(WaitingRecord, types[waiting].tolist(), keys, values, facts)
         for group, record in zip(groups, records, strict=True):
-            self._waiting.add(group, record)
+            self._waiting.add(group, [record])
 
     def pop(self, group: str) -> Iterator[Event]:
         """Replay what is due of a group, once; yield the events that the caller has to replay instead."""
