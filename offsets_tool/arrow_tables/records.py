@@ -24,8 +24,7 @@ from offsets_tool.history.rows import (
     MemberHistoryRow,
     OffsetHistoryRow,
 )
-from offsets_tool.sizes.rows import group_rows
-from offsets_tool.sizes.size_row import SizeRow
+from offsets_tool.sizes.rows import SizeRow, group_rows
 from offsets_tool.table_rows import EventRow
 from offsets_tool.wire.arrow import arrow_schema
 from offsets_tool.wire.text import shown
@@ -57,7 +56,7 @@ def read_files(*paths: AnyPath, **options: Any) -> pa.Table:
 def read_sizes(*paths: AnyPath, **options: Any) -> pa.Table:
     """Return whose bytes the log has, the largest first, and what compaction would leave of them, as `offsets-tool size` does.
 
-    Columns are those of `sizes.size_row.SizeRow`, options those of `open_evidence`. SourceError for a path that cannot be read.
+    Columns are those of `sizes.rows.SizeRow`, options those of `open_evidence`. SourceError for a path that cannot be read.
 
     >>> sizes = read_sizes("fixtures/incidents/commit-storm/segments")
     >>> sizes.select(["group", "bytes", "left_bytes"]).to_pylist()[0]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from operator import attrgetter
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from offsets_tool.events import Event, decode
 from offsets_tool.evidence.filters import EVERYTHING, Filters
@@ -26,13 +26,13 @@ from offsets_tool.wire.text import shown
 if TYPE_CHECKING:
     from offsets_tool.as_of.as_of import AsOf
     from offsets_tool.as_of.snapshot import Snapshot
+    from offsets_tool.columns.lane.segments import ChunkRead
     from offsets_tool.columns.printing import ChunkText
     from offsets_tool.columns.reading import RowReader, RowsRead
-    from offsets_tool.columns.sizes.sizer import ChunkSized
     from offsets_tool.columns.survey import ChunkSurveyed
     from offsets_tool.findings.group_rows import AnyPartition
 
-    Read = ChunkText | ChunkSurveyed | ChunkSized | BatchRead | Unreadable
+C = TypeVar("C", bound="ChunkRead | ChunkText | ChunkSurveyed")
 
 UNREADABLE_NAMED = 10
 """How many unreadable ranges are named before the rest is only counted; `inspect` names them all."""
@@ -224,19 +224,18 @@ class Evidence:
             yield from self._events(item, ledger)
         self._close(ledger, source)
 
-    def through(self, source: Source, read: "Callable[..., Iterator[Read]]") -> Iterator[memoryview | Item]:
-        """Read a segment by the fast lane and count it; yield the text that `read` printed, and the items left to the caller."""
+    def through(
+        self, source: Source, read: Callable[..., Iterator[C | BatchRead | Unreadable]]
+    ) -> Iterator[C | BatchRead | Unreadable]:
+        """Yield what `read` makes of a segment by the fast lane, and count it."""
         assert source.segment is not None
         self._ledger = self._ledger_of(source)
         items = source.or_lost(read(source.segment, self._ledger, limits=source.limits), self._ledger)
         for item in items_during(CommandStep.FAST, items):
+            yield item
             if isinstance(item, (BatchRead, Unreadable)):
                 self._advance(item)
-                yield item
             else:
-                for piece in item.pieces:
-                    self.has_shown = self.has_shown or (isinstance(piece, memoryview) and len(piece) > 0)
-                    yield piece
                 self._listener.advance(item.size)
         self._close(self._ledger, source)
 

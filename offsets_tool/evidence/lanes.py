@@ -15,11 +15,16 @@ from offsets_tool.events import Event
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.listener import CommandStep, yields_during
 from offsets_tool.evidence.sources import Item, Source
+from offsets_tool.log.batches.limits import Limits
+from offsets_tool.log.ledger import Ledger
+from offsets_tool.log.names import Segment
+from offsets_tool.log.segment import SegmentReading
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
-from offsets_tool.rows import BatchRead
+from offsets_tool.rows import BatchRead, Unreadable
 
 if TYPE_CHECKING:
+    from offsets_tool.columns.lane.segments import ChunkRead, SegmentReader
     from offsets_tool.columns.printing import SegmentPrinter
     from offsets_tool.columns.reading import RowsRead
     from offsets_tool.columns.survey import Surveyor
@@ -45,8 +50,16 @@ class TextLane:
         follow each other and were printed so, or are to be.
         """
         if self._text is None or source.segment is None:
-            return self._evidence.items(source, verify=verify)
-        return self._evidence.through(source, partial(self._text.read, verify=verify, passed=passed))
+            yield from self._evidence.items(source, verify=verify)
+            return
+        for item in self._evidence.through(source, partial(self._text.read, verify=verify, passed=passed)):
+            if isinstance(item, (BatchRead, Unreadable)):
+                yield item
+                continue
+            for piece in item.pieces:
+                is_text = isinstance(piece, memoryview) and len(piece) > 0
+                self._evidence.has_shown = self._evidence.has_shown or is_text
+                yield piece
 
 
 def _segment_printer(evidence: Evidence, printer: Printer) -> "SegmentPrinter | None":
@@ -59,6 +72,29 @@ def _segment_printer(evidence: Evidence, printer: Printer) -> "SegmentPrinter | 
     if not filters.is_active:
         return SegmentPrinter(printer)
     return SegmentPrinter(printer, Selection(filters.wanted, filters.types, filters.range_of))
+
+
+class ChunkLane:
+    """The batches of the sources of an evidence: in chunks what the lane reads, and item by item what the reference reads."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        """Prepare to read the evidence."""
+        self._evidence = evidence
+        self._segments: SegmentReader | None = None
+
+    def items(self, source: Source) -> "Iterator[ChunkRead | Item]":
+        """Yield the batches of a source; a chunk is used up before the next item is asked for."""
+        if source.segment is None or not is_fast(source.size, note=self._evidence.note_once):
+            return self._evidence.items(source)
+        return self._evidence.through(source, self._read)
+
+    def _read(
+        self, segment: Segment, ledger: Ledger, limits: Limits
+    ) -> "Iterator[ChunkRead | BatchRead | Unreadable]":
+        from offsets_tool.columns.lane.segments import SegmentReader  # noqa: PLC0415 - Numba, where it pays
+
+        self._segments = self._segments or SegmentReader()
+        return self._segments.read(SegmentReading(segment, limits=limits, ledger=ledger), ledger)
 
 
 class SurveyLane:
@@ -90,9 +126,11 @@ class SurveyLane:
         from offsets_tool.columns.survey import Surveyor  # noqa: PLC0415 - NumPy, where it pays
 
         self._surveyor = self._surveyor or Surveyor()
-        for piece in self._evidence.through(source, partial(self._surveyor.read, survey=survey)):
-            assert not isinstance(piece, memoryview)
-            yield piece
+        for item in self._evidence.through(source, partial(self._surveyor.read, survey=survey)):
+            if isinstance(item, (BatchRead, Unreadable)):
+                yield item
+            else:
+                yield from item.pieces
 
 
 def rows_pay(sources: list[Source]) -> bool:

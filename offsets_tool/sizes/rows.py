@@ -3,13 +3,17 @@
 `left_now_*` is what one run of the cleaner leaves today, `left_*` what stays when everything has been cleaned (sizes.cleaning).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, Final, NamedTuple
 
+import numpy as np
+
+from offsets_tool.columns.arrays import Array
 from offsets_tool.rows import Row
-from offsets_tool.sizes.cleaning import LeftOver
-from offsets_tool.sizes.tally import Sums, Tally
+from offsets_tool.sizes.tally import KeySum, Sums, Tally
+from offsets_tool.table_rows import LogPartition
+from offsets_tool.wire.schema import Int64, String
 
 NOTHING: Final = (0, 0)
 
@@ -29,6 +33,36 @@ class SizedPart(StrEnum):
     """Bytes in which nothing can be read."""
 
 
+class SizeRow(NamedTuple):
+    """The records of a group in one copy of a log partition, or what no group has; what is not of groups is null for these."""
+
+    group: Annotated[String | None, "The group; null for what no group has."]
+    part: Annotated[String, "group, markers, empty batches, other records or unreadable."]
+    log_partition: LogPartition
+    copy: Annotated[String | None, "The copy of the log; null where there is no folder that tells it."]
+    records: Annotated[Int64, "Records."]
+    bytes: Annotated[Int64, "Their share of the bytes of the segments."]
+    share: Annotated[float, "That share of all bytes here, from 0 to 1."]
+    keys: Annotated[Int64 | None, "Distinct keys."]
+    commit_keys: Annotated[Int64 | None, "Those of them that are of committed offsets."]
+    commits: Annotated[Int64 | None, "Commits and their tombstones."]
+    commit_tombstones: Annotated[Int64 | None, "Those of them that are tombstones."]
+    commit_bytes: Annotated[Int64 | None, "Bytes of commits and their tombstones."]
+    group_records: Annotated[Int64 | None, "Records of the group itself."]
+    group_record_bytes: Annotated[Int64 | None, "Bytes of these."]
+    tombstones: Annotated[Int64 | None, "Records that delete their key."]
+    first_timestamp: Annotated[Int64 | None, "Earliest time of a record, epoch milliseconds."]
+    last_timestamp: Annotated[Int64 | None, "Latest time of a record, epoch milliseconds."]
+    left_now_records: Annotated[
+        Int64 | None, "Records that one run of the cleaner would leave; null without segments."
+    ]
+    left_now_bytes: Annotated[Int64 | None, "Bytes of these."]
+    left_records: Annotated[Int64, "Records that stay when everything has been cleaned."]
+    left_bytes: Annotated[Int64, "Bytes of these."]
+    gone_at_least: Annotated[Int64 | None, "Records that another copy has more; null without another."]
+    gone_at_most: Annotated[Int64 | None, "Offsets of this copy that have no record any more."]
+
+
 def group_rows(tallies: Sequence[Tally], now: int) -> list[Row]:
     """Return a row for each group of each copy of a partition, and for what no group has, the largest first.
 
@@ -44,9 +78,8 @@ def group_rows(tallies: Sequence[Tally], now: int) -> list[Row]:
 
 
 def _rows(tally: Tally, now: int) -> Iterator[Row]:
-    left_now, left = tally.cleaning.left_now(now), tally.cleaning.left()
-    for group, keys in tally.by_group():
-        yield _group_row(tally, group, keys, left_now, left)
+    left_now, left = (tally.cleaning.left_now(now, len(tally.keys)), tally.cleaning.left(len(tally.keys)))
+    yield from _rows_of_groups(tally, left_now.keys, left.keys)
     for part, sums, now_left, finally_left in (
         (SizedPart.MARKERS, tally.markers, left_now.markers, left.markers),
         (SizedPart.EMPTY_BATCHES, tally.empty_batches, left_now.empty_batches, left.empty_batches),
@@ -54,31 +87,48 @@ def _rows(tally: Tally, now: int) -> Iterator[Row]:
         (SizedPart.UNREADABLE, tally.unreadable, NOTHING, (0, tally.unreadable.bytes)),
     ):
         if sums.bytes or now_left[1]:
-            yield _row(tally, part, None, sums, now_left) | _left(finally_left)
+            row = _row(tally, part, None, sums, now_left)
+            yield row | {"left_records": finally_left[0], "left_bytes": finally_left[1]}
 
 
-def _group_row(
-    tally: Tally, group: str | None, keys: Sequence[int], left_now: LeftOver, left: LeftOver
-) -> Row:
-    sums, commits = Sums(), Sums()
-    for key in keys:
-        sums.join(tally.by_key[key])
-        if tally.keys[key].is_commit:
-            commits.join(tally.by_key[key])
-    part = SizedPart.GROUP if group is not None else SizedPart.OTHER
-    return _row(tally, part, group, sums, _sum(left_now.keys, keys)) | {
-        "keys": len(keys),
-        "commit_keys": sum(tally.keys[key].is_commit for key in keys),
-        "commits": commits.records,
-        "commit_tombstones": commits.tombstones,
-        "commit_bytes": commits.bytes,
-        "group_records": sums.records - commits.records,
-        "group_record_bytes": sums.bytes - commits.bytes,
-        "tombstones": sums.tombstones,
-        "first_timestamp": sums.first_timestamp,
-        "last_timestamp": sums.last_timestamp,
-        **_left(_sum(left.keys, keys)),
-    }
+_SUMMED_BY_GROUP: Final = (
+    *("records", "bytes", "tombstones", "head_records", "head_bytes"),
+    *("left_now_records", "left_now_bytes", "left_records", "left_bytes"),
+    *("keys", "commit_keys", "commits", "commit_bytes", "commit_tombstones"),
+)
+
+
+def _rows_of_groups(tally: Tally, left_now: Array, left: Array) -> Iterator[Row]:
+    """Yield a row for each group, None for keys that do not decode, given records and bytes that are left of each key."""
+    groups = [(facts.group is not None, facts.group or "") for facts in tally.keys]
+    order = sorted(range(len(groups)), key=groups.__getitem__)
+    begins = [at for at, key in enumerate(order) if not at or groups[key] != groups[order[at - 1]]]
+    if not begins:
+        return
+    is_commit = np.array([facts.is_commit for facts in tally.keys], np.int64)
+    ones, commits = np.ones_like(is_commit), tally.sums[: KeySum.HEAD_RECORDS] * is_commit
+    summed = (*tally.sums[: KeySum.FIRST_TIMESTAMP], *left_now, *left, ones, is_commit, *commits)
+    sums = np.add.reduceat(np.stack(summed)[:, order], begins, axis=1).T.tolist()
+    first, last = tally.sums[KeySum.FIRST_TIMESTAMP :, order]
+    times = zip(
+        np.minimum.reduceat(first, begins).tolist(), np.maximum.reduceat(last, begins).tolist(), strict=True
+    )
+    for begin, numbers, (began, ended) in zip(begins, sums, times, strict=True):
+        is_group, group = groups[order[begin]]
+        row: Row = dict(zip(_SUMMED_BY_GROUP, numbers, strict=True))
+        whole = Sums(row["records"], row["bytes"], row.pop("head_records"), row.pop("head_bytes"))
+        cleaned = row.pop("left_now_records"), row.pop("left_now_bytes")
+        part = SizedPart.GROUP if is_group else SizedPart.OTHER
+        yield (
+            _row(tally, part, group if is_group else None, whole, cleaned)
+            | row
+            | {
+                "group_records": row["records"] - row["commits"],
+                "group_record_bytes": row["bytes"] - row["commit_bytes"],
+                "first_timestamp": None if began > ended else began,
+                "last_timestamp": None if began > ended else ended,
+            }
+        )
 
 
 def _row(tally: Tally, part: SizedPart, group: str | None, sums: Sums, cleaned: tuple[int, int]) -> Row:
@@ -115,15 +165,6 @@ _NOT_OF_GROUPS: Final[Row] = dict.fromkeys(
         "last_timestamp",
     )
 )
-
-
-def _left(left: tuple[int, int]) -> Row:
-    return {"left_records": left[0], "left_bytes": left[1]}
-
-
-def _sum(left: Mapping[int, tuple[int, int]], keys: Iterable[int]) -> tuple[int, int]:
-    found = [left[key] for key in keys if key in left]
-    return sum(records for records, _ in found), sum(size for _, size in found)
 
 
 def _add_gone(rows: Sequence[Row], tallies: Sequence[Tally]) -> None:

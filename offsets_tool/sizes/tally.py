@@ -1,25 +1,34 @@
-"""The bytes of one copy of one log partition, summed up by group and kind of record as they pass, and given to the cleaner's rules.
+"""The bytes of one copy of one log partition, summed up by key as its batches pass, and given to the cleaner's rules.
 
-Takes whole batches, or runs of records of one key that somebody has summed up already; both say the same. Keys are decoded once
-each. Every byte of the log is in one of the sums.
+Batches come as columns (sizes.sized_records), whoever has read them. Keys are decoded once each. Every byte of the log is in one of
+the sums.
 """
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
+from enum import IntEnum
 from typing import Final, NamedTuple
 
+import numpy as np
+
+from offsets_tool.columns.arrays import Array
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import decode_key
 from offsets_tool.records.kinds import COMMITS
-from offsets_tool.rows import NO_TIMESTAMP, Batch, BatchRead, LogRecord, Unreadable
-from offsets_tool.sizes.cleaning import BatchFacts, Cleaning, SizedRecord
-from offsets_tool.sizes.own_bytes import overhead_of, own_bytes, shared
+from offsets_tool.rows import NO_TIMESTAMP, BatchRead, LogRecord, Unreadable
+from offsets_tool.sizes.cleaning import NO_TRANSACTION, PENDING, Cleaning, newest_places
+from offsets_tool.sizes.sized_records import (
+    LATEST,
+    NO_KEY,
+    GatheredRecords,
+    Sized,
+    SizedBatches,
+    SizedRecords,
+    shared,
+)
 
-NO_KEY: Final = -1
-COMMIT: Final = b"\0\0\0\1"
-"""The key of a marker that commits."""
+_GATHERED: Final = 1 << 15
+"""Batches and records of the reference reader, or of an archive, that are made columns together."""
+_EARLIEST: Final = int(np.iinfo(np.int64).min)
 
 
 class KeyFacts(NamedTuple):
@@ -29,61 +38,38 @@ class KeyFacts(NamedTuple):
     is_commit: bool
 
 
-class Run(NamedTuple):
-    """Records of one key that follow each other, none of them in another transaction than the others.
+class KeySum(IntEnum):
+    """What is summed up of the records of a key; HEAD counts those that cannot be cleaned yet."""
 
-    `size` are the bytes that they share of their batches; `newest` is the last of them.
-    """
-
-    key: int
-    records: int
-    size: int
-    tombstones: int
-    first_timestamp: int
-    last_timestamp: int
-    newest: SizedRecord
-    is_transactional: bool
+    RECORDS = 0
+    BYTES = 1
+    TOMBSTONES = 2
+    HEAD_RECORDS = 3
+    HEAD_BYTES = 4
+    FIRST_TIMESTAMP = 5
+    LAST_TIMESTAMP = 6
 
 
 @dataclass(slots=True)
 class Sums:
-    """Records and bytes of one key, one group, or of what no group has; `head_*` count those that cannot be cleaned yet."""
+    """Records and bytes of what no group has; `head_*` count those that cannot be cleaned yet."""
 
     records: int = 0
     bytes: int = 0
-    tombstones: int = 0
-    first_timestamp: int | None = None
-    last_timestamp: int | None = None
     head_records: int = 0
     head_bytes: int = 0
 
-    def add(self, records: int, size: int, tombstones: int = 0, *, is_head: bool) -> None:
+    def add(self, records: int, size: int, *, is_head: bool) -> None:
         """Count records and their bytes."""
         self.records += records
         self.bytes += size
-        self.tombstones += tombstones
         if is_head:
             self.head_records += records
             self.head_bytes += size
 
-    def join(self, other: "Sums") -> None:
-        """Add other sums to these."""
-        self.add(other.records, other.bytes, other.tombstones, is_head=False)
-        self.head_records += other.head_records
-        self.head_bytes += other.head_bytes
-        if other.first_timestamp is not None and other.last_timestamp is not None:
-            self.reach(other.first_timestamp, other.last_timestamp)
-
-    def reach(self, first: int, last: int) -> None:
-        """Extend the span of times by those of the first and the last record of some; -1 is no time."""
-        if first != NO_TIMESTAMP and (self.first_timestamp is None or first < self.first_timestamp):
-            self.first_timestamp = first
-        if last != NO_TIMESTAMP and (self.last_timestamp is None or last > self.last_timestamp):
-            self.last_timestamp = last
-
 
 class Tally:
-    """The sizes of one copy of one log partition, segment by segment: call `begin_segment`, then observe what is in it."""
+    """The sizes of one copy of one log partition, by segments: `begin_segment`, then what is in it, and last `finish`."""
 
     def __init__(self, log_partition: int | None, copy: str | None) -> None:
         """Start before the first segment."""
@@ -91,8 +77,6 @@ class Tally:
         self.copy = copy
         self.cleaning = Cleaning()
         self.keys: list[KeyFacts] = []
-        self.by_key: list[Sums] = []
-        """The sums of each key, by its number."""
         self.markers, self.empty_batches, self.no_key, self.unreadable = Sums(), Sums(), Sums(), Sums()
         self.segments = 0
         self.next_offset: int | None = None
@@ -103,12 +87,14 @@ class Tally:
         self.active_from: int | None = None
         self.held_bytes = 0
         """Bytes between the two: what an open transaction keeps from being cleaned."""
-        self._others = (self.markers, self.empty_batches, self.no_key, self.unreadable)
+        self._sums = _no_sums(0)
         self._numbers: dict[bytes, int] = {}
+        self._gathered = GatheredRecords(self.key_number)
         self._is_cleanable = False
 
     def begin_segment(self, base_offset: int | None, *, is_cleanable: bool, is_active: bool) -> None:
         """Begin the next segment; `is_cleanable` False where it is active, or not before the first unstable offset."""
+        self.finish()
         self.segments += 1
         self._is_cleanable = is_cleanable
         if self.begins is None:
@@ -117,7 +103,10 @@ class Tally:
             self.uncleanable_from = base_offset
         if is_active:
             self.active_from = base_offset
-            self.held_bytes = sum(sums.head_bytes for sums in (*self.by_key, *self._others))
+            others = (self.markers, self.empty_batches, self.no_key, self.unreadable)
+            self.held_bytes = int(self.sums[KeySum.HEAD_BYTES].sum()) + sum(
+                each.head_bytes for each in others
+            )
 
     def key_number(self, key: bytes) -> int:
         """Return the number of a key, decoding it if it is new."""
@@ -125,133 +114,114 @@ class Tally:
         if number is None:
             number = self._numbers[key] = len(self.keys)
             self.keys.append(key_facts(key))
-            self.by_key.append(Sums())
         return number
-
-    def add_run(self, run: Run) -> None:
-        """Count a run of records with a key."""
-        sums = self.by_key[run.key]
-        sums.add(run.records, run.size, run.tombstones, is_head=not self._is_cleanable)
-        sums.reach(run.first_timestamp, run.last_timestamp)
-        self._observe(run.key, run.newest, is_transactional=run.is_transactional)
-
-    def _observe(self, key: int, newest: SizedRecord, *, is_transactional: bool) -> None:
-        cleaning, is_cleanable = self.cleaning, self._is_cleanable
-        if is_transactional:
-            cleaning.observe_pending(key, newest, newest.batch.producer_id, is_cleanable=is_cleanable)
-        else:
-            cleaning.observe_record(key, newest, is_cleanable=is_cleanable)
-
-    def add_no_key(self, records: int, size: int) -> None:
-        """Count records without a key, which the cleaner drops."""
-        self.no_key.add(records, size, is_head=not self._is_cleanable)
-
-    def add_batch(self, batch: BatchFacts, timestamp: int, *, is_transactional: bool) -> None:
-        """Observe a batch of data; call this before its records are observed."""
-        self.cleaning.observe_batch(
-            batch, timestamp, is_transactional=is_transactional, is_cleanable=self._is_cleanable
-        )
-
-    def add_empty(self, size: int) -> None:
-        """Count the bytes of a batch without records."""
-        self.empty_batches.add(0, size, is_head=not self._is_cleanable)
-
-    def add_marker(self, batch: BatchFacts, timestamp: int, *, commits: bool, records: int = 1) -> None:
-        """Count a control batch that has a marker."""
-        self.markers.add(records, batch.size, is_head=not self._is_cleanable)
-        self.cleaning.observe_marker(batch, timestamp, commits=commits, is_cleanable=self._is_cleanable)
-
-    def add_unreadable(self, found: Unreadable) -> None:
-        """Count bytes that cannot be read, which the cleaner does not remove either."""
-        self.unreadable.add(0, found.size, is_head=True)
-
-    def reach(self, first_offset: int, last_offset: int) -> None:
-        """Observe the offsets of batches, from the first to the last."""
-        if self.begins is None:
-            self.begins = first_offset
-        self.next_offset = max(self.next_offset or 0, last_offset + 1)
 
     def add(self, item: BatchRead | LogRecord | Unreadable) -> None:
         """Count a batch that the reference reader has read, a row of an archive, or bytes that cannot be read."""
-        if isinstance(item, BatchRead):
-            self._add_batch(item)
-        elif isinstance(item, LogRecord):
-            self._add_row(item)
-        else:
-            self.add_unreadable(item)
+        unreadable = item.unreadable if isinstance(item, BatchRead) else item
+        if isinstance(unreadable, Unreadable):
+            # The cleaner does not remove these either.
+            self.unreadable.add(0, unreadable.size, is_head=True)
+        elif not isinstance(item, Unreadable):
+            self._gathered.add(item)
+            if len(self._gathered) >= _GATHERED:
+                self.finish()
 
-    def _add_batch(self, read: BatchRead) -> None:
-        batch, records = read.batch, read.records
-        if read.unreadable is not None:
-            self.add_unreadable(read.unreadable)
-            return
-        if read.misplaced is None:
-            self.reach(batch.base_offset, batch.last_offset)
-        own = [own_bytes(record) for record in records]
-        facts = _facts(batch, sum(own))
-        at = batch.max_timestamp
-        if batch.is_control and records:
-            self.add_marker(facts, at, commits=records[0].key == COMMIT, records=len(records))
-            return
-        if not batch.is_control:
-            self.add_batch(facts, at, is_transactional=batch.is_transactional)
-        if not records:
-            self.add_empty(batch.size)
-            return
-        for record, each, size in zip(records, own, shared(batch.size, own), strict=True):
-            self._add_record(record, SizedRecord(record.log_offset, each, record.value is None, facts), size)
+    def finish(self) -> None:
+        """Sum up what `add` has gathered."""
+        if len(self._gathered):
+            self._observe(self._gathered.take())
 
-    def _add_row(self, record: LogRecord) -> None:
-        own = own_bytes(record)
-        facts = BatchFacts(record.log_offset, record.log_offset, own, 0, own, None)
-        self.reach(record.log_offset, record.log_offset)
-        if record.is_control:
-            self.markers.add(1, own, is_head=True)
-            return
-        self._add_record(record, SizedRecord(record.log_offset, own, record.value is None, facts), own)
+    def observe(self, batches: Sized) -> None:
+        """Count batches that follow what was added."""
+        self.finish()
+        self._observe(batches)
 
-    def _add_record(self, record: LogRecord, newest: SizedRecord, size: int) -> None:
-        if record.key is None:
-            self.add_no_key(1, size)
-            return
-        is_transactional = bool(record.is_transactional) and record.batch is not None
-        at = record.timestamp
-        key = self.key_number(record.key)
-        self.add_run(Run(key, 1, size, newest.is_tombstone, at, at, newest, is_transactional))
+    def _observe(self, batches: Sized) -> None:
+        facts, records = batches
+        self._observe_facts(facts)
+        ends = self.cleaning.observe_batches(facts, is_cleanable=self._is_cleanable)
+        size = shared(facts.size, records.own, records.batch)
+        rows = np.flatnonzero(records.key != NO_KEY)
+        if len(rows):
+            newest = self._sum_up(records, size, rows, _transactions(batches, rows, ends))
+            self.cleaning.observe_records(batches, newest, ends, is_cleanable=self._is_cleanable)
+        is_keyless = (records.key == NO_KEY) & ~facts.is_control[records.batch]
+        # The cleaner drops these.
+        self.no_key.add(int(is_keyless.sum()), int(size[is_keyless].sum()), is_head=not self._is_cleanable)
+
+    def _observe_facts(self, batches: SizedBatches) -> None:
+        placed = np.flatnonzero(~batches.is_misplaced)
+        if len(placed):
+            if self.begins is None:
+                self.begins = int(batches.base_offset[placed[0]])
+            self.next_offset = max(self.next_offset or 0, int(batches.last_offset[placed].max()) + 1)
+        is_empty, is_head = batches.records == 0, not self._is_cleanable
+        is_marker = batches.is_control & ~is_empty
+        self.empty_batches.add(0, int(batches.size[is_empty].sum()), is_head=is_head)
+        markers = int(batches.records[is_marker].sum())
+        self.markers.add(markers, int(batches.size[is_marker].sum()), is_head=is_head)
+
+    def _sum_up(self, records: SizedRecords, size: Array, rows: Array, transactions: Array) -> Array:
+        """Add records to the sums of their keys, and return of each key and transaction the newest record."""
+        codes = transactions * len(self.keys) + records.key[rows]
+        places = np.argsort(codes, kind="stable")
+        order = rows[places]
+        begins = np.flatnonzero(np.diff(codes[places], prepend=-1))
+        newest: Array = order[np.append(begins[1:], len(order)) - 1]
+        if (np.diff(records.log_offset) <= 0).any():
+            newest = rows[newest_places(codes, records.log_offset[rows])]
+        keys, times = records.key[newest], records.timestamp[order]
+        is_none = times == NO_TIMESTAMP
+        counts, sizes = np.diff(begins, append=len(order)), np.add.reduceat(size[order], begins)
+        tombstones = np.add.reduceat(records.is_tombstone[order].astype(np.int64), begins)
+        first = np.minimum.reduceat(np.where(is_none, LATEST, times), begins)
+        last = np.maximum.reduceat(np.where(is_none, _EARLIEST, times), begins)
+        sums = self.sums
+        head = (counts, sizes) if not self._is_cleanable else ()
+        for field, numbers in zip(KeySum, (counts, sizes, tombstones, *head), strict=False):
+            np.add.at(sums[field], keys, numbers)
+        np.minimum.at(sums[KeySum.FIRST_TIMESTAMP], keys, first)
+        np.maximum.at(sums[KeySum.LAST_TIMESTAMP], keys, last)
+        return newest
+
+    @property
+    def sums(self) -> Array:
+        """The sums of each key, by KeySum and its number; the first time is behind the last where records have none."""
+        missing = len(self.keys) - self._sums.shape[1]
+        if missing > 0:
+            self._sums = np.concatenate((self._sums, _no_sums(missing + len(self.keys))), axis=1)
+        return self._sums[:, : len(self.keys)]
 
     @property
     def records(self) -> int:
         """How many records there are, markers among them."""
-        others = self.markers.records + self.no_key.records
-        return others + sum(sums.records for sums in self.by_key)
+        return self.markers.records + self.no_key.records + int(self.sums[KeySum.RECORDS].sum())
 
-    def by_group(self) -> Iterable[tuple[str | None, Sequence[int]]]:
-        """Yield each group, None for keys that do not decode, with the numbers of its keys."""
-        order = sorted(
-            (facts.group is not None, facts.group or "", number) for number, facts in enumerate(self.keys)
-        )
-        for (is_group, group), found in groupby(order, key=itemgetter(0, 1)):
-            yield group if is_group else None, [number for _, _, number in found]
+
+def _no_sums(keys: int) -> Array:
+    sums = np.zeros((len(KeySum), keys), np.int64)
+    sums[KeySum.FIRST_TIMESTAMP], sums[KeySum.LAST_TIMESTAMP] = LATEST, _EARLIEST
+    return sums
+
+
+def _transactions(batches: Sized, rows: Array, ends: Array) -> Array:
+    """Return a number for each row: 0 outside of transactions, and others for those of each that ends in another way."""
+    ends = ends[batches.records.batch[rows]]
+    if (ends == NO_TRANSACTION).all():
+        return np.zeros(len(rows), np.int64)
+    producers = np.unique(batches.batches.producer_id, return_inverse=True)[1]
+    producer = producers[batches.records.batch[rows]]
+    # What is pending waits for its producer's next marker.
+    ended = np.where(batches.batches.commits[np.maximum(ends, 0)], 1, 2)
+    return np.select([ends == NO_TRANSACTION, ends == PENDING], [0, 3 + producer], ended)
 
 
 def key_facts(key: bytes) -> KeyFacts:
     """Return what a key says of its records."""
     try:
-        found = decode_key(key)
+        decoded = decode_key(key)
     except DecodeError:
         return KeyFacts(None, is_commit=False)
-    data = found.data
-    return KeyFacts(data.group if hasattr(data, "group") else data.group_id, found.type.id in COMMITS)
-
-
-def _facts(batch: Batch, whole: int) -> BatchFacts:
-    return BatchFacts(
-        batch.base_offset,
-        batch.last_offset,
-        batch.size,
-        overhead_of(batch),
-        whole,
-        batch.delete_horizon_ms,
-        batch.producer_id,
-        batch.producer_epoch,
-    )
+    data = decoded.data
+    return KeyFacts(data.group if hasattr(data, "group") else data.group_id, decoded.type.id in COMMITS)

@@ -8,10 +8,10 @@ import pytest
 from offsets_tool.log.batches.header import HEADER_SIZE_V2
 from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead
-from offsets_tool.sizes.own_bytes import own_bytes
 from oracle.client import Oracle
 from tests.replay.random_logs import READERS, RandomLog
 from tests.sizes.sized_logs import Sized
+from tests.sizes.test_sized_records import columns_of
 from tests.sizes.test_tally import write_segments
 
 pytestmark = pytest.mark.java
@@ -45,8 +45,8 @@ def _growth(read: BatchRead) -> int:
     """Return how many bytes records grow when their batch gets a delete horizon, from which their times then count."""
     if read.batch.delete_horizon_ms is None:
         return 0
-    return sum(
-        own_bytes(record)
-        - own_bytes(replace(record, batch=replace(read.batch, base_timestamp=record.timestamp)))
-        for record in read.records
-    )
+    grown = [
+        replace(record, batch=replace(read.batch, base_timestamp=record.timestamp)) for record in read.records
+    ]
+    own, before = (columns_of(each).records.own for each in (read, read._replace(records=tuple(grown))))
+    return int((own - before).sum())

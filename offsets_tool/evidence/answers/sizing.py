@@ -1,24 +1,22 @@
-"""The sizes of an evidence: it reads each copy of each partition once, by the fast lane where it pays, and tallies it.
+"""The sizes of an evidence: it reads each copy of each partition once, and tallies it.
 
 Where an open transaction stops the cleaner before the active segment, it reads that copy a second time, because only the end of the
 copy shows that. sizes.tally knows what is counted.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from offsets_tool.columns.lane.availability import is_fast
 from offsets_tool.evidence.evidence import Evidence
-from offsets_tool.evidence.listener import CommandStep, items_during
-from offsets_tool.evidence.sources import Item, Source
+from offsets_tool.evidence.lanes import ChunkLane
+from offsets_tool.evidence.sources import Source
 from offsets_tool.log.names import not_replayed
 from offsets_tool.log_clock import latest_of
 from offsets_tool.rows import NO_TIMESTAMP, BatchRead, LogRecord, Unreadable
-from offsets_tool.sizes.tally import Tally
+from offsets_tool.sizes.tally import KeySum, Tally
 
 if TYPE_CHECKING:
-    from offsets_tool.columns.sizes.sizer import Sizer
+    from offsets_tool.sizes.lane_records import LaneRecords
 
 
 class EvidenceSizes:
@@ -27,7 +25,7 @@ class EvidenceSizes:
     def __init__(self, evidence: Evidence) -> None:
         """Prepare to read the evidence."""
         self._evidence = evidence
-        self._sizer: Sizer | None = None
+        self._lane = ChunkLane(evidence)
         self.tallies: list[Tally] = []
 
     def run(self) -> list[Tally]:
@@ -39,10 +37,11 @@ class EvidenceSizes:
                 self.tallies += self._of_rows(sources)
                 continue
             cleanable = len(sources) - 1
-            tally = self._tally(number, copy, sources, cleanable)
+            tally = _tally(self._lane, number, copy, sources, cleanable)
             held = _cleanable(tally, sources)
             if held < cleanable:
-                tally = self._tally(number, copy, sources, held, is_counted=False)
+                # Of a second pass the ledgers know nothing.
+                tally = _tally(ChunkLane(self._evidence.again()), number, copy, sources, held)
             self.tallies.append(tally)
         self._evidence.all_is_read()
         return self.tallies
@@ -50,27 +49,13 @@ class EvidenceSizes:
     @property
     def newest_timestamp(self) -> int:
         """The newest time of any record, in epoch ms: the present of this evidence."""
-        times = (sums.last_timestamp for tally in self.tallies for sums in tally.by_key)
-        newest = latest_of(times)
+        newest = latest_of(
+            last
+            for tally in self.tallies
+            for first, last in tally.sums[KeySum.FIRST_TIMESTAMP :].T.tolist()
+            if first <= last
+        )
         return NO_TIMESTAMP if newest is None else newest
-
-    def _tally(
-        self,
-        number: int | None,
-        copy: str | None,
-        sources: Sequence[Source],
-        cleanable: int,
-        *,
-        is_counted: bool = True,
-    ) -> Tally:
-        """Tally segments, of which the first `cleanable` can be cleaned."""
-        tally = Tally(number, copy)
-        for at, source in enumerate(sources):
-            is_active = source is sources[-1]
-            tally.begin_segment(_base_offset(source), is_cleanable=at < cleanable, is_active=is_active)
-            for item in self._items(source, tally) if is_counted else self._again(source, tally):
-                tally.add(item)
-        return tally
 
     def _of_rows(self, sources: Iterable[Source]) -> Iterable[Tally]:
         """Tally archives and live partitions, whose segments are not known."""
@@ -81,35 +66,33 @@ class EvidenceSizes:
                 if number not in tallies:
                     tallies[number] = Tally(number, source.copy)
                 tallies[number].add(item)
+        for tally in tallies.values():
+            tally.finish()
         return tallies.values()
 
-    def _items(self, source: Source, tally: Tally) -> Iterator[Item]:
-        """Yield the batches of a segment that are not in the tally yet, and count them in the ledger."""
-        if not is_fast(source.size, note=self._evidence.note_once):
-            return self._evidence.items(source)
-        return self._through(source, tally)
 
-    def _through(self, source: Source, tally: Tally) -> Iterator[Item]:
-        for piece in self._evidence.through(source, partial(self._fast().read, tally=tally)):
-            assert not isinstance(piece, memoryview)
-            yield piece
+def _tally(
+    lane: ChunkLane, number: int | None, copy: str | None, sources: Sequence[Source], cleanable: int
+) -> Tally:
+    """Tally segments, of which the first `cleanable` can be cleaned."""
+    tally, in_chunks = Tally(number, copy), None
+    for at, source in enumerate(sources):
+        is_active = source is sources[-1]
+        tally.begin_segment(_base_offset(source), is_cleanable=at < cleanable, is_active=is_active)
+        for item in lane.items(source):
+            if isinstance(item, (BatchRead, LogRecord, Unreadable)):
+                tally.add(item)
+            else:
+                in_chunks = in_chunks or _lane_records(tally)
+                tally.observe(in_chunks.sized(item.chunk))
+    tally.finish()
+    return tally
 
-    def _again(self, source: Source, tally: Tally) -> Iterator[Item]:
-        """Yield the batches of a segment once more, without counting them in the ledger."""
-        if source.segment is None or not is_fast(source.size):
-            yield from source.read(source.ledger(), True)
-            return
-        found = self._fast().read(source.segment, source.ledger(), tally, source.limits)
-        for item in items_during(CommandStep.FAST, found):
-            if isinstance(item, (BatchRead, Unreadable)):
-                yield item
 
-    def _fast(self) -> "Sizer":
-        if self._sizer is None:
-            from offsets_tool.columns.sizes.sizer import Sizer  # noqa: PLC0415 - NumPy, where it pays
+def _lane_records(tally: Tally) -> "LaneRecords":
+    from offsets_tool.sizes.lane_records import LaneRecords  # noqa: PLC0415 - with the lane alone
 
-            self._sizer = Sizer()
-        return self._sizer
+    return LaneRecords(tally.key_number)
 
 
 def _copies(sources: Iterable[Source]) -> dict[tuple[int | None, str | None], list[Source]]:

@@ -1,5 +1,6 @@
 """A record's own bytes are those it has in logs of real brokers; shares of a batch add up to it."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,8 +8,15 @@ from hypothesis import strategies as st
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.segment import read_segment
 from offsets_tool.rows import BatchRead, Codec
-from offsets_tool.sizes.own_bytes import left_bytes, overhead_of, own_bytes, shared
+from offsets_tool.sizes.sized_records import GatheredRecords, Sized, shared
 from tests.corpora import FIXTURES
+
+
+def columns_of(read: BatchRead) -> Sized:
+    """Return a batch as columns, all of its keys with one number."""
+    gathered = GatheredRecords(lambda key: 0)
+    gathered.add(read)
+    return gathered.take()
 
 
 @pytest.mark.parametrize(
@@ -20,9 +28,8 @@ def test_records_of_an_uncompressed_batch_are_what_its_bytes_are(corpus: str) ->
     for segment in find_segments([FIXTURES / "corpora" / corpus]):
         for item in read_segment(segment):
             if isinstance(item, BatchRead) and item.records and item.batch.codec is Codec.NONE:
-                own = sum(map(own_bytes, item.records))
-                assert overhead_of(item.batch) + own == item.batch.size
-                assert left_bytes(item.batch.size, overhead_of(item.batch), own, [own]) == item.batch.size
+                (batch, records) = columns_of(item)
+                assert batch.overhead + records.own.sum() == item.batch.size
                 magics.add(item.batch.magic)
     assert magics
 
@@ -33,14 +40,15 @@ def test_records_of_a_wrapper_are_what_its_content_is() -> None:
         for item in read_segment(segment):
             if isinstance(item, BatchRead) and item.batch.codec is not Codec.NONE:
                 wrapped += 1
-                assert all(own_bytes(record) >= 26 for record in item.records)
-                assert overhead_of(item.batch) < item.batch.size
+                (batch, records) = columns_of(item)
+                assert (records.own >= 26).all()
+                assert batch.overhead < item.batch.size
     assert wrapped > 10
 
 
 @given(st.integers(0, 1 << 31), st.lists(st.integers(1, 1 << 31), min_size=1, max_size=30))
 def test_shares_add_up_and_none_is_more_than_one_off(total: int, weights: list[int]) -> None:
-    parts = shared(total, weights)
+    parts = shared(np.array([total]), np.array(weights), np.zeros(len(weights), np.int64)).tolist()
     assert sum(parts) == total
     whole = sum(weights)
     assert all(

@@ -1,1 +1,0 @@
-"""Sizes of segments through the fast lane."""
