@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from offsets_tool.events import Event
 from offsets_tool.log.ledger import BatchRun
 from offsets_tool.records import RECORD_TYPES
-from offsets_tool.rows import Batch, BatchRead
+from offsets_tool.rows import BatchRead
 from offsets_tool.wire.json import JsonObject
 
 PROBLEMS: Final = 1_000
@@ -58,23 +58,21 @@ class Survey:
         self.transactional_batches += batch.is_transactional
         self.leader_epochs.add(batch.partition_leader_epoch)
         if read.misplaced is None:
-            self._observe_offsets(batch, len(read.records))
-
-    def _observe_offsets(self, batch: Batch, records: int) -> None:
-        if self._next_offset is not None and batch.base_offset > self._next_offset:
-            self.missing_offsets += batch.base_offset - self._next_offset
-        self.missing_offsets += max(0, batch.last_offset - batch.base_offset + 1 - records)
-        self._next_offset = batch.last_offset + 1
+            missing = max(0, batch.last_offset - batch.base_offset + 1 - len(read.records))
+            self._observe_offsets(batch.base_offset, batch.last_offset, missing)
 
     def observe_run(self, run: BatchRun, first_offset: int, last_offset: int) -> None:
         """Count many batches at once, given the first offset of the first and the last offset of the last."""
         self.delete_horizons += run.delete_horizons
         self.transactional_batches += run.transactional
         self.leader_epochs |= run.leader_epochs
-        self.missing_offsets += run.missing_offsets
+        self._observe_offsets(first_offset, last_offset, run.missing_offsets)
+
+    def _observe_offsets(self, first: int, last: int, missing: int) -> None:
         if self._next_offset is not None:
-            self.missing_offsets += max(0, first_offset - self._next_offset)
-        self._next_offset = last_offset + 1
+            self.missing_offsets += max(0, first - self._next_offset)
+        self.missing_offsets += missing
+        self._next_offset = last + 1
 
     def observe_event(self, event: Event) -> None:
         """Count a decoded record."""

@@ -4,7 +4,7 @@ What the lane does not read is handed to the caller, who decodes and surveys it 
 """
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -16,27 +16,17 @@ from offsets_tool.columns.lane.chunks import Chunk
 from offsets_tool.columns.lane.interned import InternedKeys
 from offsets_tool.columns.lane.key_table import KeyField
 from offsets_tool.columns.lane.layout import AttributeBit, BatchField, RecordField, RecordKind, has_any
-from offsets_tool.columns.lane.segments import ChunkRead, SegmentReader
+from offsets_tool.columns.lane.segments import ChunkRead
 from offsets_tool.columns.lane.sums import offsets_of
-from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.ledger import Ledger, Outcome
-from offsets_tool.log.names import Segment
-from offsets_tool.log.segment import SegmentReading
 from offsets_tool.records import RECORD_TYPES
-from offsets_tool.rows import BatchRead, LogRecord, Unreadable
+from offsets_tool.rows import LogRecord
 from offsets_tool.survey import Survey, control_kind, tombstone_kind, value_kind
 from offsets_tool.wire.text import from_shown
 
 _MARKERS: Final = ("ABORT", "COMMIT")
 _RADIX: Final = 1 << 6
 """More than there are record types, and versions of what the lane reads."""
-
-
-class ChunkSurveyed(NamedTuple):
-    """Bytes of a file, as many as `size`, surveyed but for these records."""
-
-    size: int
-    pieces: Iterator[LogRecord]
 
 
 class Surveyor:
@@ -46,34 +36,21 @@ class Surveyor:
         self._keys = KeyColumns(InternedKeys(keys=1, arena=1, topic_ids=1))
         self._is_met: Array = np.zeros(1, bool)
         """Which keys the present file has."""
-        self._segments = SegmentReader()
         self._json = JsonWriter()
 
-    def read(
-        self, segment: Segment, ledger: Ledger, survey: Survey, limits: Limits = LIMITS
-    ) -> Iterator[ChunkSurveyed | BatchRead | Unreadable]:
-        """Survey a whole segment: yield what the caller has to decode, count and survey; all else is surveyed and counted here."""
-        reading = SegmentReading(segment, limits=limits, ledger=ledger)
-        for item in self._segments.read(reading, ledger):
-            if not isinstance(item, ChunkRead):
-                yield item
-                continue
-            survey.observe_run(item.run, *offsets_of(item.chunk))
-            yield ChunkSurveyed(item.size, self._survey(item.chunk, segment.log_partition, ledger, survey))
-        self._name_groups(survey)
-
-    def _survey(
-        self, chunk: Chunk, log_partition: int | None, ledger: Ledger, survey: Survey
-    ) -> Iterator[LogRecord]:
+    def observe(self, read: ChunkRead, ledger: Ledger, survey: Survey) -> Iterator[LogRecord]:
+        """Survey a chunk, and count its records in the ledger; yield those that the caller has to decode, count and survey."""
+        chunk = read.chunk
+        survey.observe_run(read.run, *offsets_of(chunk))
         if not self._keys.belong_to(chunk.interned):
-            self._name_groups(survey)
+            self.name_groups(survey)
             self._keys = KeyColumns(chunk.interned)
         self._keys.update()
         self._is_met = np.append(self._is_met, np.zeros(len(self._keys.table) - len(self._is_met), bool))
         # Values that programs print decode without a problem.
         kinds = Kinds(chunk, self._keys, self._json)
         self._count(chunk, kinds.kind.astype(np.int64), ledger, survey)
-        yield from (_record(chunk, row, log_partition) for row in kinds.left.tolist())
+        yield from (_record(chunk, row, ledger.log_partition) for row in kinds.left.tolist())
 
     def _count(self, chunk: Chunk, kinds: Array, ledger: Ledger, survey: Survey) -> None:
         keys, versions = chunk.records[RecordField.KEY], chunk.records[RecordField.VALUE_VERSION]
@@ -88,7 +65,8 @@ class Surveyor:
             ledger.count(Outcome.CONTROL if kind == RecordKind.MARKER else Outcome.DECODED, times=count)
             survey.kinds[_kind(kind, type_id, version)] += count
 
-    def _name_groups(self, survey: Survey) -> None:
+    def name_groups(self, survey: Survey) -> None:
+        """Add the groups of the file, which ends here, to its survey."""
         names = self._keys.names["group"].table
         numbers = np.unique(self._keys.table[np.flatnonzero(self._is_met), KeyField.GROUP])
         survey.groups |= {from_shown(names.key(number).decode()) for number in numbers.tolist()}

@@ -29,10 +29,9 @@ if TYPE_CHECKING:
     from offsets_tool.columns.lane.segments import ChunkRead
     from offsets_tool.columns.printing import ChunkText
     from offsets_tool.columns.reading import RowReader, RowsRead
-    from offsets_tool.columns.survey import ChunkSurveyed
     from offsets_tool.findings.group_rows import AnyPartition
 
-C = TypeVar("C", bound="ChunkRead | ChunkText | ChunkSurveyed")
+C = TypeVar("C", bound="ChunkRead | ChunkText")
 
 UNREADABLE_NAMED = 10
 """How many unreadable ranges are named before the rest is only counted; `inspect` names them all."""
@@ -113,6 +112,8 @@ class Evidence:
         self.ledgers: list[LedgerEntry] = []
         self.notes: list[str] = []
         """Everything that the listener was told."""
+        self.ledger: Ledger
+        """Of the source that `items` or `through` reads."""
         self.problems = 0
         self.overlaps = 0
         """Segments that have offsets which another of their folder has."""
@@ -210,11 +211,11 @@ class Evidence:
 
         `verify` False also reads batches whose CRC is wrong.
         """
-        self._ledger = self._ledger_of(source)
-        for item in source.read(self._ledger, verify):
+        self.ledger = self._ledger_of(source)
+        for item in source.read(self.ledger, verify):
             self._advance(item)
             yield item
-        self._close(self._ledger, source)
+        self._close(self.ledger, source)
 
     def counted(self, source: Source) -> Iterator[Event]:
         """Yield the events of a source and count them in its ledger; several sources may be read at the same time."""
@@ -229,15 +230,15 @@ class Evidence:
     ) -> Iterator[C | BatchRead | Unreadable]:
         """Yield what `read` makes of a segment by the fast lane, and count it."""
         assert source.segment is not None
-        self._ledger = self._ledger_of(source)
-        items = source.or_lost(read(source.segment, self._ledger, limits=source.limits), self._ledger)
+        self.ledger = self._ledger_of(source)
+        items = source.or_lost(read(source.segment, self.ledger, limits=source.limits), self.ledger)
         for item in items_during(CommandStep.FAST, items):
             yield item
             if isinstance(item, (BatchRead, Unreadable)):
                 self._advance(item)
             else:
                 self._listener.advance(item.size)
-        self._close(self._ledger, source)
+        self._close(self.ledger, source)
 
     def rows(self, source: Source, reader: "RowReader", *, is_counted: bool = True) -> "Iterator[RowsRead]":
         """Yield the records of a segment as rows of Arrow; `is_counted` is False where it is read once more."""
@@ -262,7 +263,7 @@ class Evidence:
 
     def decoded(self, item: Item) -> Iterator[Event]:
         """Return the events of an item, and count them, as they are taken, in the ledger of the source that `items` reads."""
-        return self._events(item, self._ledger)
+        return self._events(item, self.ledger)
 
     def _events(self, item: Item, ledger: Ledger) -> Iterator[Event]:
         return items_during(CommandStep.DECODE, (self._event(record, ledger) for record in records_of(item)))

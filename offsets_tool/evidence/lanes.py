@@ -21,7 +21,7 @@ from offsets_tool.log.names import Segment
 from offsets_tool.log.segment import SegmentReading
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
-from offsets_tool.rows import BatchRead, Unreadable
+from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 
 if TYPE_CHECKING:
     from offsets_tool.columns.lane.segments import ChunkRead, SegmentReader
@@ -102,6 +102,7 @@ class SurveyLane:
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
+        self._lane = ChunkLane(evidence)
         self._surveyor: Surveyor | None = None
 
     def survey(self, source: Source) -> "Survey":
@@ -109,28 +110,21 @@ class SurveyLane:
         from offsets_tool.survey import Survey  # noqa: PLC0415 - for one command only
 
         survey = Survey()
-        for item in self._items(source, survey):
+        for item in self._lane.items(source):
             if isinstance(item, BatchRead):
                 survey.observe_batch(item)
-            for event in self._evidence.decoded(item):
-                survey.observe_event(event)
+            for piece in (item,) if isinstance(item, Item) else self._observe(item, survey):
+                for event in self._evidence.decoded(piece):
+                    survey.observe_event(event)
+        if self._surveyor is not None:
+            self._surveyor.name_groups(survey)
         return survey
 
-    def _items(self, source: Source, survey: "Survey") -> Iterator[Item]:
-        """Survey what the lane reads of a source, and yield what is left to be decoded and surveyed."""
-        if source.segment is None or not is_fast(source.size, note=self._evidence.note_once):
-            return self._evidence.items(source)
-        return self._through(source, survey)
-
-    def _through(self, source: Source, survey: "Survey") -> Iterator[Item]:
-        from offsets_tool.columns.survey import Surveyor  # noqa: PLC0415 - NumPy, where it pays
+    def _observe(self, read: "ChunkRead", survey: "Survey") -> Iterator[LogRecord]:
+        from offsets_tool.columns.survey import Surveyor  # noqa: PLC0415 - Numba, where it pays
 
         self._surveyor = self._surveyor or Surveyor()
-        for item in self._evidence.through(source, partial(self._surveyor.read, survey=survey)):
-            if isinstance(item, (BatchRead, Unreadable)):
-                yield item
-            else:
-                yield from item.pieces
+        return self._surveyor.observe(read, self._evidence.ledger, survey)
 
 
 def rows_pay(sources: list[Source]) -> bool:
