@@ -17,10 +17,10 @@ from offsets_tool.evidence.evidence import Evidence, open_evidence
 from offsets_tool.evidence.lanes import rows_pay
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.evidence.sources import Source
-from offsets_tool.history.replayed_rows import replayed_rows
 from offsets_tool.history.rows import (
     AnomalyRow,
     GroupHistoryRow,
+    HistoryRow,
     MemberHistoryRow,
     OffsetHistoryRow,
 )
@@ -29,7 +29,7 @@ from offsets_tool.table_rows import EventRow
 from offsets_tool.wire.arrow import arrow_schema
 from offsets_tool.wire.text import shown
 
-_HISTORIES: Final[dict[str, type]] = {
+_HISTORIES: Final[dict[str, type[HistoryRow]]] = {
     "offset_history": OffsetHistoryRow,
     "group_history": GroupHistoryRow,
     "member_history": MemberHistoryRow,
@@ -115,10 +115,10 @@ def read_histories(*paths: AnyPath, **options: Any) -> dict[str, pa.Table]:
     >>> [read_histories(*nights, view=view)["offset_history"].num_rows for view in ("coordinator", "evidence")]
     [35, 178]
     """
-    rows: dict[type, list[tuple[Any, ...]]] = {row: [] for row in _HISTORIES.values()}
+    rows: dict[type[HistoryRow], list[HistoryRow]] = {row: [] for row in _HISTORIES.values()}
     with EvidenceReplay(open_evidence(*paths, **options)) as replay:
-        name_of = replay.run().names.name
-        for _, replayed in replay.once_more():
-            for row in replayed_rows(replayed, name_of):
+        replay.run()
+        for histories in replay.histories():
+            for row in histories.rows(*_HISTORIES.values()):
                 rows[type(row)].append(row)
     return {name: table_of(row, rows[row]) for name, row in _HISTORIES.items()}

@@ -141,10 +141,6 @@ def _is_ambiguous_commit(event: Event) -> bool:
     return event.type_id in COMMITS and event.value is not None
 
 
-ReplayedPartitions = Iterable[tuple[PartitionSnapshot, Iterable[tuple[Event, tuple[Change, ...]]]]]
-"""Partitions, each with its events and their changes."""
-
-
 class Snapshot:
     """All partitions of the evidence, replayed to one moment."""
 

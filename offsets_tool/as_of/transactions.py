@@ -4,17 +4,16 @@ Whether an open transaction hangs (its coordinator has forgotten it) is not in t
 without data of its producer has a row too: the producer wrote none here, or compaction has removed it all.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from operator import attrgetter, itemgetter
 from typing import Final, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.as_of.snapshot import PartitionSnapshot, ReplayedPartitions, Snapshot
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.as_of.views_offsets import pending_row
-from offsets_tool.events import Event
 from offsets_tool.log_clock import age_at
-from offsets_tool.replay.changes import Change, Transaction, TransactionOf
+from offsets_tool.replay.changes import Transaction
 from offsets_tool.rows import Row
 
 
@@ -34,7 +33,15 @@ class AgeTo(StrEnum):
     NEWEST_RECORD = "newest_record"
 
 
-_OUTCOMES: Final = {"COMMIT": TransactionOutcome.COMMITTED, "ABORT": TransactionOutcome.ABORTED}
+class EndedTransaction(NamedTuple):
+    """What a marker ended: the transaction of its producer, None where nothing of that is here."""
+
+    producer_id: int | None
+    marker_epoch: int | None
+    outcome: TransactionOutcome
+    marker_log_offset: int
+    marker_timestamp: int
+    transaction: Transaction | None
 
 
 class Blocked(NamedTuple):
@@ -75,17 +82,11 @@ def open_rows(snapshot: Snapshot, wanted: Wanted | None = None) -> list[Row]:
     )
 
 
-def ended_rows(replayed: ReplayedPartitions, wanted: Wanted | None = None) -> Iterator[Row]:
-    """Yield a row for each transaction that ended, in the order of their markers.
-
-    `replayed` has the events that led to the snapshot, with their changes; `wanted` chooses groups.
-    """
-    for p, happened in replayed:
-        for event, changes in happened:
-            if event.control is not None and event.control.type in _OUTCOMES:
-                row = _ended_row(p, event, changes)
-                if _is_wanted(row, wanted):
-                    yield row
+def ended_rows(
+    p: PartitionSnapshot, ended: Iterable[EndedTransaction], wanted: Wanted | None = None
+) -> Iterator[Row]:
+    """Yield a row for each transaction of a log partition that ended, in the order of their markers; `wanted` chooses groups."""
+    return (row for row in (_ended_row(p, each) for each in ended) if _is_wanted(row, wanted))
 
 
 def _is_wanted(row: Row, wanted: Wanted | None) -> bool:
@@ -106,19 +107,17 @@ def _open_rows(snapshot: Snapshot, p: PartitionSnapshot) -> Iterator[Row]:
         yield _row(p, TransactionOutcome.OPEN, transaction, until, age_to) | {"pending": pending}
 
 
-def _ended_row(p: PartitionSnapshot, event: Event, changes: tuple[Change, ...]) -> Row:
-    assert event.control is not None
-    record, outcome = event.record, _OUTCOMES[event.control.type]
+def _ended_row(p: PartitionSnapshot, ended: EndedTransaction) -> Row:
     marker = {
-        "marker_log_offset": record.log_offset,
-        "marker_timestamp": record.timestamp,
-        "marker_epoch": record.producer_epoch,
+        "marker_log_offset": ended.marker_log_offset,
+        "marker_timestamp": ended.marker_timestamp,
+        "marker_epoch": ended.marker_epoch,
     }
-    ended = next((c.before for c in changes if isinstance(c.subject, TransactionOf)), None)
-    if isinstance(ended, Transaction):
-        return _row(p, outcome, ended, record.timestamp, AgeTo.MARKER) | marker
-    who = {"producer_id": record.producer_id, "producer_epoch": record.producer_epoch, "outcome": outcome}
-    return _NO_DATA | who | marker | _partition_fields(p)
+    if ended.transaction is not None:
+        until = ended.marker_timestamp, AgeTo.MARKER
+        return _row(p, ended.outcome, ended.transaction, *until) | marker
+    producer = {"producer_id": ended.producer_id, "producer_epoch": ended.marker_epoch}
+    return _NO_DATA | producer | {"outcome": ended.outcome} | marker | _partition_fields(p)
 
 
 def _row(

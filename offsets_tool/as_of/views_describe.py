@@ -1,12 +1,12 @@
 """A group as kafka-consumer-groups describes it: offsets with the owner of each partition, and the group's state.
 
 End offsets are not known here: `log_end_offset`, `lag` and `beyond_end` are left None for others to fill.
-`find_deletions` and `appears_later` explain why a group is not there.
+`appears_later` explains why a group is not there.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Iterator
+from typing import Final
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
@@ -17,7 +17,7 @@ from offsets_tool.as_of.views_offsets import (
     empty_offset_row,
     rows_at_home,
 )
-from offsets_tool.replay.changes import Change, ChangeKind, GroupKind, GroupOf, OffsetOf
+from offsets_tool.replay.changes import GroupKind, OffsetOf
 from offsets_tool.replay.member_records import assigned, client_of
 from offsets_tool.rows import Row
 
@@ -74,23 +74,6 @@ def described_states(snapshot: Snapshot, wanted: Wanted) -> list[Row]:
         most = asked[row["group"]].most_common(1)[0][0] if row["group"] in asked else None
         row["assignor"] = row["protocol"] or most
     return rows
-
-
-class GroupDeletion(NamedTuple):
-    """Where a group was deleted, and the record's timestamp in epoch milliseconds."""
-
-    log_partition: int | None
-    log_offset: int
-    timestamp: int
-
-
-def find_deletions(changes: Iterable[Change]) -> dict[str, GroupDeletion]:
-    """Return the last deletion of each group that was deleted, up to where the changes go."""
-    return {
-        change.subject.group: GroupDeletion(change.log_partition, change.log_offset, change.timestamp)
-        for change in changes
-        if change.kind is ChangeKind.DELETED and isinstance(change.subject, GroupOf)
-    }
 
 
 def appears_later(snapshot: Snapshot, group: str) -> tuple[int | None, int] | None:

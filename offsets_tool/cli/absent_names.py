@@ -6,11 +6,12 @@ evidence is read a second time to find out, only if there is such a name.
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, cached_property
+from itertools import chain
 from typing import Final
 
 from offsets_tool.as_of.selection import NameFilter, Wanted, exact_text, is_pattern
 from offsets_tool.as_of.snapshot import Snapshot
-from offsets_tool.as_of.views_describe import GroupDeletion, appears_later, find_deletions
+from offsets_tool.as_of.views_describe import appears_later
 from offsets_tool.cli.nothing_shown import nothing_at_moment
 from offsets_tool.cli.texts import quoted
 from offsets_tool.evidence.moments.moment_notes import number_text, offset_text
@@ -18,6 +19,7 @@ from offsets_tool.evidence.nearest import nearest
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.evidence.source_names import SourceNames
 from offsets_tool.evidence.sources import Source
+from offsets_tool.history.rows import GroupEndCause, GroupHistoryRow
 from offsets_tool.placement import Homes, find_homes, partition_for
 from offsets_tool.time_texts import shown_time
 from offsets_tool.wire.text import from_shown, in_cell
@@ -175,10 +177,9 @@ def why_not_at_moment(replay: EvidenceReplay) -> WhyNot:
     where = moment_phrase(replay.snapshot)
 
     @cache
-    def deletions(there: EvidenceReplay) -> dict[str, GroupDeletion]:
-        return find_deletions(
-            change for _, steps in there.once_more() for _, made in steps for change in made
-        )
+    def deletions(there: EvidenceReplay) -> dict[str, GroupHistoryRow]:
+        rows = chain.from_iterable(histories.rows(GroupHistoryRow) for histories in there.histories())
+        return {row.group: row for row in rows if row.end_cause == GroupEndCause.DELETED}
 
     def why(group: str, here: SourceNames) -> str:
         at = here.groups[group]
@@ -191,14 +192,17 @@ def why_not_at_moment(replay: EvidenceReplay) -> WhyNot:
         if not is_named:
             return f"{absent}: partition {number_text(at.log_partition)}, where it lives, counts as empty; name its end too"
         if (gone := deletions(there).get(group)) is not None:
-            when = shown_time(gone.timestamp) or "no timestamp"
-            at_offset = offset_text(gone.log_partition, gone.log_offset)
-            return f"{absent}: it was deleted at {at_offset} ({when}); choose an earlier {replay.option}"
+            return f"{absent}: it was deleted at {_end(gone)}; choose an earlier {replay.option}"
         if (later := appears_later(moment, group)) is not None:
             return f"{absent}: its first record is {offset_text(*later)}; choose a later {replay.option}"
         return f"{absent}: its records, {_stretch(group, here)}, leave nothing; `offsets-tool history` shows what happened"
 
     return why
+
+
+def _end(row: GroupHistoryRow) -> str:
+    assert row.to_log_offset is not None and row.to_timestamp is not None
+    return f"{offset_text(row.log_partition, row.to_log_offset)} ({shown_time(row.to_timestamp) or 'no timestamp'})"
 
 
 def absent_at_moment(replay: EvidenceReplay, wanted: Wanted, what: str, *, is_shown: bool) -> Iterator[str]:

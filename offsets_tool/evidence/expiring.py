@@ -17,7 +17,6 @@ from offsets_tool.evidence.times import parse_duration
 from offsets_tool.expiry.forecast import (
     PartitionRemovals,
     ages,
-    all_removals,
     explained,
     live_ages,
     live_rows,
@@ -81,7 +80,9 @@ def find_expiry(replay: EvidenceReplay, given: PolicyOverrides, wanted: Wanted) 
     Notes what of the policy is supposed, and what the log cannot tell.
     """
     replay.run()
-    return expiry_of(replay, given, wanted, _removals(replay))
+    with during(CommandStep.REPLAY):
+        removals = [histories.removals() for histories in replay.histories()]
+    return expiry_of(replay, given, wanted, removals)
 
 
 def expiry_of(
@@ -117,20 +118,6 @@ def expiry_of(
         rows + removed_rows(found, first.policy, wanted),
         {each.partition.log_partition: each.facts for each in removals},
     )
-
-
-def _removals(replay: EvidenceReplay) -> list[PartitionRemovals]:
-    """Return the removals of every partition, which is replayed once more: by rows where that pays."""
-    if not replay.rows_pay:
-        return all_removals(replay.once_more())
-    from offsets_tool.relations.partitions import replayed_columns  # noqa: PLC0415 - with Arrow, where it pays
-
-    with during(CommandStep.REPLAY):
-        names = replay.snapshot.names
-        return [
-            replayed_columns(partition, reads, names.name).removals
-            for partition, (_, reads) in replay.rows_once_more()
-        ]
 
 
 def _searched(

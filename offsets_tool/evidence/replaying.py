@@ -20,6 +20,7 @@ from offsets_tool.evidence.moment_notes import note_moment
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED
 from offsets_tool.evidence.moments.moment_notes import moment_notes, number_text, topic_id_notes
 from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse_bound
+from offsets_tool.evidence.partition_histories import EventHistories, PartitionHistories
 from offsets_tool.evidence.partition_logs import EventsOf, PartitionLog, partition_logs, uncounted
 from offsets_tool.log.copies.copy_facts import CopyFacts
 from offsets_tool.log.copies.forks import Forks
@@ -251,6 +252,17 @@ class EvidenceReplay:
         """Yield which names were derived and which are missing: known only when all rows are made."""
         return topic_id_notes(self.snapshot.names)
 
+    def histories(self) -> Iterator[PartitionHistories]:
+        """After `run`: yield the histories of each partition up to the moment; one question of one partition at a time."""
+        name_of = self.snapshot.names.name
+        if not self.rows_pay:
+            yield from (EventHistories(*replayed, name_of) for replayed in self.once_more())
+            return
+        from offsets_tool.relations.partitions import RowHistories  # noqa: PLC0415 - with Arrow, where it pays
+
+        for partition, (_, reads) in self.rows_once_more():
+            yield RowHistories(partition, reads, name_of)
+
     def once_more(self) -> Iterator[tuple[PartitionSnapshot, Iterator[tuple[Event, tuple[Change, ...]]]]]:
         """After `run`: yield the same events again, partition by partition, with their changes by the rules found to hold."""
         if self.rows_pay:
@@ -260,16 +272,6 @@ class EvidenceReplay:
         for partition, log in self._read():
             events = _below(partition.end, log.events())
             yield partition, _changes(_coordinator_again(partition), events)
-
-    def markers_once_more(
-        self,
-    ) -> Iterator[tuple[PartitionSnapshot, Iterator[tuple[Event, tuple[Change, ...]]]]]:
-        """After `run`: yield the markers again, partition by partition, with their changes: what ended each transaction."""
-        if not self.rows_pay:
-            yield from self.once_more()
-            return
-        for partition, (coordinator, reads) in self.rows_once_more():
-            yield partition, RowLane.ended_by_markers(partition, coordinator, reads)
 
     def _read(self) -> Iterator[tuple[PartitionSnapshot, PartitionLog | JoinedLog]]:
         """Yield the partitions that were read, with their logs."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.as_of.snapshot import PartitionSnapshot, ReplayedPartitions
+from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.as_of.views_offsets import NO_COMMIT, commit_fields
 from offsets_tool.events import Event
 from offsets_tool.expiry.causes import Deletion, PolicyConfidence
@@ -28,8 +28,6 @@ from offsets_tool.wire.longs import difference
 from offsets_tool.wire.times import is_time
 
 _ALL: Final = Wanted()
-Happened = tuple[Event, tuple[Change, ...]]
-"""An event and its changes."""
 
 
 def forecast(
@@ -98,15 +96,27 @@ def partition_removals(
     )
 
 
-def all_removals(replayed: ReplayedPartitions) -> list[PartitionRemovals]:
-    """Return the removals of every partition, given its events and changes, replayed once more."""
-    found = []
-    for partition, happened in replayed:
-        log, tracker = LogFacts(), RemovalTracker(partition.log_partition)
-        removals = list(_folded(tracker, _observed(happened, log)))
-        changed = tracker.saved_state().changed
-        found.append(partition_removals(partition, changed, tracker.lifetimes, removals, log))
-    return found
+class RemovalsByEvent:
+    """The removals of one partition, whose events and changes are observed one at a time."""
+
+    def __init__(self, partition: PartitionSnapshot) -> None:
+        """Start before the first event of a partition that was replayed before."""
+        self._partition, self._facts = partition, LogFacts()
+        self._tracker = RemovalTracker(partition.log_partition)
+        self._removals: list[Removal | DroppedCommit] = []
+
+    def observe(self, event: Event, changes: Sequence[Change]) -> None:
+        """Observe an event and its changes."""
+        self._facts.observe(event)
+        self._removals += self._tracker.take_event(event, changes)
+
+    def all(self) -> PartitionRemovals:
+        """Return all removals; call it once, after the last event."""
+        self._removals += self._tracker.close()
+        changed = self._tracker.saved_state().changed
+        return partition_removals(
+            self._partition, changed, self._tracker.lifetimes, self._removals, self._facts
+        )
 
 
 def ages(found: Iterable[PartitionRemovals], policy: Policy) -> Ages:
@@ -138,12 +148,6 @@ def observe_live(
         made.observe_live(written, newest)
 
 
-def _observed(happened: Iterable[Happened], log_facts: LogFacts) -> Iterator[Happened]:
-    for event, changes in happened:
-        log_facts.observe(event)
-        yield event, changes
-
-
 def explained(
     found: Sequence[PartitionRemovals], newest: int | None, policy: Policy, known: PolicyConfidence
 ) -> list[Deletion]:
@@ -168,13 +172,6 @@ def explained(
         explained,
         key=lambda removed: (_number(removed.log_partition), removed.log_offset, removed.producer_id or -1),
     )
-
-
-def _folded(folded: RemovalTracker, happened: Iterable[Happened]) -> Iterator[Removal | DroppedCommit]:
-    """Yield the removals and dropped commits that all events and changes come to."""
-    for event, changes in happened:
-        yield from folded.take_event(event, changes)
-    yield from folded.close()
 
 
 def live_rows(

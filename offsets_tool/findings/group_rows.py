@@ -14,6 +14,8 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple, Protocol
 
 from offsets_tool.as_of.selection import Wanted
+from offsets_tool.as_of.snapshot import PartitionSnapshot
+from offsets_tool.expiry.forecast import PartitionRemovals
 from offsets_tool.expiry.rows import ExpiryRow
 from offsets_tool.findings.commit_sums import KEPT, UNKNOWN, CommitSums, PartitionSums, SummedOffsets
 from offsets_tool.findings.record_sums import RecordSums
@@ -290,6 +292,21 @@ class LogStretch(NamedTuple):
     proven_from: int = 0
     end: int | None = None
     newest_at: int | None = None
+
+
+def stretch_of(partition: PartitionSnapshot) -> LogStretch:
+    """Return the stretch of the log that a partition covers up to its moment."""
+    proven_from, newest = partition.coverage.proven_from, partition.cut.newest_timestamp
+    return LogStretch(partition.log_partition, proven_from, partition.end, newest)
+
+
+class ReplayedPartition(NamedTuple):
+    """What a replay of one log partition comes to."""
+
+    sums: RecordSums
+    removals: PartitionRemovals
+    with_rows: Callable[[Iterable[GroupRow]], AnyPartition]
+    """Return all rows of histories and transactions by group, with others that no history has."""
 
 
 def gather(rows: Iterable[GroupRow], stretch: LogStretch) -> dict[str, GroupRows]:

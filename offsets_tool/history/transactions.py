@@ -6,10 +6,11 @@ A transaction without a commit in the log partition has no row. The log does not
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Final, NamedTuple
 
-from offsets_tool.as_of.transactions import TransactionOutcome
+from offsets_tool.as_of.transactions import EndedTransaction, TransactionOutcome
 from offsets_tool.events import Event
 from offsets_tool.history.rows import Group
-from offsets_tool.replay.changes import Change, ChangeKind, Transaction, TransactionOf
+from offsets_tool.replay.changes import Change, Transaction, TransactionOf
+from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.table_rows import LogPartition
 from offsets_tool.wire.schema import Int16, Int32, Int64, String
 
@@ -45,21 +46,27 @@ class TransactionRow(NamedTuple):
         return self.marker_epoch is not None and self.marker_epoch > self.producer_epoch
 
 
-_OUTCOMES: Final = {
-    ChangeKind.COMMITTED: TransactionOutcome.COMMITTED,
-    ChangeKind.ABORTED: TransactionOutcome.ABORTED,
-}
+_OUTCOMES: Final = {"COMMIT": TransactionOutcome.COMMITTED, "ABORT": TransactionOutcome.ABORTED}
+
+
+def ended_transaction(event: Event, changes: Sequence[Change]) -> EndedTransaction | None:
+    """Return what a marker ended, given its changes; None for other events, and for a marker of no producer."""
+    record, marker = event.record, event.control
+    if marker is None or marker.type not in _OUTCOMES or record.producer_id == NO_PRODUCER_ID:
+        return None
+    outcome = _OUTCOMES[marker.type]
+    before = (change.before for change in changes if isinstance(change.subject, TransactionOf))
+    ended = next((value for value in before if isinstance(value, Transaction)), None)
+    producer = record.producer_id, record.producer_epoch
+    return EndedTransaction(*producer, outcome, record.log_offset, record.timestamp, ended)
 
 
 def ended_transactions(event: Event, changes: Sequence[Change]) -> Iterator[TransactionRow]:
     """Yield the rows of the transaction that a marker ended; none for other events and for markers without data."""
-    if event.control is None:
-        return
-    for change in changes:
-        if isinstance(change.subject, TransactionOf) and isinstance(change.before, Transaction):
-            marker = (change.log_offset, change.timestamp, event.record.producer_epoch)
-            outcome = _OUTCOMES.get(change.kind, TransactionOutcome.OPEN)
-            yield from _rows(change.before, change.log_partition, outcome, marker)
+    ended = ended_transaction(event, changes)
+    if ended is not None and ended.transaction is not None:
+        marker = ended.marker_log_offset, ended.marker_timestamp, ended.marker_epoch
+        yield from _rows(ended.transaction, event.record.log_partition, ended.outcome, marker)
 
 
 class TransactionLog:

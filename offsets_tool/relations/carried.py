@@ -8,7 +8,7 @@ explains.
 
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -25,7 +25,7 @@ from offsets_tool.expiry.removals import Removal
 from offsets_tool.history.owners import Owner
 from offsets_tool.relations.offsets import NONE, OPEN, Begun, Past
 from offsets_tool.relations.removals import SavedRemovals
-from offsets_tool.relations.transactions import OpenTransaction
+from offsets_tool.relations.transactions import OpenTransaction, with_groups
 from offsets_tool.relations.writes import OffsetAction, WriteReader, Writes
 from offsets_tool.replay.changes import (
     GroupKind,
@@ -33,7 +33,6 @@ from offsets_tool.replay.changes import (
     PendingCommit,
     PendingOf,
     TopicPartition,
-    Transaction,
 )
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.member_records import Client
@@ -147,7 +146,7 @@ class LiveState(NamedTuple):
 
 
 def put_open(
-    state: State, open_: Begun, reader: WriteReader, transactions: Iterable[OpenTransaction]
+    state: State, open_: Begun, reader: WriteReader, transactions: Sequence[OpenTransaction]
 ) -> Lifetimes:
     """Put open commits and transactions into a state that has none; return the lifetimes of the committed offsets.
 
@@ -158,10 +157,7 @@ def put_open(
     live, others = np.flatnonzero(is_live), np.flatnonzero(~is_live)
     _put_others(state, rows.taken(others), past.noop[others], reader)
     lifetimes = _put_live(state, rows.taken(live), Past(*(field[live] for field in past)), reader)
-    for entry in transactions:
-        known = state.transactions.get(entry.producer_id) or Transaction(*entry[:6], (), entry.commits)
-        groups = known.groups if entry.group is None else (*known.groups, entry.group)
-        state.transactions[entry.producer_id] = known._replace(groups=groups)
+    state.transactions |= with_groups((entry.producer_id for entry in transactions), transactions)
     return lifetimes
 
 

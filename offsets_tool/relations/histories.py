@@ -5,12 +5,13 @@ lies behind the cut waits for the next chunk. Open rows are carried on. `replay`
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from offsets_tool.as_of.transactions import EndedTransaction
 from offsets_tool.checkpoint import Observers, packed, restore, seal, understanding
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import behind_gaps, plain
@@ -45,6 +46,7 @@ from offsets_tool.relations.groups import (
     GroupEvent,
     GroupReplay,
     NoQuestions,
+    ValueChange,
 )
 from offsets_tool.relations.kafka_writes import (
     GroupEnd,
@@ -72,6 +74,10 @@ from offsets_tool.relations.owners import OwnerJoin
 from offsets_tool.relations.removals import RemovalInputs, RemovalRelation, groups_with_tombstones
 from offsets_tool.relations.transactions import (
     NO_MARKER,
+    NO_TRANSACTIONS,
+    Markers,
+    Transactions,
+    ended_transactions,
     entries_of,
     joined,
     no_markers,
@@ -98,6 +104,23 @@ _OFFSETS: Final = arrow_schema(OffsetHistoryRow)
 _BEGAN: Final = pa.array([cause.value for cause in OffsetBeginCause])
 _ENDED: Final = pa.array([cause.value for cause in CAUSES])
 _ENDS: Final = ("to_log_offset", "to_timestamp", "end_cause")
+
+
+class StateChanges(NamedTuple):
+    """What rows did besides to committed offsets: anomalies, what became of groups, and the transactions that ended."""
+
+    anomalies: list[Change]
+    groups: Sequence[GroupEvent | ValueChange]
+    ended: Iterator[EndedTransaction]
+    """In the order of their markers; made when it is asked for."""
+
+    def and_then(self, later: "StateChanges") -> "StateChanges":
+        """Return what these rows did, and later ones."""
+        return StateChanges(
+            [*self.anomalies, *later.anomalies],
+            [*self.groups, *later.groups],
+            chain(self.ended, later.ended),
+        )
 
 
 class Histories:
@@ -211,27 +234,29 @@ class Histories:
         """Return rows of removals, which later records may still extend if they are open."""
         return list(removal_rows(removals, are_open=are_open))
 
-    def replay_state(self, rows: pa.RecordBatch) -> list[Change]:
-        """Replay rows for `live_state` alone, without their histories and when groups changed; return anomalies.
+    def replay_state(self, rows: pa.RecordBatch) -> StateChanges:
+        """Replay rows for `live_state` alone, without their histories and when groups changed.
 
-        Values of groups that later ones replace are not looked at: what is impossible of them is not said.
+        If this `is_for_state`, values of groups that later ones replace are not looked at: what they do is not returned, and what
+        is impossible of them is not said.
         """
         if not rows.num_rows:
-            return []
+            return StateChanges([], [], iter(()))
         rows = rows.select(COLUMNS)
         is_new, proved = self._rules_of(rows)
         if proved:
             # Values may wait where the same rules hold for all.
-            return [*self.replay_state(rows.slice(0, proved)), *self.replay_state(rows.slice(proved))]
+            return self.replay_state(rows.slice(0, proved)).and_then(self.replay_state(rows.slice(proved)))
         self._observe_rows(rows)
         chunk = self._read(rows, is_new)
         of_groups = self._changes(chunk, self._group_records(chunk), NoQuestions(), proved)
-        self._end_transactions(chunk, of_groups.events)
+        ended = self._end_transactions(chunk, of_groups.events)
         lifetimes = RowLifetimes(chunk.writes, chunk.past, chunk.pieces, are_doubtful(chunk))
         self._carry(chunk, chunk.pieces, lifetimes, np.zeros(len(chunk.writes.action), np.int64))
         self._open.forget_metadata(self._reader.metadata)
         changes = (change for event in of_groups.events for change in event.changes if change.is_anomaly)
-        return [*changes, *anomalies(chunk, self._subjects, self._log_partition)]
+        impossible = [*changes, *anomalies(chunk, self._subjects, self._log_partition)]
+        return StateChanges(impossible, of_groups.all, ended_transactions(*ended[:2], self._subjects.groups))
 
     def live_state(self) -> LiveState:
         """Return all that the coordinator holds, and how long offsets have lived; call it once, after `finish` or all rows."""
@@ -253,7 +278,7 @@ class Histories:
         before = state.of_groups(groups_with_tombstones(chunk.writes, self._subjects))
         of_groups, owners = self._replay_groups(chunk, proved)
         events = of_groups.events
-        transaction_rows_, ending = self._end_transactions(chunk, events)
+        over, markers, ending = self._end_transactions(chunk, events)
         of_writes = write_numbers(rows, chunk.writes, chunk.pieces, of_groups, ending)
         group_tables = self._group_rows.advance(of_groups.all, of_writes)
         of_commits = anomalies(chunk, self._subjects, self._log_partition)
@@ -278,7 +303,8 @@ class Histories:
         self._carry(chunk, pieces, lifetimes, owners)
         offsets = self._ended_offsets(chunk, pieces, owners)
         self._open.forget_metadata(self._reader.metadata)
-        return _rows(offsets, group_tables, removals, transaction_rows_)
+        ended = transaction_rows(over, markers, self._subjects.groups, self._log_partition)
+        return _rows(offsets, group_tables, removals, ended)
 
     def _observe_rows(self, rows: pa.RecordBatch) -> None:
         """Observe where rows stand, and the facts of those that an earlier replay did not observe."""
@@ -385,20 +411,19 @@ class Histories:
 
     def _end_transactions(
         self, chunk: HistoryChunk, events: Sequence[GroupEvent]
-    ) -> tuple[pa.RecordBatch, Array]:
-        """Return the rows of transactions that ended, and the places of the markers that ended them."""
+    ) -> tuple[Transactions, Markers, Array]:
+        """Return the transactions that ended, the markers, and the places of those that ended any."""
         places = in_transactions(chunk, events)
         ends = chunk.writes.of(OffsetAction.COMMIT_MARKER, OffsetAction.ABORT_MARKER)
         if not len(places) and not len(ends):
-            return NOTHING.transactions, ends
+            return NO_TRANSACTIONS, no_markers(), ends
         entries = joined(self._transactions, read_entries(chunk.rows, chunk.writes, places))
         before = len(self._transactions.producer_id) + np.searchsorted(places, ends)
         markers = read_markers(chunk.rows, chunk.writes, ends, before)
         of = transactions(entries, markers)
         self._transactions = of.carried
         over = of.taken(np.flatnonzero(of.marker != NO_MARKER))
-        made = transaction_rows(over, markers, self._subjects.groups, self._log_partition)
-        return made, ends[np.unique(over.marker)]
+        return over, markers, ends[np.unique(over.marker)]
 
     def _by_number(self, ends: Sequence[GroupEnd]) -> dict[tuple[int, int], int]:
         """Return the places of ends by write and number of the group, of groups that commit offsets."""

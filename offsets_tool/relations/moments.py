@@ -67,7 +67,7 @@ def replay_rows(
     begins: int = 0,
     watch: WatchRows | None = None,
 ) -> None:
-    """Replay all rows (columns.replay.state.COLUMNS) of one partition, by offset, to each of the moments."""
+    """Replay all rows (row_events.COLUMNS) of one partition, by offset, to each of the moments."""
     columns = [
         ColumnSnapshot(snapshot.begin(log_partition, begins), snapshot.names) for snapshot in snapshots
     ]
@@ -135,7 +135,7 @@ class ColumnSnapshot:
             coverage.observe_groups(self._groups_of_own(rows))
         snapshot.proved_classic = snapshot.proved_classic or _proves_classic(rows)
         self._learn_names(rows)
-        snapshot.observe_changes(self._state.replay_state(rows))
+        snapshot.observe_changes(self._state.replay_state(rows).anomalies)
 
     def _groups_of_own(self, rows: pa.RecordBatch) -> set[str]:
         """Return the groups that have records of their own among these rows."""

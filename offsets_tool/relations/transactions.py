@@ -4,31 +4,29 @@ Open ones are carried from chunk to chunk as one entry for each of their groups,
 Source: as replay.offsets opens and ends them, and history.transactions makes rows of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from offsets_tool.as_of.transactions import TransactionOutcome
+from offsets_tool.as_of.transactions import EndedTransaction, TransactionOutcome
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import numbers
 from offsets_tool.columns.replay.subjects import Names
 from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.relations.offsets import NONE, order_of
 from offsets_tool.relations.writes import OffsetAction, Writes
+from offsets_tool.replay.changes import Transaction
 from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.arrow import arrow_schema
 
 SCHEMA: Final = arrow_schema(TransactionRow)
 NO_GROUP: Final = -1
 NO_MARKER: Final = -1
-_OUTCOMES: Final = [
-    TransactionOutcome.OPEN.value,
-    TransactionOutcome.COMMITTED.value,
-    TransactionOutcome.ABORTED.value,
-]
+_OUTCOMES: Final = [TransactionOutcome.OPEN, TransactionOutcome.COMMITTED, TransactionOutcome.ABORTED]
 OPEN, COMMITTED, ABORTED = range(3)
+_OF_MARKER: Final = ("producer_id", "marker_epoch", "outcome", "marker_log_offset", "marker_timestamp")
 
 
 class OpenTransaction(NamedTuple):
@@ -139,14 +137,14 @@ def entries_of(open_: Sequence[OpenTransaction], groups: Names) -> Entries:
     return Entries(*np.array(rows, np.int64).reshape(-1, len(Entries._fields)).T)
 
 
-def no_entries() -> Entries:
-    """Return no entries."""
-    return Entries(*(np.zeros(0, np.int64) for _ in Entries._fields))
-
-
 def no_markers() -> Markers:
     """Return no markers."""
     return Markers(*(np.zeros(0, np.int64) for _ in Markers._fields))
+
+
+NO_TRANSACTIONS: Final = Transactions(
+    Entries(*(np.zeros(0, np.int64) for _ in Entries._fields)), np.zeros(0, np.int64)
+)
 
 
 def transactions(entries: Entries, markers: Markers) -> Transactions:
@@ -192,6 +190,24 @@ def _summed(entries: Entries, number: Array) -> tuple[Entries, Array]:
     return summed, number[kept]
 
 
+def with_groups(keys: Iterable[int], entries: Iterable[OpenTransaction]) -> dict[int, Transaction]:
+    """Return transactions by their keys, given an entry for each of their groups."""
+    made: dict[int, Transaction] = {}
+    for key, entry in zip(keys, entries, strict=True):
+        known = made.get(key) or Transaction(*entry[:6], (), entry.commits)
+        made[key] = known if entry.group is None else known._replace(groups=(*known.groups, entry.group))
+    return made
+
+
+def ended_transactions(over: Transactions, markers: Markers, groups: Names) -> Iterator[EndedTransaction]:
+    """Yield what each marker ended, in the order of the log; `groups` has the names of groups by number."""
+    ended = with_groups(over.marker.tolist(), open_transactions(over.entries, groups))
+    columns = (getattr(markers, name).tolist() for name in _OF_MARKER)
+    for index, (producer, epoch, outcome, offset, timestamp) in enumerate(zip(*columns, strict=True)):
+        of_producer = ended.get(index)
+        yield EndedTransaction(producer, epoch, _OUTCOMES[outcome], offset, timestamp, of_producer)
+
+
 def transaction_rows(
     of: Transactions, markers: Markers, groups: Names, log_partition: int | None
 ) -> pa.RecordBatch:
@@ -202,7 +218,7 @@ def transaction_rows(
     outcomes = np.append(markers.outcome, OPEN)[named.marker]
     columns |= {
         "group": groups.column(named.entries.group),
-        "outcome": pa.array(_OUTCOMES).take(pa.array(outcomes)),
+        "outcome": pa.array(map(str, _OUTCOMES)).take(pa.array(outcomes)),
         "log_partition": pa.repeat(pa.scalar(log_partition, pa.int32()), len(is_open)),
     }
     for name in ("marker_log_offset", "marker_timestamp", "marker_epoch"):

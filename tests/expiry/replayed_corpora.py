@@ -8,8 +8,9 @@ from typing import Any
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.events import Event, decode
+from offsets_tool.evidence.partition_histories import EventHistories
 from offsets_tool.expiry.causes import Cause, Confidence, Deletion, PolicyConfidence
-from offsets_tool.expiry.forecast import all_removals
+from offsets_tool.expiry.forecast import PartitionRemovals
 from offsets_tool.expiry.forecast import explained as why
 from offsets_tool.expiry.rules import Policy
 from offsets_tool.replay.changes import Change
@@ -49,13 +50,14 @@ def moment_of(logs: Logs, as_of: AsOf | None = None) -> Snapshot:
     return moment
 
 
-def once_more(
-    moment: Snapshot, logs: Logs
-) -> Iterator[tuple[PartitionSnapshot, Iterator[tuple[Event, tuple[Change, ...]]]]]:
-    """Yield every partition of a snapshot with its events and their changes."""
+def all_removals(moment: Snapshot, logs: Logs) -> list[PartitionRemovals]:
+    """Return the removals of every partition of a snapshot."""
+    removals = []
     for partition in moment:
         assert partition.log_partition is not None
-        yield partition, _happened(partition, logs[partition.log_partition])
+        replayed = _happened(partition, logs[partition.log_partition])
+        removals.append(EventHistories(partition, replayed, moment.names.name).removals())
+    return removals
 
 
 def _happened(
@@ -72,7 +74,7 @@ def _happened(
 def explained(logs: Logs, policy: Policy, known: PolicyConfidence | None = None) -> list[Deletion]:
     """Return the explanations of all removals in some logs, under a policy."""
     moment = moment_of(logs)
-    lost = all_removals(once_more(moment, logs))
+    lost = all_removals(moment, logs)
     return why(lost, moment.newest_timestamp, policy, known or PolicyConfidence())
 
 

@@ -12,11 +12,11 @@ from click.testing import CliRunner
 from offsets_tool.cli import main
 from offsets_tool.events import Event, Value
 from offsets_tool.expiry.causes import Cause, Confidence, Deletion
-from offsets_tool.expiry.forecast import ages, all_removals, explained, live_ages
+from offsets_tool.expiry.forecast import ages, explained, live_ages
 from offsets_tool.expiry.policy import Basis, ClusterFacts, by_removals
 from offsets_tool.expiry.policy_search import Age, Ages, Fitting, Settings, search
 from tests.expiry.corpus_truth import corpora
-from tests.expiry.replayed_corpora import DAY, Logs, moment_of, once_more, truth_of
+from tests.expiry.replayed_corpora import DAY, Logs, all_removals, moment_of, truth_of
 from tests.history.state_from_rows import events_of
 
 pytestmark = pytest.mark.slow
@@ -35,7 +35,7 @@ Row = dict[str, Any]
 def unnamed(logs: Logs) -> tuple[Basis, list[Deletion]]:
     """Return the policy that the command line infers for a log, and the explanations under it."""
     moment, facts = moment_of(logs), ClusterFacts()
-    lost = all_removals(once_more(moment, logs))
+    lost = all_removals(moment, logs)
     for each in lost:
         facts.add(each.facts)
     basis = facts.basis(None, None, None)

@@ -14,7 +14,7 @@ from offsets_tool.columns.replay.history import HistoryRows, Start
 from offsets_tool.errors import SourceError
 from offsets_tool.events import decode
 from offsets_tool.expiry.causes import PolicyConfidence
-from offsets_tool.expiry.forecast import all_removals, explained, live_rows, removed_rows
+from offsets_tool.expiry.forecast import explained, live_rows, removed_rows
 from offsets_tool.expiry.rows import ExpiryRow, expiry_row
 from offsets_tool.expiry.rules import Policy
 from offsets_tool.expiry.topic_removals import LogEnd
@@ -36,7 +36,7 @@ from tests import plain_rows
 from tests.absurd_times import write_absurd_times
 from tests.corpora import partitions
 from tests.depth import DEEP, sample
-from tests.expiry.replayed_corpora import Logs, moment_of, once_more
+from tests.expiry.replayed_corpora import Logs, all_removals, moment_of
 from tests.relations.test_histories import parts, records_of, rows_of
 from tests.replay.random_logs import READERS, RandomLog, segment
 
@@ -98,7 +98,7 @@ def by_column(moment: Snapshot, logs: Records, asked: ExpiryAsked) -> list[Any]:
 
 def one_at_a_time(moment: Snapshot, logs: Records, asked: ExpiryAsked) -> list[Any]:
     events: Logs = {number: list(map(decode, records)) for number, records in logs.items()}
-    removals = all_removals(once_more(moment, events))
+    removals = all_removals(moment, events)
     told = explained(removals, asked.newest, asked.policies[0], asked.known)
     rows = [row for policy in asked.policies for row in live_rows(moment, policy, asked.newest)]
     rows += removed_rows(told, asked.policies[0])

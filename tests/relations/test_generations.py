@@ -38,7 +38,7 @@ from tests.relations.test_histories import (
     rows_of,
     sorted_rows,
 )
-from tests.replay.hostile_sequences import written
+from tests.replay.hostile_sequences import Writing, written
 from tests.test_checkpoint import RULES
 
 GROUPS = ("orders", "refunds")
@@ -185,6 +185,22 @@ def _log_of_epochs(random: Random, many: int) -> list[LogRecord]:
             key, value = of_epochs(random, family)
         raw = None if value is None else encode_value(value)
         records.append(written(OWN_BATCH, base, at, timestamp, encode_key(key), raw, is_control=False))
+    return records
+
+
+def values_of_epochs(random: Random, many: int) -> list[LogRecord]:
+    """Return a log of groups that have epochs, with few tombstones, in which groups seldom change their kind."""
+    records: list[LogRecord] = []
+    family = Family.CONSUMER
+    while len(records) < many:
+        family = family if random.randrange(100) else random.choice(FAMILIES)
+        key, value = of_epochs(random, family)
+        if value is None and random.randrange(10):
+            continue
+        at, raw = len(records), None if value is None else encode_value(value)
+        records.append(
+            written(Writing(-1, False, True, -1), at, at, 1_700_000_000_000, encode_key(key), raw, False)
+        )
     return records
 
 

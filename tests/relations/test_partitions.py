@@ -1,60 +1,97 @@
-"""Removals by rows are those that events give, one at a time: wherever the moment lies and however the rows are cut."""
+"""Each question of a log partition has the same answer by rows as by single events: wherever the moment lies and rows are cut."""
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from random import Random
+from typing import Any, Final
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.as_of.snapshot import Snapshot
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.events import decode
-from offsets_tool.expiry.forecast import PartitionRemovals, all_removals
-from offsets_tool.relations.partitions import replayed_columns
+from offsets_tool.evidence.partition_histories import EventHistories, PartitionHistories
+from offsets_tool.history.assignment_audits import AssignmentAudits
+from offsets_tool.history.rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
+from offsets_tool.relations.partitions import RowHistories
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import LogRecord
 from tests.columns.replay.test_state import cut, rows_of
+from tests.relations.test_generations import values_of_epochs
 from tests.relations.test_moments import MOMENTS
 from tests.replay.hostile_sequences import logs
 from tests.test_checkpoint import RULES
 
 
-def comparable(found: PartitionRemovals) -> list[Any]:
-    """Return what must be equal: where offsets are missing, only the facts of rows say."""
-    facts = replace(found.facts, proven_from=0, _next_offset=0)
-    return [
-        found.changed,
-        sorted(found.removals, key=repr),
-        sorted(found.dropped, key=repr),
-        sorted(found.longest, key=repr),
-        found.log_end,
-        facts,
-    ]
+def rows(histories: PartitionHistories) -> list[Any]:
+    """Return all rows, which come in any order."""
+    kinds = OffsetHistoryRow, GroupHistoryRow, MemberHistoryRow, AnomalyRow
+    return sorted(histories.rows(*kinds), key=repr)
 
 
+def ended_transactions(histories: PartitionHistories) -> list[Any]:
+    """Return what each marker ended, in the order of the log; only records of archives may not say their producer."""
+    return [ended for ended in histories.ended_transactions() if ended.producer_id is not None]
+
+
+def audits(histories: PartitionHistories) -> list[Any]:
+    """Return the audits of assignments, which follow the changes of groups."""
+    made = AssignmentAudits(TopicNames().name, committed=histories.partition.state)
+    return [row for row in map(made.follow, histories.group_changes()) if row is not None]
+
+
+def removals(histories: PartitionHistories) -> list[Any]:
+    """Return what must be equal of removals: where offsets are missing, only the facts of rows say."""
+    of = histories.removals()
+    facts = replace(of.facts, proven_from=0, _next_offset=0)
+    lists = (sorted(each, key=repr) for each in (of.removals, of.dropped, of.longest))
+    return [of.changed, *lists, of.log_end, facts]
+
+
+QUESTIONS: Final = (rows, ended_transactions, audits, removals)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
 @given(logs(), MOMENTS, st.sampled_from(RULES), st.lists(st.integers(1, 20), min_size=1, max_size=4))
 def test_any_log_at_any_moment(
-    log: list[LogRecord], as_of: AsOf, rules: Rules | None, sizes: list[int]
+    question: Any, log: list[LogRecord], as_of: AsOf, rules: Rules | None, sizes: list[int]
 ) -> None:
-    check(log, as_of, rules, sizes)
+    check(question, log, as_of, rules, sizes)
 
 
-def check(log: list[LogRecord], as_of: AsOf, rules: Rules | None, sizes: list[int]) -> None:
-    """Assert that removals up to a moment are the same by rows, cut into these sizes, as by events."""
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_groups_that_have_epochs(question: Any) -> None:
+    log = values_of_epochs(Random(3), 400)
+    for rules in RULES:
+        check(question, log, AsOf(), rules, [200, 30])
+
+
+def check(question: Any, log: list[LogRecord], as_of: AsOf, rules: Rules | None, sizes: list[int]) -> None:
+    """Assert that a question has the same answer by rows as by events."""
     moment = Snapshot(as_of, TopicNames(), rules)
     moment.replay(0, map(decode, log))
     [partition] = moment
+    assert question(by_rows(partition, log, sizes)) == question(by_events(partition, log))
+
+
+def by_events(partition: PartitionSnapshot, log: list[LogRecord]) -> EventHistories:
+    """Return the histories of a log up to a moment, of its events."""
     again = Coordinator(0, None if partition.coordinator.auto else partition.coordinator.rules)
-    events = [event for event in map(decode, log) if event.record.log_offset < partition.end]
-    [by_events] = all_removals([(partition, ((each, again.replay(each)) for each in events))])
+    events = (event for event in map(decode, log) if event.record.log_offset < partition.end)
+    replayed = ((event, again.replay(event)) for event in events)
+    return EventHistories(partition, replayed, TopicNames().name)
+
+
+def by_rows(partition: PartitionSnapshot, log: list[LogRecord], sizes: list[int]) -> RowHistories:
+    """Return the histories of a log up to a moment, of its rows, which are cut into these sizes."""
 
     def reads() -> Iterator[RowsRead]:
         for rows in cut(rows_of(log), sizes):
             yield RowsRead(0, 0, rows, rows.drop_columns(["magic", "key", "value"]))
 
-    by_rows = replayed_columns(partition, reads(), TopicNames().name)
-    assert comparable(by_rows.removals) == comparable(by_events)
+    return RowHistories(partition, reads(), TopicNames().name)

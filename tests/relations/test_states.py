@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 import pytest
@@ -15,12 +16,16 @@ from offsets_tool.relations.histories import Histories, restore_live
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
-from tests.columns.replay.test_state import assert_equal
+from tests.columns.replay.test_state import assert_equal, cut
 from tests.columns.replay.test_state import rows_of as rows_as_spark
-from tests.depth import sample
+from tests.depth import DEEP, sample
+from tests.relations.test_generations import values_of_epochs
 from tests.relations.test_histories import log_facts_of, parts, random_log, rows_of
 from tests.replay.hostile_sequences import logs
+from tests.replay.picture import Picture, picture
 from tests.replay.random_logs import READERS
+from tests.replay.stories import STORIES
+from tests.replay.story import LOG_PARTITION, Story, events_of
 from tests.test_checkpoint import RULES
 
 
@@ -60,10 +65,34 @@ def check_state_alone(
         assert replay.facts == log_facts_of(records)
 
 
+TOLD = [pytest.param(story, rules, id=f"{story}-{rules}") for story in STORIES for rules in story.rules]
+
+
+@pytest.mark.parametrize(("story", "rules"), sample(TOLD, 3))
+def test_a_story_ends_as_told(story: Story, rules: Rules, tmp_path: Path) -> None:
+    """Where a story ends: what was impossible on the way is no part of it."""
+    rows = rows_as_spark(event.record for event in events_of(story, tmp_path))
+    ends = Picture(**(vars(story.expected(rules)) | {"anomalies": ()}))
+    for size in (1, 2, 100):
+        replay = Histories(Start(LOG_PARTITION, {}, rules), is_for_state=True)
+        for batch in cut(rows, [size]):
+            replay.replay_state(batch)
+        assert picture(replay.live_state().coordinator.state, ()) == ends
+
+
 @given(logs(), st.sampled_from(RULES), st.lists(st.integers(1, 60), max_size=4))
 def test_any_log_however_it_is_cut(log: list[LogRecord], rules: Rules | None, cuts: list[int]) -> None:
     if log:
         check(log, cuts, rules)
+
+
+@pytest.mark.parametrize("seed", range(200) if DEEP else range(2))
+def test_values_of_groups_that_wait(seed: int) -> None:
+    random = Random(seed)
+    log = values_of_epochs(random, 400)
+    for rules in RULES:
+        for size in (400, random.randrange(1, 200)):
+            check(log, range(0, 400, size), rules)
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,14 @@ What is a finding, and of which rows, is declared in offsets_tool.findings.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.views_describe import described_offsets
-from offsets_tool.events import Event
 from offsets_tool.evidence.ends import EndSources
-from offsets_tool.evidence.expiring import FoundExpiry, PolicyOverrides, expiry_of, find_expiry
+from offsets_tool.evidence.expiring import PolicyOverrides, expiry_of
 from offsets_tool.evidence.lagging import SEEN, add_lag
-from offsets_tool.evidence.listener import CommandStep, yields_during
+from offsets_tool.evidence.listener import CommandStep, during
 from offsets_tool.evidence.moments.moment_notes import gaps
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.rows import expiry_row
@@ -24,29 +23,22 @@ from offsets_tool.findings.group_rows import (
     AnyPartition,
     GroupRow,
     GroupRows,
-    LogStretch,
-    PartitionRows,
-    gather,
+    ReplayedPartition,
 )
 from offsets_tool.findings.partition_facts import PartitionFacts, of_ledgers
 from offsets_tool.findings.record_sums import RecordSums
 from offsets_tool.findings.rows import Finding
-from offsets_tool.history.replayed_rows import replayed_rows
-from offsets_tool.history.transactions import TransactionLog, open_transactions
 from offsets_tool.lag.rows import LagRow
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.rebalances.row_builder import rebalance_rows
 from offsets_tool.rebalances.rows import RebalanceRow
-from offsets_tool.replay.changes import Change, TopicPartition
+from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import Row
 from offsets_tool.server_log.clocks import record_times
 from offsets_tool.server_log.join import ServerLog, joined_log
 from offsets_tool.server_log.notes import notes_on
 from offsets_tool.server_log.parse import ServerLogFile
-
-if TYPE_CHECKING:
-    from offsets_tool.relations.partitions import ReplayedColumns
 
 _OF_TABLES: Final = (
     "the lake's histories answer: which settings of brokers are supposed, its last offsets-spark expiry says, and how many "
@@ -192,17 +184,13 @@ def partition_rows(replay: EvidenceReplay, given: PolicyOverrides) -> list[AnyPa
         replay.evidence.note(_OF_TABLES)
         return _with_gaps(replay, kept)
     one_each = given._replace(retentions=given.retentions[:1])
-    if replay.rows_pay:
-        replay.run()
-        replayed = list(_by_columns(replay))
-        expiry = expiry_of(replay, one_each, ALL, [each.removals for each in replayed])
-        more = _more_rows(expiry)
-        partitions: list[AnyPartition] = [
-            each.with_rows(more[each.stretch.log_partition]) for each in replayed
-        ]
-    else:
-        expiry = find_expiry(replay, one_each, ALL)
-        partitions = [*_one_by_one(replay, _more_rows(expiry))]
+    replay.run()
+    replayed = _replayed(replay)
+    expiry = expiry_of(replay, one_each, ALL, [each.removals for each in replayed])
+    more: _ByPartition = defaultdict(list)
+    for row in expiry.rows:
+        more[row["log_partition"]].append(expiry_row(row))
+    partitions = [each.with_rows(more[each.sums.log_partition]) for each in replayed]
     for partition in partitions:
         facts = expiry.facts[partition.sums.log_partition]
         partition.sums.versions, partition.sums.unread = facts.seen, facts.unread
@@ -216,14 +204,6 @@ def _with_gaps(replay: EvidenceReplay, partitions: list[AnyPartition]) -> list[A
     return partitions
 
 
-def _more_rows(expiry: FoundExpiry) -> _ByPartition:
-    """Return by log partition the rows that no history has: those of expiry."""
-    more: _ByPartition = defaultdict(list)
-    for row in expiry.rows:
-        more[row["log_partition"]].append(expiry_row(row))
-    return more
-
-
 def history_rows(replay: EvidenceReplay) -> list[AnyPartition]:
     """Run the replay and return the rows of every log partition by group as `partition_rows` does, of histories alone.
 
@@ -233,9 +213,7 @@ def history_rows(replay: EvidenceReplay) -> list[AnyPartition]:
     _with_gaps(replay, partitions)
     if partitions:
         return partitions
-    if replay.rows_pay:
-        return [each.with_rows(()) for each in _by_columns(replay)]
-    return [*_one_by_one(replay, defaultdict(list))]
+    return [each.with_rows(()) for each in _replayed(replay)]
 
 
 def log_context(
@@ -258,34 +236,6 @@ def log_context(
     return context._replace(server_log=joined_log(server_logs, records))
 
 
-def _one_by_one(replay: EvidenceReplay, more: _ByPartition) -> Iterator[PartitionRows]:
-    for partition, replayed in replay.once_more():
-        stretch = LogStretch(
-            partition.log_partition,
-            partition.coverage.proven_from,
-            partition.end,
-            partition.cut.newest_timestamp,
-        )
-        transactions, sums = TransactionLog(), RecordSums(partition.log_partition)
-        observed = _observed(replayed, transactions, sums)
-        rows: list[GroupRow] = [*replayed_rows(observed, replay.snapshot.names.name)]
-        open_ = open_transactions(partition.state.transactions.values(), partition.log_partition)
-        rows += (*transactions.unsettled(), *open_, *more[partition.log_partition])
-        yield PartitionRows(gather(rows, stretch), sums)
-
-
-def _observed(
-    replayed: Iterable[tuple[Event, tuple[Change, ...]]], transactions: TransactionLog, sums: RecordSums
-) -> Iterator[tuple[Event, tuple[Change, ...]]]:
-    for event, changes in replayed:
-        transactions.observe(event, changes)
-        sums.observe(event)
-        yield event, changes
-
-
-@yields_during(CommandStep.REPLAY)
-def _by_columns(replay: EvidenceReplay) -> "Iterator[ReplayedColumns]":
-    from offsets_tool.relations.partitions import replayed_columns  # noqa: PLC0415 - with Arrow, where it pays
-
-    for partition, (_, reads) in replay.rows_once_more():
-        yield replayed_columns(partition, reads, replay.snapshot.names.name)
+def _replayed(replay: EvidenceReplay) -> list[ReplayedPartition]:
+    with during(CommandStep.REPLAY):
+        return [histories.replayed() for histories in replay.histories()]

@@ -1,0 +1,116 @@
+"""What answers are made of: the histories of each log partition up to a moment, alike of rows of Arrow and of single events.
+
+Single events are for the reference, for archives and for copies that are joined; relations.partitions takes rows.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol, TypeVar
+
+from offsets_tool.as_of.snapshot import PartitionSnapshot
+from offsets_tool.as_of.transactions import EndedTransaction
+from offsets_tool.events import Event
+from offsets_tool.expiry.forecast import PartitionRemovals, RemovalsByEvent
+from offsets_tool.findings.group_rows import GroupRow, PartitionRows, ReplayedPartition, gather, stretch_of
+from offsets_tool.findings.record_sums import RecordSums
+from offsets_tool.history.history import History
+from offsets_tool.history.owners import NameOf
+from offsets_tool.history.rows import HistoryRow
+from offsets_tool.history.transactions import ended_transaction, ended_transactions, open_transactions
+from offsets_tool.replay.changes import Change, GroupOf, MemberOf
+
+_Row = TypeVar("_Row", bound=HistoryRow)
+
+
+class PartitionHistories(Protocol):
+    """The histories of one log partition up to its moment, by the rules that were found to hold; ask one question of each."""
+
+    @property
+    def partition(self) -> PartitionSnapshot:
+        """The partition as it is at the moment."""
+        ...
+
+    def rows(self, *kinds: type[_Row]) -> Iterator[_Row]:
+        """Yield the rows of these kinds, those that hold last."""
+        ...
+
+    def ended_transactions(self) -> Iterator[EndedTransaction]:
+        """Yield what each marker ended, in the order of the log."""
+        ...
+
+    def group_changes(self) -> Iterator[Change]:
+        """Yield what was set and removed of groups and members, in the order of the log."""
+        ...
+
+    def removals(self) -> PartitionRemovals:
+        """Return the offsets that were removed, and what expiry asks besides."""
+        ...
+
+    def replayed(self) -> ReplayedPartition:
+        """Return all rows by group, the removals, and the sums of the records."""
+        ...
+
+
+class EventHistories:
+    """PartitionHistories of the events of a partition, replayed one at a time."""
+
+    def __init__(
+        self,
+        partition: PartitionSnapshot,
+        replayed: Iterable[tuple[Event, tuple[Change, ...]]],
+        name_of: NameOf,
+    ) -> None:
+        """Take a partition's events up to its moment with their changes; `name_of` returns the name of a topic id."""
+        self.partition = partition
+        self._replayed = replayed
+        self._history = History(name_of)
+
+    def rows(self, *kinds: type[_Row]) -> Iterator[_Row]:
+        """Yield the rows of these kinds, those that hold last."""
+        for event, changes in self._replayed:
+            yield from (row for row in self._ended(event, changes) if isinstance(row, kinds))
+        yield from (row for row in self._last() if isinstance(row, kinds))
+
+    def ended_transactions(self) -> Iterator[EndedTransaction]:
+        """Yield what each marker ended, in the order of the log."""
+        ended = (ended_transaction(event, changes) for event, changes in self._replayed)
+        return (transaction for transaction in ended if transaction is not None)
+
+    def group_changes(self) -> Iterator[Change]:
+        """Yield what was set and removed of groups and members, in the order of the log."""
+        for _, changes in self._replayed:
+            yield from (change for change in changes if isinstance(change.subject, GroupOf | MemberOf))
+
+    def removals(self) -> PartitionRemovals:
+        """Return the offsets that were removed, and what expiry asks besides."""
+        removals = RemovalsByEvent(self.partition)
+        for event, changes in self._replayed:
+            removals.observe(event, changes)
+        return removals.all()
+
+    def replayed(self) -> ReplayedPartition:
+        """Return all rows by group, the removals, and the sums of the records."""
+        partition = self.partition
+        removals, sums = RemovalsByEvent(partition), RecordSums(partition.log_partition)
+        rows: list[GroupRow] = []
+        for event, changes in self._replayed:
+            removals.observe(event, changes)
+            sums.observe(event)
+            rows += (*self._ended(event, changes), *ended_transactions(event, changes))
+        open_ = open_transactions(partition.state.transactions.values(), partition.log_partition)
+        rows += (*self._last(), *open_)
+
+        def with_rows(more: Iterable[GroupRow]) -> PartitionRows:
+            return PartitionRows(gather([*rows, *more], stretch_of(partition)), sums)
+
+        return ReplayedPartition(sums, removals.all(), with_rows)
+
+    def _ended(self, event: Event, changes: Iterable[Change]) -> Iterator[HistoryRow]:
+        """Yield the rows that ended before an event."""
+        self._history.observe_record(event.record.log_offset)
+        for change in changes:
+            yield from self._history.observe_change(change)
+
+    def _last(self) -> Iterator[HistoryRow]:
+        """Yield the rows that the last event ended, and those that hold."""
+        yield from self._history.flush()
+        yield from self._history.open_rows()
