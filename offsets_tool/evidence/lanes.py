@@ -13,14 +13,11 @@ from offsets_tool.columns.lane.availability import is_fast
 from offsets_tool.dialects.output import Printer
 from offsets_tool.events import Event
 from offsets_tool.evidence.evidence import Evidence
-from offsets_tool.evidence.listener import CommandStep, yields_during
 from offsets_tool.evidence.sources import Item, Source
 from offsets_tool.log.batches.limits import Limits
 from offsets_tool.log.ledger import Ledger
 from offsets_tool.log.names import Segment
 from offsets_tool.log.segment import SegmentReading
-from offsets_tool.replay.changes import Change
-from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 
 if TYPE_CHECKING:
@@ -179,23 +176,3 @@ class RowLane:
         events = RowEvents()
         for rows in rows_below(reads, partition.end):
             yield from events.events(rows)
-
-    @staticmethod
-    @yields_during(CommandStep.REPLAY)
-    def ended_by_markers(
-        partition: PartitionSnapshot, coordinator: Coordinator, reads: "Iterator[RowsRead]"
-    ) -> Iterator[tuple[Event, tuple[Change, ...]]]:
-        """Yield the markers of one partition with their changes, from the rows that were replayed."""
-        from offsets_tool.columns.replay.snapshot import ended_by_markers  # noqa: PLC0415 - with Arrow, where it pays
-
-        return ended_by_markers(partition, coordinator, reads)
-
-    @staticmethod
-    @yields_during(CommandStep.REPLAY)
-    def replayed_alone(
-        partition: PartitionSnapshot, coordinator: Coordinator, reads: "Iterator[RowsRead]"
-    ) -> Iterator[tuple[Event, tuple[Change, ...]]]:
-        """Yield the events of one partition that are replayed one at a time, with their changes: those of groups are among them."""
-        from offsets_tool.columns.replay.snapshot import replayed_alone  # noqa: PLC0415 - with Arrow, where it pays
-
-        return replayed_alone(partition, coordinator, reads)
