@@ -153,7 +153,6 @@ def read_assignments(
         paths, options, Clock.in_zone(zone), as_of, group=group, topic=topic, partition=partition
     )
     with replay:
-        replay.run()
         rows = assignments_of(replay, asked.wanted)
         return table_of(AssignmentRow, (row for row in rows if is_over_time or row.to_log_offset is None))
 

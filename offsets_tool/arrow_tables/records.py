@@ -4,6 +4,7 @@ Columns are those of the lake's tables, but for `cluster` and `run`. Decodes and
 """
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
@@ -117,8 +118,6 @@ def read_histories(*paths: AnyPath, **options: Any) -> dict[str, pa.Table]:
     """
     rows: dict[type[HistoryRow], list[HistoryRow]] = {row: [] for row in _HISTORIES.values()}
     with EvidenceReplay(open_evidence(*paths, **options)) as replay:
-        replay.run()
-        for histories in replay.histories():
-            for row in histories.rows(*_HISTORIES.values()):
-                rows[type(row)].append(row)
+        for row in chain.from_iterable(replay.ask(lambda histories: histories.rows(*_HISTORIES.values()))):
+            rows[type(row)].append(row)
     return {name: table_of(row, rows[row]) for name, row in _HISTORIES.items()}

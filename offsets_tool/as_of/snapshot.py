@@ -120,6 +120,16 @@ class PartitionSnapshot:
         self.observe_changes(changes)
         return changes
 
+    def replayed(
+        self, events: Iterable[Event], learn: Callable[[Event], None]
+    ) -> Iterator[tuple[Event, tuple[Change, ...]]]:
+        """Replay events, which `learn` is given first; yield those that count, with their changes."""
+        for event in events:
+            learn(event)
+            changes = self.replay(event)
+            if changes is not None:
+                yield event, changes
+
     def observe_changes(self, changes: Iterable[Change]) -> None:
         """Keep the first anomaly among the changes, which may come in any order, and count what was not understood."""
         for change in changes:

@@ -16,9 +16,7 @@ from offsets_tool.cli.options import Option, output_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
-from offsets_tool.evidence.listener import CommandStep, items_during
 from offsets_tool.evidence.moments.moment_notes import number_text
-from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.rows import Row
 from offsets_tool.time_texts import shown_time
 
@@ -64,9 +62,10 @@ def transactions_command(
     table = TABLE.chosen(chosen, options)
     wanted = parse_wanted(options)
     with open_replay(options, strict=strict, output_path=output_path, is_of_groups=True) as replay:
-        moment = replay.run()
-        shown: set[int | None] = set()
-        rows = _noting_log_partitions(chain(open_rows(moment, wanted), _ended(replay, wanted)), shown)
+        ended = replay.ask(lambda histories: (histories.partition, histories.ended_transactions()))
+        moment, shown = replay.snapshot, set[int | None]()
+        of_ended = (ended_rows(*of_partition, wanted) for of_partition in ended)
+        rows = _noting_log_partitions(chain(open_rows(moment, wanted), *of_ended), shown)
         with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)
             write_rows(out, rows, chosen, table)
@@ -82,12 +81,6 @@ def transactions_command(
             f"{held.records:,} record(s) wait"
         )
     replay.finish()
-
-
-def _ended(replay: EvidenceReplay, wanted: Wanted) -> Iterator[Row]:
-    for histories in replay.histories():
-        ended = items_during(CommandStep.REPLAY, histories.ended_transactions())
-        yield from ended_rows(histories.partition, ended, wanted)
 
 
 def _ages(moment: Snapshot, wanted: Wanted) -> Iterator[str]:

@@ -10,7 +10,6 @@ from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.as_of.views_offsets import current_homes, is_current
 from offsets_tool.dialects.versions import name_of, parse_release
-from offsets_tool.evidence.listener import CommandStep, during
 from offsets_tool.evidence.moments.moment_notes import gaps
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.evidence.times import parse_duration
@@ -79,10 +78,7 @@ def find_expiry(replay: EvidenceReplay, given: PolicyOverrides, wanted: Wanted) 
 
     Notes what of the policy is supposed, and what the log cannot tell.
     """
-    replay.run()
-    with during(CommandStep.REPLAY):
-        removals = [histories.removals() for histories in replay.histories()]
-    return expiry_of(replay, given, wanted, removals)
+    return expiry_of(replay, given, wanted, replay.ask(lambda histories: histories.removals()))
 
 
 def expiry_of(

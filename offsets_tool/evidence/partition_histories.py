@@ -22,7 +22,10 @@ _Row = TypeVar("_Row", bound=HistoryRow)
 
 
 class PartitionHistories(Protocol):
-    """The histories of one log partition up to its moment, by the rules that were found to hold; ask one question of each."""
+    """The histories of one log partition up to its moment, by the rules that hold in it; ask one question of each.
+
+    All of the log is read when the answer is returned, but for `group_changes`.
+    """
 
     @property
     def partition(self) -> PartitionSnapshot:
@@ -30,11 +33,11 @@ class PartitionHistories(Protocol):
         ...
 
     def rows(self, *kinds: type[_Row]) -> Iterator[_Row]:
-        """Yield the rows of these kinds, those that hold last."""
+        """Return the rows of these kinds, those that hold last."""
         ...
 
     def ended_transactions(self) -> Iterator[EndedTransaction]:
-        """Yield what each marker ended, in the order of the log."""
+        """Return what each marker ended, in the order of the log."""
         ...
 
     def group_changes(self) -> Iterator[Change]:
@@ -65,15 +68,17 @@ class EventHistories:
         self._history = History(name_of)
 
     def rows(self, *kinds: type[_Row]) -> Iterator[_Row]:
-        """Yield the rows of these kinds, those that hold last."""
+        """Return the rows of these kinds, those that hold last."""
+        rows: list[_Row] = []
         for event, changes in self._replayed:
-            yield from (row for row in self._ended(event, changes) if isinstance(row, kinds))
-        yield from (row for row in self._last() if isinstance(row, kinds))
+            rows += (row for row in self._ended(event, changes) if isinstance(row, kinds))
+        rows += (row for row in self._last() if isinstance(row, kinds))
+        return iter(rows)
 
     def ended_transactions(self) -> Iterator[EndedTransaction]:
-        """Yield what each marker ended, in the order of the log."""
+        """Return what each marker ended, in the order of the log."""
         ended = (ended_transaction(event, changes) for event, changes in self._replayed)
-        return (transaction for transaction in ended if transaction is not None)
+        return iter([transaction for transaction in ended if transaction is not None])
 
     def group_changes(self) -> Iterator[Change]:
         """Yield what was set and removed of groups and members, in the order of the log."""

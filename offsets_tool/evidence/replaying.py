@@ -5,7 +5,7 @@ It reads what Kafka would read: set-aside files are left out. partition_logs kno
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot, Watch, replay_events
@@ -22,6 +22,7 @@ from offsets_tool.evidence.moments.moment_notes import moment_notes, number_text
 from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse_bound
 from offsets_tool.evidence.partition_histories import EventHistories, PartitionHistories
 from offsets_tool.evidence.partition_logs import EventsOf, PartitionLog, partition_logs, uncounted
+from offsets_tool.history.owners import NameOf
 from offsets_tool.log.copies.copy_facts import CopyFacts
 from offsets_tool.log.copies.forks import Forks
 from offsets_tool.log.ledger import LedgerEntry
@@ -29,12 +30,14 @@ from offsets_tool.log.names import not_replayed
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
-from offsets_tool.replay.topic_names import TopicNames
+from offsets_tool.replay.topic_names import NamesSoFar, TopicNames
 
 if TYPE_CHECKING:
     from offsets_tool.columns.reading import RowsRead
     from offsets_tool.relations.moments import WatchRowsOf
 
+T = TypeVar("T")
+Log = PartitionLog | JoinedLog
 WatchOf = Callable[[int | None], Watch]
 """Gives whoever watches a partition's changes; asked anew, and the one before forgotten, when it is replayed again."""
 END: Final = AsOf()
@@ -162,18 +165,55 @@ class EvidenceReplay:
         Without `watch_of` it is replayed by rows where that pays, and `watch_rows_of` watches them. UsageError where copies are of
         two clusters, or do not say of which partition they are.
         """
-        by_rows = (
-            RowLane(self.evidence, watch_of=watch_rows_of) if watch_of is None and self.rows_pay else None
-        )
+        is_by_rows = watch_of is None and self.rows_pay
+        lane = RowLane(self.evidence, watch_of=watch_rows_of) if is_by_rows else None
+        self._replay_logs(lambda log, lane: replay_log((self.snapshot,), log, watch_of, lane), lane)
+        return self.noted()
+
+    def ask(self, question: Callable[[PartitionHistories], T]) -> list[T]:
+        """Run the replay; return the answers of its log partitions to a question, in their order, from the same reading.
+
+        A partition is read again only if its rules turned out otherwise, or the name of a topic that was asked for. Errors are
+        those of `run`.
+        """
+        answers: dict[int | None, T] = {}
+        names: dict[int | None, NamesSoFar] = {}
+
+        def replay(log: Log, lane: RowLane | None) -> None:
+            names[log.log_partition] = so_far = NamesSoFar(self.snapshot.names)
+            answers[log.log_partition] = question(self._to_moment(log, so_far.name, lane))
+            if isinstance(log, JoinedLog):
+                self.snapshot.contradicted(log.log_partition, log.contradiction)
+
+        self._replay_logs(replay, RowLane(self.evidence) if self.rows_pay else None)
+        self.noted()
+        renamed = {number for number, so_far in names.items() if not so_far.hold()}
+        for histories in self.histories() if renamed else ():
+            if histories.partition.log_partition in renamed:
+                with during(CommandStep.REPLAY):
+                    answers[histories.partition.log_partition] = question(histories)
+        return list(answers.values())
+
+    def _replay_logs(self, replay: Callable[[Log, RowLane | None], object], lane: RowLane | None) -> None:
+        """Give `replay` all logs with the lane to read them by, and again those whose rules were proved wrong."""
         with during(CommandStep.REPLAY):
             self.evidence.stand_in(self.snapshot)
             for log in self.logs(self.evidence.counted).values():
-                replay_log((self.snapshot,), log, watch_of, by_rows)
+                replay(log, lane)
                 self.note_overlaps(log)
-            self.replay_again(watch_of, by_rows)
-        return self.noted()
+            self.replay_again(replay, lane)
 
-    def note_overlaps(self, log: PartitionLog | JoinedLog) -> None:
+    def _to_moment(self, log: Log, name_of: NameOf, lane: RowLane | None) -> PartitionHistories:
+        """Return the histories of a log up to the moment, with which its partition is replayed."""
+        names, end = self.snapshot.names, log.end if isinstance(log, JoinedLog) else None
+        partition = self.snapshot.begin(log.log_partition, log.begins, end)
+        if lane is None or isinstance(log, JoinedLog):
+            return EventHistories(partition, partition.replayed(log.events(), names.learn), name_of)
+        from offsets_tool.relations.partitions import RowHistories  # noqa: PLC0415 - with Arrow, where it pays
+
+        return RowHistories.to_moment(partition, log.rows(lane.rows), names, name_of)
+
+    def note_overlaps(self, log: Log) -> None:
         """Note records of segments that reach into each other, and of copies that differ: no file's own ledger can tell."""
         for copy in log.copies if isinstance(log, JoinedLog) else [log]:
             if copy.left_out.records:
@@ -188,13 +228,13 @@ class EvidenceReplay:
             for text in log.notes():
                 self.evidence.note_once(text)
 
-    def replay_again(self, watch_of: WatchOf | None = None, by_rows: RowLane | None = None) -> None:
-        """Replay once more the partitions whose rules were proved wrong; `by_rows` is the lane of the first time."""
+    def replay_again(self, replay: Callable[[Log, RowLane | None], object], lane: RowLane | None) -> None:
+        """Give `replay` once more the logs whose rules were proved wrong; `lane` is the one of the first time."""
         if again := self.snapshot.to_replay_again():
-            by_rows = by_rows and by_rows.again()
+            lane = lane and lane.again()
             logs = self.logs(uncounted)
             for number in again:
-                replay_log((self.snapshot,), logs[number], watch_of, by_rows)
+                replay(logs[number], lane)
 
     def noted(self) -> Snapshot:
         """Note what to know about the snapshot after everything is replayed; return it."""
@@ -212,7 +252,7 @@ class EvidenceReplay:
             evidence.note_once(text)
         return snapshot
 
-    def logs(self, events_of: EventsOf) -> dict[int | None, PartitionLog | JoinedLog]:
+    def logs(self, events_of: EventsOf) -> dict[int | None, Log]:
         """Return each partition's log: its one copy, or all its copies joined."""
         logs = partition_logs(self.evidence.sources, events_of)
         if unknown := [number for number in self._copies.leaders if number not in logs]:
@@ -222,7 +262,7 @@ class EvidenceReplay:
             )
         return {number: self._joined(copies) for number, copies in logs.items()}
 
-    def _joined(self, copies: list[PartitionLog]) -> PartitionLog | JoinedLog:
+    def _joined(self, copies: list[PartitionLog]) -> Log:
         as_of = self.snapshot.as_of
         number = copies[0].log_partition
         if len(copies) == 1 and number not in (as_of.epochs or {}) and number not in self._copies.leaders:
@@ -261,7 +301,7 @@ class EvidenceReplay:
         from offsets_tool.relations.partitions import RowHistories  # noqa: PLC0415 - with Arrow, where it pays
 
         for partition, (_, reads) in self.rows_once_more():
-            yield RowHistories(partition, reads, name_of)
+            yield RowHistories.once_more(partition, reads, name_of)
 
     def once_more(self) -> Iterator[tuple[PartitionSnapshot, Iterator[tuple[Event, tuple[Change, ...]]]]]:
         """After `run`: yield the same events again, partition by partition, with their changes by the rules found to hold."""
@@ -273,7 +313,7 @@ class EvidenceReplay:
             events = _below(partition.end, log.events())
             yield partition, _changes(_coordinator_again(partition), events)
 
-    def _read(self) -> Iterator[tuple[PartitionSnapshot, PartitionLog | JoinedLog]]:
+    def _read(self) -> Iterator[tuple[PartitionSnapshot, Log]]:
         """Yield the partitions that were read, with their logs."""
         logs = self.logs(uncounted)
         yield from (
@@ -321,7 +361,7 @@ def _coordinator_again(partition: PartitionSnapshot) -> Coordinator:
 
 def replay_log(
     snapshots: Sequence[Snapshot],
-    log: PartitionLog | JoinedLog,
+    log: Log,
     watch_of: WatchOf | None = None,
     by_rows: RowLane | None = None,
 ) -> None:

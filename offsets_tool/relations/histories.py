@@ -5,6 +5,7 @@ lies behind the cut waits for the next chunk. Open rows are carried on. `replay`
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -234,6 +235,9 @@ class Histories:
         """Return rows of removals, which later records may still extend if they are open."""
         return list(removal_rows(removals, are_open=are_open))
 
+    def observe_changes(self, changes: Iterable[Change]) -> None:
+        """Observe anomalies, among changes that records of groups made."""
+
     def replay_state(self, rows: pa.RecordBatch) -> StateChanges:
         """Replay rows for `live_state` alone, without their histories and when groups changed.
 
@@ -281,8 +285,9 @@ class Histories:
         over, markers, ending = self._end_transactions(chunk, events)
         of_writes = write_numbers(rows, chunk.writes, chunk.pieces, of_groups, ending)
         group_tables = self._group_rows.advance(of_groups.all, of_writes)
-        of_commits = anomalies(chunk, self._subjects, self._log_partition)
+        of_commits = list(anomalies(chunk, self._subjects, self._log_partition))
         group_tables.anomalies.extend(map(anomaly_row, of_commits))
+        self.observe_changes(chain(of_commits, *(event.changes for event in events)))
         lifetimes = RowLifetimes(chunk.writes, chunk.past, chunk.pieces, are_doubtful(chunk))
         inputs = RemovalInputs(
             rows,

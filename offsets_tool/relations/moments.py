@@ -4,7 +4,7 @@ Where the moment lies inside a batch of rows, the batch is cut there. Of the row
 about the moment: new keys, late timestamps, and other records than plain commits. Decides nothing that as_of.snapshot does not.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeVar
 from uuid import UUID
@@ -68,43 +68,55 @@ def replay_rows(
     watch: WatchRows | None = None,
 ) -> None:
     """Replay all rows (row_events.COLUMNS) of one partition, by offset, to each of the moments."""
-    columns = [
-        ColumnSnapshot(snapshot.begin(log_partition, begins), snapshot.names) for snapshot in snapshots
+    partitions = [snapshot.begin(log_partition, begins) for snapshot in snapshots]
+    moments = [
+        RowsToMoment(*both) for both in zip(partitions, (each.names for each in snapshots), strict=True)
     ]
+    states = [Histories(start_of(partition), is_for_state=True) for partition in partitions]
     for rows in batches:
-        held = max(each.replay(rows) for each in columns)
-        if watch is not None and held:
-            watch(rows.slice(0, held))
-    for each in columns:
-        each.materialize()
+        longest = 0
+        for moment, partition, state in zip(moments, partitions, states, strict=True):
+            held = moment.observe(rows)
+            partition.observe_changes(state.replay_state(rows.slice(0, held)).anomalies)
+            longest = max(longest, held)
+        if watch is not None and longest:
+            watch(rows.slice(0, longest))
+    for partition, state in zip(partitions, states, strict=True):
+        partition.coordinator = state.live_state().coordinator
 
 
-class ColumnSnapshot:
-    """A partition that is replayed to a moment by rows; its PartitionSnapshot is whole after `materialize`."""
+def start_of(partition: PartitionSnapshot) -> Start:
+    """Return what a replay of a partition begins with: the rules that hold in it, if anybody knows."""
+    used = partition.coordinator
+    return Start(partition.log_partition, rules=None if used.auto else used.rules)
+
+
+class RowsToMoment:
+    """The rows of a partition up to a moment, of which its PartitionSnapshot learns all but its state."""
 
     def __init__(self, snapshot: PartitionSnapshot, names: TopicNames) -> None:
+        """Start before the first row; `names` learns names of topics."""
         self._snapshot = snapshot
         self._names = names
-        used = snapshot.coordinator
-        start = Start(snapshot.log_partition, rules=None if used.auto else used.rules)
-        self._state = Histories(start, is_for_state=True)
         self._events = RowEvents()
         self._of_names = RowEvents()
         """Reads what names are learned from, perhaps when the replay is over: what it needed is forgotten by then."""
 
-    def replay(self, rows: pa.RecordBatch) -> int:
-        """Replay rows up to the moment, and observe those behind it; return how many count."""
+    def pages(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows up to the moment; all are observed."""
+        for rows in batches:
+            if held := self.observe(rows):
+                yield rows.slice(0, held)
+
+    def observe(self, rows: pa.RecordBatch) -> int:
+        """Observe rows up to the moment, and those behind it; return how many count."""
         times = times_of(rows)
         held = self._count_before_cut(rows, times)
         if held:
-            self._replay_before_cut(rows.slice(0, held), times[:held])
+            self._observe_before_cut(rows.slice(0, held))
         if held < rows.num_rows:
             self._observe_after(rows.slice(held), times[held:])
         return held
-
-    def materialize(self) -> None:
-        """Complete the PartitionSnapshot: move all that was replayed into its state."""
-        self._snapshot.coordinator = self._state.live_state().coordinator
 
     def _count_before_cut(self, rows: pa.RecordBatch, times: Array) -> int:
         """Return how many of the first rows lie before the moment, by Cut."""
@@ -127,7 +139,7 @@ class ColumnSnapshot:
         observe_times(cut.clock, offsets[begin:], times[begin:])
         return len(times)
 
-    def _replay_before_cut(self, rows: pa.RecordBatch, times: Array) -> None:
+    def _observe_before_cut(self, rows: pa.RecordBatch) -> None:
         snapshot, coverage = self._snapshot, self._snapshot.coverage
         coverage.observe_run(*_run(rows.column("log_offset").to_numpy()))
         if coverage.remembers:
@@ -135,7 +147,6 @@ class ColumnSnapshot:
             coverage.observe_groups(self._groups_of_own(rows))
         snapshot.proved_classic = snapshot.proved_classic or _proves_classic(rows)
         self._learn_names(rows)
-        snapshot.observe_changes(self._state.replay_state(rows).anomalies)
 
     def _groups_of_own(self, rows: pa.RecordBatch) -> set[str]:
         """Return the groups that have records of their own among these rows."""

@@ -4,6 +4,7 @@ Offsets stay in columns until their group is asked for. Decides nothing: histori
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import Final, TypeVar
 
@@ -19,6 +20,7 @@ from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.columns_of_rows import encoded, numbers
 from offsets_tool.columns.replay.history import HistoryRows, Start
 from offsets_tool.columns.replay.row_events import BYTES, rows_below
+from offsets_tool.columns.replay.row_events import rows_of as rows_of_reads
 from offsets_tool.columns.sorted_offsets import rows_of
 from offsets_tool.expiry.forecast import PartitionRemovals, partition_removals
 from offsets_tool.expiry.removals import DroppedCommit, Removal
@@ -34,10 +36,13 @@ from offsets_tool.history.rows import (
     OffsetHistoryRow,
 )
 from offsets_tool.history.transactions import TransactionRow
+from offsets_tool.relations.carried import LiveState
 from offsets_tool.relations.groups import GroupEvent, ValueChange
 from offsets_tool.relations.histories import Histories
+from offsets_tool.relations.moments import RowsToMoment, start_of
 from offsets_tool.replay.changes import Change, ChangeKind, GroupKind, GroupOf, MemberOf
 from offsets_tool.replay.epoch_groups import new_group
+from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.wire.text import from_shown
 
 _TABLES: Final[dict[type, str]] = {
@@ -52,67 +57,138 @@ _Row = TypeVar("_Row", bound=HistoryRow)
 
 
 class RowHistories:
-    """The histories of one log partition up to its moment, by the rules that were found to hold; ask one question of each."""
+    """The histories of one log partition up to its moment, by the rules that hold in it; ask one question of each."""
 
-    def __init__(self, partition: PartitionSnapshot, reads: Iterable[RowsRead], name_of: NameOf) -> None:
-        """Replay all rows of a partition that was replayed before; `name_of` returns the name of a topic id."""
+    def __init__(
+        self,
+        partition: PartitionSnapshot,
+        pages: Iterable[pa.RecordBatch],
+        name_of: NameOf,
+        *,
+        gives_state: bool = False,
+    ) -> None:
+        """Take all rows of a partition up to the moment; `name_of` returns the name of a topic id.
+
+        If it `gives_state`, the partition was not replayed before: the answer comes with its state.
+        """
         self.partition = partition
-        self._pages = rows_below(reads, partition.end)
-        used = partition.coordinator
-        self._start = Start(partition.log_partition, rules=None if used.auto else used.rules)
+        self._pages = pages
         self._name_of = name_of
+        self._gives_state = gives_state
+        self._start = start_of(partition)
+
+    @classmethod
+    def once_more(
+        cls, partition: PartitionSnapshot, reads: Iterable[RowsRead], name_of: NameOf
+    ) -> "RowHistories":
+        """Return the histories of a partition that was replayed to its moment before, given all its rows."""
+        return cls(partition, rows_below(reads, partition.end), name_of)
+
+    @classmethod
+    def to_moment(
+        cls, partition: PartitionSnapshot, reads: Iterable[RowsRead], names: TopicNames, name_of: NameOf
+    ) -> "RowHistories":
+        """Return the histories of a partition that is replayed to its moment by them; `names` learns names of topics."""
+        pages = RowsToMoment(partition, names).pages(rows_of_reads(reads))
+        return cls(partition, pages, name_of, gives_state=True)
 
     def rows(self, *kinds: type[_Row]) -> Iterator[_Row]:
-        """Yield the rows of these kinds, those that hold last."""
-        histories = _WithoutRemovalRows(self._start, self._name_of, lambda _: None)
-        for tables in chain(map(histories.replay, self._pages), _finished(histories)):
-            for kind in kinds:
-                yield from rows_of(kind, getattr(tables, _TABLES[kind]))
+        """Return the rows of these kinds, those that hold last."""
+        histories = _Followed(self._start, self._name_of, self._observe)
+        tables = [
+            (kind, getattr(tables, _TABLES[kind])) for tables in self._replay(histories) for kind in kinds
+        ]
+        if self._gives_state:
+            self._end(histories)
+        return chain.from_iterable(rows_of(kind, table) for kind, table in tables)
 
     def ended_transactions(self) -> Iterator[EndedTransaction]:
-        """Yield what each marker ended."""
+        """Return what each marker ended."""
         histories = Histories(self._start, is_for_state=True)
-        return chain.from_iterable(histories.replay_state(page).ended for page in self._pages)
+        ended = []
+        for page in self._pages:
+            changes = histories.replay_state(page)
+            self._observe(changes.anomalies)
+            ended.append(changes.ended)
+        if self._gives_state:
+            self._end(histories)
+        return chain.from_iterable(ended)
 
     def group_changes(self) -> Iterator[Change]:
-        """Yield the changes of groups and members."""
+        """Return the changes of groups and members, of a partition that was replayed before."""
         histories = Histories(self._start)
         groups = chain.from_iterable(histories.replay_state(page).groups for page in self._pages)
         return chain.from_iterable(_changes_of(change, self.partition.log_partition) for change in groups)
 
     def removals(self) -> PartitionRemovals:
         """Return the offsets that were removed, and what expiry asks besides."""
-        removals: list[Removal | DroppedCommit] = []
-        histories = _WithoutRemovalRows(self._start, self._name_of, removals.extend)
-        for _ in chain(map(histories.replay, self._pages), _finished(histories)):
+        histories = _Followed(self._start, self._name_of, self._observe)
+        for _ in self._replay(histories):
             pass
-        return self._removals(histories, removals)
+        return self._removals(histories)
 
     def replayed(self) -> ReplayedPartition:
         """Return all of it."""
-        removals: list[Removal | DroppedCommit] = []
-        histories = _WithoutRemovalRows(self._start, self._name_of, removals.extend)
-        sums = RecordSums(self.partition.log_partition)
-        made: list[HistoryRows] = []
-        for page in self._pages:
-            observe_batch(sums, page)
-            made.append(histories.replay(page))
-        tables = HistoryRows(*map(pa.Table.from_batches, zip(*made, *histories.finish(), strict=True)))
+        histories, sums = (
+            _Followed(self._start, self._name_of, self._observe),
+            RecordSums(self.partition.log_partition),
+        )
+        made = self._replay(histories, partial(observe_batch, sums))
+        tables = HistoryRows(*map(pa.Table.from_batches, zip(*made, strict=True)))
         rows: list[GroupRow] = []
         for kind, name in _TABLES.items():
             rows += rows_of(kind, getattr(tables, name)) if name != "offsets" else ()
-        stretch = stretch_of(self.partition)
+        removals, stretch = self._removals(histories), stretch_of(self.partition)
 
         def with_rows(more: Iterable[GroupRow]) -> PartitionColumns:
             return PartitionColumns([*rows, *more], tables.offsets, stretch, sums)
 
-        return ReplayedPartition(sums, self._removals(histories, removals), with_rows)
+        return ReplayedPartition(sums, removals, with_rows)
 
-    def _removals(
-        self, histories: Histories, removals: Iterable[Removal | DroppedCommit]
-    ) -> PartitionRemovals:
+    def _replay(
+        self, histories: Histories, observe: Callable[[pa.RecordBatch], object] = bool
+    ) -> Iterator[HistoryRows]:
+        """Yield the rows of history chunk by chunk, the last of them those that hold; `observe` is given each page."""
+        for page in self._pages:
+            observe(page)
+            yield histories.replay(page)
+        yield from histories.finish()
+
+    def _observe(self, changes: Iterable[Change]) -> None:
+        """Observe anomalies among changes, of a partition that was not replayed before."""
+        if self._gives_state:
+            self.partition.observe_changes(changes)
+
+    def _end(self, histories: Histories) -> LiveState:
+        """Return the state at the moment, which is the partition's where that was not replayed before."""
         live = histories.live_state()
+        if self._gives_state:
+            self.partition.coordinator = live.coordinator
+        return live
+
+    def _removals(self, histories: "_Followed") -> PartitionRemovals:
+        live, removals = self._end(histories), histories.removals
         return partition_removals(self.partition, live.changed, live.lifetimes, removals, histories.facts)
+
+
+class _Followed(Histories):
+    """Histories that keep removals as they are, make no rows of them, and pass changes on."""
+
+    def __init__(self, start: Start, name_of: NameOf, observe: Callable[[Iterable[Change]], object]) -> None:
+        super().__init__(start, name_of)
+        self._observe = observe
+        self.removals: list[Removal | DroppedCommit] = []
+
+    def removal_rows(
+        self, removals: Sequence[Removal | DroppedCommit], *, are_open: bool = False
+    ) -> list[RemovalRow]:
+        """Keep removals."""
+        self.removals += removals
+        return []
+
+    def observe_changes(self, changes: Iterable[Change]) -> None:
+        """Pass changes on."""
+        self._observe(changes)
 
 
 def _changes_of(change: GroupEvent | ValueChange, log_partition: int | None) -> Iterator[Change]:
@@ -128,28 +204,6 @@ def _changes_of(change: GroupEvent | ValueChange, log_partition: int | None) -> 
         yield Change(*place, ChangeKind.SET, MemberOf(name, member_id), None, member)
     if change.group is not change.before:
         yield Change(*place, ChangeKind.SET, GroupOf(name), change.before, change.group)
-
-
-def _finished(histories: Histories) -> Iterator[HistoryRows]:
-    """Yield the rows that the last rows of the log ended, and those that hold, when they are asked for."""
-    yield from histories.finish()
-
-
-class _WithoutRemovalRows(Histories):
-    """Histories that pass removals on as they are, and make no rows of them."""
-
-    def __init__(
-        self, start: Start, name_of: NameOf, observe: Callable[[Sequence[Removal | DroppedCommit]], object]
-    ) -> None:
-        super().__init__(start, name_of)
-        self._observe_removals = observe
-
-    def removal_rows(
-        self, removals: Sequence[Removal | DroppedCommit], *, are_open: bool = False
-    ) -> list[RemovalRow]:
-        """Pass removals on."""
-        self._observe_removals(removals)
-        return []
 
 
 def observe_batch(sums: RecordSums, page: pa.RecordBatch) -> None:

@@ -106,18 +106,25 @@ class TopicNames:
             (topic.topic_id, topic.topic_name) for topic in topics if hasattr(topic, "topic_name")
         )
 
-    def name(self, topic_id: UUID) -> str:
-        """Return the topic's name as far as it is learned by now, else its id as text."""
+    def known(self, topic_id: UUID) -> str | None:
+        """Return the topic's name that was learned by now, or given; None where it can only be derived, if that."""
         self._catch_up()
-        if topic_id in self._names:
-            return self._names[topic_id]
-        text = uuid_text(topic_id)
+        name = self._names.get(topic_id)
+        return self._given.get(uuid_text(topic_id)) if name is None else name
+
+    @property
+    def _given(self) -> Mapping[str, str]:
         if self._found is None:
             self._found = {**self._elsewhere(), **self._said}
-        if text in self._found:
-            return self._found[text]
+        return self._found
+
+    def name(self, topic_id: UUID) -> str:
+        """Return the topic's name as far as it is learned by now, else its id as text."""
+        known, text = self.known(topic_id), uuid_text(topic_id)
+        if known is not None:
+            return known
         if self._derived is None:
-            elsewhere = {id_: name for text, name in self._found.items() if (id_ := parse_uuid(text))}
+            elsewhere = {id_: name for text, name in self._given.items() if (id_ := parse_uuid(text))}
             self._derived = derive_names(self.candidates.snapshots(), elsewhere | self._names)
         if topic_id in self._derived:
             self.asked_derived[text] = self._derived[topic_id]
@@ -133,3 +140,23 @@ class TopicNames:
             found = None if topic_id is None else self._names.get(topic_id, derived.get(topic_id))
             if found not in (None, said):
                 yield Contradicted(text, said, found, topic_id in self._names)
+
+
+class NamesSoFar:
+    """The names of topics as they are known when somebody first asks, while others are being learned."""
+
+    def __init__(self, names: TopicNames) -> None:
+        """Start without questions."""
+        self._names = names
+        self._asked: dict[UUID, str] = {}
+
+    def name(self, topic_id: UUID) -> str:
+        """Return the topic's name, else its id as text; what was returned once is returned again."""
+        name = self._asked.get(topic_id)
+        if name is None:
+            name = self._asked[topic_id] = self._names.known(topic_id) or uuid_text(topic_id)
+        return name
+
+    def hold(self) -> bool:
+        """Return whether all that was returned is still so, when everything is learned."""
+        return {topic_id: self._names.name(topic_id) for topic_id in self._asked} == self._asked

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import sys
 from pathlib import Path
 from random import Random
 
@@ -133,6 +134,34 @@ def test_segments_that_reach_into_each_other_are_read_alike(
     plainly = run("offsets", str(tmp_path))
     assert plainly.exit_code == 0 and "of segments that reach into each other are left out" in plainly.stderr
     assert (by_rows.stdout, by_rows.stderr, by_rows.exit_code) == (plainly.stdout, plainly.stderr, 0)
+
+
+@pytest.fixture(scope="module")
+def opened() -> list[str]:
+    """The segments that were opened, in their order."""
+    paths: list[str] = []
+
+    def note(event: str, arguments: tuple[object, ...]) -> None:
+        if event == "open" and str(arguments[0]).endswith(".log"):
+            paths.append(str(arguments[0]))
+
+    sys.addaudithook(note)
+    return paths
+
+
+@pytest.mark.parametrize("engine", [Engine.REFERENCE, Engine.FAST])
+@pytest.mark.parametrize("command", ["transactions", "assignments", "expiry", "findings", "diagnose"])
+def test_state_and_histories_come_from_one_reading(
+    command: str, engine: Engine, opened: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ENGINE_VARIABLE, engine)
+    log = str(FIXTURES / "incidents" / "reset-to-earliest" / "segments")
+    opened.clear()
+    assert run("offsets", log).exit_code == 0
+    for_state = opened.copy()
+    opened.clear()
+    assert run(command, log).exit_code == 0
+    assert opened == for_state and opened
 
 
 def test_rows_are_for_many_segments(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,6 @@ UNDECIDED: Final = (
 
 def audits(corpus: str) -> list[AssignmentAuditRow]:
     with EvidenceReplay(open_evidence(folder_of(corpus) / "segments")) as replay:
-        replay.run()
         return audits_of(replay, Wanted())
 
 

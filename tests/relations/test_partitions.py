@@ -23,7 +23,7 @@ from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import LogRecord
 from tests.columns.replay.test_state import cut, rows_of
 from tests.relations.test_generations import values_of_epochs
-from tests.relations.test_moments import MOMENTS
+from tests.relations.test_moments import MOMENTS, comparable
 from tests.replay.hostile_sequences import logs
 from tests.test_checkpoint import RULES
 
@@ -76,7 +76,23 @@ def check(question: Any, log: list[LogRecord], as_of: AsOf, rules: Rules | None,
     moment = Snapshot(as_of, TopicNames(), rules)
     moment.replay(0, map(decode, log))
     [partition] = moment
-    assert question(by_rows(partition, log, sizes)) == question(by_events(partition, log))
+    answer = question(by_events(partition, log))
+    name_of = TopicNames().name
+    assert question(RowHistories.once_more(partition, reads_of(log, sizes), name_of)) == answer
+    if question is audits:
+        return
+    at_once = Snapshot(as_of, TopicNames(), rules)
+    replayed = at_once.begin(0)
+    by_rows = RowHistories.to_moment(replayed, reads_of(log, sizes), at_once.names, name_of)
+    assert question(by_rows) == answer
+    assert comparable(at_once) == comparable(moment)
+    assert unread(replayed) == unread(partition)
+
+
+def unread(partition: PartitionSnapshot) -> tuple[int, int | None]:
+    """Return how many records were not understood, and where the first is."""
+    first = partition.first_unread
+    return partition.unread_records, None if first is None else first.log_offset
 
 
 def by_events(partition: PartitionSnapshot, log: list[LogRecord]) -> EventHistories:
@@ -87,11 +103,7 @@ def by_events(partition: PartitionSnapshot, log: list[LogRecord]) -> EventHistor
     return EventHistories(partition, replayed, TopicNames().name)
 
 
-def by_rows(partition: PartitionSnapshot, log: list[LogRecord], sizes: list[int]) -> RowHistories:
-    """Return the histories of a log up to a moment, of its rows, which are cut into these sizes."""
-
-    def reads() -> Iterator[RowsRead]:
-        for rows in cut(rows_of(log), sizes):
-            yield RowsRead(0, 0, rows, rows.drop_columns(["magic", "key", "value"]))
-
-    return RowHistories(partition, reads(), TopicNames().name)
+def reads_of(log: list[LogRecord], sizes: list[int]) -> Iterator[RowsRead]:
+    """Yield the rows of a log, cut into these sizes."""
+    for rows in cut(rows_of(log), sizes):
+        yield RowsRead(0, 0, rows, rows.drop_columns(["magic", "key", "value"]))

@@ -136,7 +136,6 @@ def assignments_command(
     chosen = format_ or default_format(output_path)
     table = asked.table.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path, is_of_groups=True) as replay:
-        replay.run()
         rows = asked.rows(replay, wanted)
         with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)
@@ -161,9 +160,9 @@ class AssignmentsAsked(NamedTuple):
         return AUDITS if self.is_audit else OVER_TIME if self.is_over_time else OWNERS
 
     def rows(self, replay: OpenReplay, wanted: Wanted) -> list[Row]:
-        """Return the rows that these options ask for, from a replay that was run."""
+        """Run the replay; return the rows that these options ask for."""
         if self.is_audit:
-            audits = (row._asdict() for row in audits_of(replay, wanted))
+            audits = [row._asdict() for row in audits_of(replay, wanted)]
             return list(audits if self.is_over_time else _last(audits, replay.snapshot))
         owned = (row._asdict() for row in assignments_of(replay, wanted))
         return [row for row in owned if self.is_over_time or row["to_log_offset"] is None]

@@ -3,6 +3,8 @@
 offsets_tool.history declares what an assignment is.
 """
 
+from itertools import chain
+
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.evidence.listener import CommandStep, items_during
 from offsets_tool.evidence.replaying import EvidenceReplay
@@ -12,14 +14,12 @@ from offsets_tool.history.rows import MemberHistoryRow
 
 
 def assignments_of(replay: EvidenceReplay, wanted: Wanted) -> list[AssignmentRow]:
-    """Return who owned the wanted partitions, by group, partition and time, after `replay` was run.
+    """Run the replay; return who owned the wanted partitions, by group, partition and time.
 
     Tasks of streams groups are named by subtopologies, which `wanted` topics leave out.
     """
-    members: list[MemberHistoryRow] = []
-    for histories in replay.histories():
-        rows = items_during(CommandStep.REPLAY, histories.rows(MemberHistoryRow))
-        members += (row for row in rows if wanted.has_group(row.group))
+    rows = chain.from_iterable(replay.ask(lambda histories: histories.rows(MemberHistoryRow)))
+    members = [row for row in rows if wanted.has_group(row.group)]
     members.sort(key=lambda row: row.from_log_offset)
     is_any = not wanted.topics and wanted.partition is None
     return [
@@ -30,7 +30,11 @@ def assignments_of(replay: EvidenceReplay, wanted: Wanted) -> list[AssignmentRow
 
 
 def audits_of(replay: EvidenceReplay, wanted: Wanted) -> list[AssignmentAuditRow]:
-    """Return an audit of each assignment of the wanted groups, by group and place, after `replay` was run."""
+    """Run the replay; return an audit of each assignment of the wanted groups, by group and place.
+
+    The log is read twice: an audit asks what is committed at the moment.
+    """
+    replay.run()
     found: list[AssignmentAuditRow] = []
     for histories in replay.histories():
         partition = histories.partition

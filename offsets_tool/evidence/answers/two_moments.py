@@ -3,11 +3,13 @@
 Each moment is what a replay of its own gives: rules, notes and what the log proves. as_of.differences compares them.
 """
 
+from functools import partial
+
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.evidence.lanes import RowLane
 from offsets_tool.evidence.listener import CommandStep, during
 from offsets_tool.evidence.partition_logs import uncounted
-from offsets_tool.evidence.replaying import EvidenceReplay, replay_log
+from offsets_tool.evidence.replaying import EvidenceReplay, Log, replay_log
 
 
 def replay_both(before: EvidenceReplay, after: EvidenceReplay) -> tuple[Snapshot, Snapshot]:
@@ -30,7 +32,7 @@ def _replay_together(before: EvidenceReplay, after: EvidenceReplay) -> None:
         replay_log((before.snapshot, after.snapshot), log, by_rows=by_rows)
         before.note_overlaps(log)
     for each in (before, after):
-        each.replay_again(by_rows=by_rows)
+        each.replay_again(partial(_replay, each), by_rows)
 
 
 def _replay_each(before: EvidenceReplay, after: EvidenceReplay) -> None:
@@ -38,4 +40,8 @@ def _replay_each(before: EvidenceReplay, after: EvidenceReplay) -> None:
         for log in each.logs(events_of).values():
             replay_log((each.snapshot,), log)
             each.note_overlaps(log)
-        each.replay_again()
+        each.replay_again(partial(_replay, each), None)
+
+
+def _replay(replay: EvidenceReplay, log: Log, lane: RowLane | None) -> None:
+    replay_log((replay.snapshot,), log, by_rows=lane)

@@ -12,7 +12,6 @@ from offsets_tool.as_of.views_describe import described_offsets
 from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.expiring import PolicyOverrides, expiry_of
 from offsets_tool.evidence.lagging import SEEN, add_lag
-from offsets_tool.evidence.listener import CommandStep, during
 from offsets_tool.evidence.moments.moment_notes import gaps
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.rows import expiry_row
@@ -23,7 +22,6 @@ from offsets_tool.findings.group_rows import (
     AnyPartition,
     GroupRow,
     GroupRows,
-    ReplayedPartition,
 )
 from offsets_tool.findings.partition_facts import PartitionFacts, of_ledgers
 from offsets_tool.findings.record_sums import RecordSums
@@ -184,8 +182,7 @@ def partition_rows(replay: EvidenceReplay, given: PolicyOverrides) -> list[AnyPa
         replay.evidence.note(_OF_TABLES)
         return _with_gaps(replay, kept)
     one_each = given._replace(retentions=given.retentions[:1])
-    replay.run()
-    replayed = _replayed(replay)
+    replayed = replay.ask(lambda histories: histories.replayed())
     expiry = expiry_of(replay, one_each, ALL, [each.removals for each in replayed])
     more: _ByPartition = defaultdict(list)
     for row in expiry.rows:
@@ -209,11 +206,13 @@ def history_rows(replay: EvidenceReplay) -> list[AnyPartition]:
 
     Notes what the log cannot tell.
     """
-    partitions = replay.evidence.kept_partitions(replay.snapshot, is_default=True) or []
-    _with_gaps(replay, partitions)
-    if partitions:
-        return partitions
-    return [each.with_rows(()) for each in _replayed(replay)]
+    kept = replay.evidence.kept_partitions(replay.snapshot, is_default=True)
+    if kept:
+        return _with_gaps(replay, kept)
+    replayed = replay.ask(lambda histories: histories.replayed())
+    for text in gaps(replay.snapshot):
+        replay.evidence.note(text)
+    return [partition.with_rows(()) for partition in replayed]
 
 
 def log_context(
@@ -234,8 +233,3 @@ def log_context(
     contradicted = ((number, log.left_out.contradiction_at) for number, log in replay.joined.items())
     context = context._replace(contradicted_at={number: at for number, at in contradicted if at is not None})
     return context._replace(server_log=joined_log(server_logs, records))
-
-
-def _replayed(replay: EvidenceReplay) -> list[ReplayedPartition]:
-    with during(CommandStep.REPLAY):
-        return [histories.replayed() for histories in replay.histories()]
