@@ -11,9 +11,10 @@ from click.testing import CliRunner, Result
 
 from bench.generator.batches import write_batches
 from bench.generator.mixes import MIXES
+from offsets_tool import read_histories
 from offsets_tool.cli import main
 from offsets_tool.columns.lane import availability
-from offsets_tool.columns.lane.availability import ENGINE_VARIABLE, Engine, lane_problem
+from offsets_tool.columns.lane.availability import ENGINE_VARIABLE, Engine, asking_for, lane_problem
 from offsets_tool.evidence import lanes
 from offsets_tool.evidence.sources import open_sources
 from tests.corpora import FIXTURES
@@ -34,6 +35,7 @@ ASKED = (
     ["groups", "--coordinator", "new", "--strict"],
     ["offsets", "--group", "*-[a-m]*", "--topic", "?*", "--group", "nowhere-1", "--topic", "nowhere"],
     ["describe", "--group", "nobody-*", "--group", "search", "--state"],
+    ["describe", "--group", "ledger-gone848-2a04", "--group", "shipping-race-59"],
     ["diff", "--from", "0:40", "--from", "1:200"],
     ["diff", "--from", "2026-11-21T00:00:00Z", "--to", "0:40"],
     ["transactions"],
@@ -50,6 +52,8 @@ ASKED = (
     ["lag", "--group", "*-[a-m]*", "--topic", "?*"],
     ["expiry"],
     ["expiry", "--as-of", "0:40", "--as-of", "1:200", "--retention", "1m"],
+    ["findings"],
+    ["diagnose", "--as-of", "0:40", "--as-of", "1:200"],
 )
 
 
@@ -67,6 +71,16 @@ def test_same_answer(log: Path, asked: list[str], monkeypatch: pytest.MonkeyPatc
         plainly.stderr,
         plainly.exit_code,
     )
+
+
+@pytest.mark.parametrize("log", sample(LOGS, 2))
+def test_same_histories(log: Path) -> None:
+    tables = []
+    for engine in (Engine.REFERENCE, Engine.FAST):
+        with asking_for(engine):
+            rows = {name: table.to_pylist() for name, table in read_histories(log).items()}
+        tables.append({name: sorted(map(repr, of_table)) for name, of_table in rows.items()})
+    assert tables[0] == tables[1] and all(tables[0][name] for name in ("offset_history", "group_history"))
 
 
 @pytest.mark.parametrize("mix", sample(list(MIXES), 3))
