@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.columns.lag.commits_by_partition import _dated
 from offsets_tool.columns.replay.row_facts import observe_times
+from offsets_tool.lag.commits import dated
 from offsets_tool.log_clock import FIRST_KAFKA_MS, LONGEST_PAUSE_MS, SKEW_MS, LogClock, age_at, latest_of
 
 T = 1_795_000_000_000
@@ -128,7 +128,7 @@ def test_commits_are_dated_by_column_as_one_by_one(times: list[int], seed: int) 
     expected, clocks = [], dict[int, LogClock]()
     for run, at in zip(runs.tolist(), times, strict=True):
         expected.append(clocks.setdefault(run, LogClock()).dated(0, at))
-    assert _dated(np.array(times, np.int64), runs).tolist() == expected
+    assert dated(np.array(times, np.int64), runs).tolist() == expected
 
 
 @pytest.mark.parametrize(

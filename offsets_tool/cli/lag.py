@@ -15,8 +15,7 @@ from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.evidence.lagging import lag_rows, odd_offsets, replay_for_lag
 from offsets_tool.evidence.moments.moment_notes import orphans
-from offsets_tool.lag.lag import LagMethod
-from offsets_tool.lag.time_lag import TimeMethod
+from offsets_tool.lag.rows import LagMethod, TimeMethod
 from offsets_tool.rows import Row
 from offsets_tool.time_texts import time_text
 

@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING
 
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.errors import SourceError
-from offsets_tool.lag.bounds import Bounds
 from offsets_tool.lag.data_log import DataLog, data_logs
 from offsets_tool.lag.end_files import read_ends
-from offsets_tool.lag.ends import Ends
-from offsets_tool.lag.samples import EndSample
-from offsets_tool.lag.time_lag import Written
+from offsets_tool.lag.samples import EndSample, Written
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.time_texts import shown_time
 
 if TYPE_CHECKING:
-    from offsets_tool.columns.lag.log_commits import LogCommits
+    from offsets_tool.lag.commits import LogCommits
 
 
 class EndSources:
@@ -52,13 +49,12 @@ class EndSources:
             self._sampled.setdefault(partition, []).append(sample)
         self._logs = data_logs(paths)
         self._samples: dict[TopicPartition, list[EndSample]] = {}
-        self._ends: dict[TopicPartition, Ends] = {}
         self.at = 0
         """The moment in epoch milliseconds; after `find`."""
         self.commit_times: dict[tuple[int | None, int], int] = {}
         """When committed offsets were committed, by log partition and log offset; set with `find`."""
-        self.bounds: Bounds | LogCommits = Bounds()
-        """What commits say."""
+        self.commits: LogCommits | None = None
+        """What commits say of ends, all of them or those that are live; None: nothing."""
 
     @property
     def has_any(self) -> bool:
@@ -104,20 +100,6 @@ class EndSources:
     def _leave_out(self, partition: TopicPartition, log: DataLog, error: SourceError) -> None:
         self._note(f"{error}: nothing more of {partition.topic}-{partition.partition} is taken from there")
         self._logs[partition].remove(log)
-
-    def of(self, partition: TopicPartition) -> Ends:
-        """Return the ends of a partition; after `find`."""
-        if partition not in self._ends:
-            self._ends[partition] = self._put_together(partition)
-        return self._ends[partition]
-
-    def _put_together(self, partition: TopicPartition) -> Ends:
-        seen = [*self.samples(partition), *self.bounds.samples(partition)]
-        return Ends.of(seen, is_last_stable=self.is_last_stable)
-
-    def has_log(self, partition: TopicPartition) -> bool:
-        """Return whether the log of a partition may tell when its records were written."""
-        return bool(self._logs.get(partition))
 
     def samples(self, partition: TopicPartition) -> list[EndSample]:
         """Return the samples of a partition's end from files and directories; call `find` first."""

@@ -4,7 +4,7 @@ Rules of lag are in offsets_tool.lag; which files and directories tell ends is k
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
@@ -15,10 +15,7 @@ from offsets_tool.as_of.views_describe import described_offsets
 from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.findings.sentences import named
-from offsets_tool.lag.bounds import Bounds
-from offsets_tool.lag.lag import LagMethod
-from offsets_tool.lag.rows import LagRow, lag_row
-from offsets_tool.lag.samples import CommitAt
+from offsets_tool.lag.rows import LagMethod, LagRow
 from offsets_tool.log_clock import LogClock, age_at
 from offsets_tool.replay.changes import OffsetOf, TopicPartition
 from offsets_tool.rows import Row
@@ -50,42 +47,20 @@ def replay_for_lag(replay: EvidenceReplay, ends: EndSources, wanted: Wanted) -> 
 
     These are all commits of the log where nothing else tells of an end, else the commits that are live at the moment.
     """
+    from offsets_tool.lag.commits import LogCommits  # noqa: PLC0415 - NumPy, for this alone
 
-    if replay.rows_pay:
-        return _replay_rows(replay, ends, wanted)
-    bounds = ends.bounds = Bounds()
+    commits = ends.commits = LogCommits()
 
     def watch(log_partition: int | None) -> Watch:
-        bounds.forget(log_partition)
-        return lambda _event, changes: bounds.observe(log_partition, changes)
+        commits.forget(log_partition)
+        return lambda event, _: commits.observe(log_partition, event)
 
-    snapshot = replay.run(None if ends.has_any else watch)
-    bounds.is_whole = not (ends.has_any and _knows_all(snapshot, ends, wanted))
-    if ends.has_any and bounds.is_whole:
-        for p, events in replay.once_more():
-            for _, changes in events:
-                bounds.observe(p.log_partition, changes)
-    return snapshot
+    def watch_rows(log_partition: int | None) -> "WatchRows":
+        commits.forget(log_partition)
+        return partial(commits.take, log_partition)
 
-
-def _replay_rows(replay: EvidenceReplay, ends: EndSources, wanted: Wanted) -> Snapshot:
-    """Run the replay by rows, and take the ends that commits imply from rows; from changes where rows do not say enough."""
-    from offsets_tool.columns.lag.log_commits import LogCommits  # noqa: PLC0415 - with Arrow, where it pays
-
-    log_commits, unsaid = LogCommits(), set[int | None]()
-
-    def watch(log_partition: int | None) -> "WatchRows":
-        log_commits.forget(log_partition)
-        unsaid.discard(log_partition)
-        return lambda rows: None if log_commits.take(log_partition, rows) else unsaid.add(log_partition)
-
-    snapshot = replay.run(watch_rows_of=watch)
-    is_needed = not (ends.has_any and _knows_all(snapshot, ends, wanted))
-    for p, events in replay.once_more() if is_needed else ():
-        if p.log_partition in unsaid:
-            log_commits.observe_instead(p.log_partition, (changes for _, changes in events))
-    ends.bounds = log_commits if is_needed else LogCommits()
-    ends.bounds.is_whole = is_needed
+    snapshot = replay.run(None if replay.rows_pay else watch, watch_rows)
+    commits.is_whole = not (ends.has_any and _knows_all(snapshot, ends, wanted))
     return snapshot
 
 
@@ -100,30 +75,7 @@ def lag_rows(snapshot: Snapshot, ends: EndSources, wanted: Wanted) -> list[Row]:
     """
     rows = described_offsets(snapshot, wanted)
     find_ends(snapshot, ends, rows)
-    return [_row(row, found) for row, found in zip(rows, _lags(rows, ends), strict=True)]
-
-
-def _lags(rows: list[Row], ends: EndSources) -> Iterator[Row]:
-    """Yield the lag of each row: by column what can be, one at a time what cannot."""
-    found: list[Row | None] = [None] * len(rows)
-    if not isinstance(ends.bounds, Bounds):
-        from offsets_tool.columns.lag.at_moment import StandingCommit, lags_at  # noqa: PLC0415 - as LogCommits
-
-        asked = [
-            at
-            for at, row in enumerate(rows)
-            if row["committed_offset"] is not None and not ends.has_log(_topic_partition(row))
-        ]
-        commits = [
-            StandingCommit(rows[at]["group"], _topic_partition(rows[at]), rows[at]["committed_offset"])
-            for at in asked
-        ]
-        samples = {each.partition: ends.samples(each.partition) for each in commits}
-        made = lags_at(ends.at, commits, ends.bounds, samples, is_last_stable=ends.is_last_stable)
-        for at, lag in zip(asked, made, strict=True):
-            found[at] = lag
-    for row, lag in zip(rows, found, strict=True):
-        yield lag_of(row, ends)._asdict() if lag is None else lag
+    return [_row(row, lag) for row, lag in zip(rows, lags_of_rows(rows, ends), strict=True)]
 
 
 def add_lag(snapshot: Snapshot, ends: EndSources, rows: list[Row]) -> list[LagRow]:
@@ -134,12 +86,12 @@ def add_lag(snapshot: Snapshot, ends: EndSources, rows: list[Row]) -> list[LagRo
     if not ends.has_any:
         return []
     find_ends(snapshot, ends, rows)
-    lags = [lag_of(row, ends) for row in rows]
-    for row, found in zip(rows, lags, strict=True):
-        if found.method in SEEN:
-            row["log_end_offset"] = found.end_offset
+    lags = lags_of_rows(rows, ends)
+    for row, lag in zip(rows, lags, strict=True):
+        if lag.method in SEEN:
+            row["log_end_offset"] = lag.end_offset
             if row["committed_offset"] is not None:
-                row["lag"], row["beyond_end"] = found.lag, found.beyond_end
+                row["lag"], row["beyond_end"] = lag.lag, lag.beyond_end
     return lags
 
 
@@ -168,24 +120,44 @@ def _partition_text(row: Row) -> str:
 
 def find_ends(snapshot: Snapshot, ends: EndSources, rows: list[Row]) -> None:
     """Make `ends` read the ends of the partitions in the rows, at the moment of the snapshot."""
+    from offsets_tool.lag.commits import LogCommits  # noqa: PLC0415 - NumPy, for this alone
+
     committed = [row for row in described_offsets(snapshot, Wanted()) if row["committed_offset"] is not None]
     times = ends.commit_times = commit_times(snapshot, [*committed, *rows])
-    if not ends.bounds.is_whole:
+    if ends.commits is None or not ends.commits.is_whole:
+        ends.commits = LogCommits()
         # Of several log partitions together, in the order of time: apart from what one partition's log says.
         for row in sorted(committed, key=lambda row: times[log_place(row)]):
-            ends.bounds.add(None, _topic_partition(row), commit_at(row, times))
+            at, offset = times[log_place(row)], row["committed_offset"]
+            ends.commits.add(None, _topic_partition(row), at, offset, row["topic_id"])
     ends.find(snapshot, {_topic_partition(row) for row in rows})
 
 
-def lag_of(row: Row, ends: EndSources) -> LagRow:
-    """Return the lag of a row of offsets, after `find_ends`."""
-    partition = _topic_partition(row)
-    commit = None if row["committed_offset"] is None else commit_at(row, ends.commit_times)
-    of = OffsetOf(row["group"], *partition)
-    return lag_row(of, commit, ends.of(partition), ends.at, partial(ends.written, partition))
+def lags_of_rows(rows: Sequence[Row], ends: EndSources, *, reads_records: bool = True) -> list[LagRow]:
+    """Return the lag of each row of offsets, after `find_ends`; `reads_records` asks logs when the next record was written."""
+    from offsets_tool.lag.positions import Position, lags_of  # noqa: PLC0415 - NumPy, for this alone
+
+    positions = [
+        Position(
+            OffsetOf(row["group"], *_topic_partition(row)),
+            ends.at,
+            row["committed_offset"],
+            0 if row["committed_offset"] is None else ends.commit_times[log_place(row)],
+            row["topic_id"],
+        )
+        for row in rows
+    ]
+    return lags_of(
+        positions,
+        {position.partition: ends.samples(position.partition) for position in positions},
+        ends.commits,
+        ends.written if reads_records else None,
+        is_last_stable=ends.is_last_stable,
+    )
 
 
-def _row(row: Row, found: Row) -> Row:
+def _row(row: Row, lag: LagRow) -> Row:
+    found: Row = lag._asdict()
     if not row["is_proven"]:
         found |= {name: None for name in found if name not in _KEPT}
     return found | {"is_proven": row["is_proven"]}
@@ -219,8 +191,3 @@ def commit_times(snapshot: Snapshot, rows: Iterable[Row]) -> dict[LogPlace, int]
 def log_place(row: Row) -> LogPlace:
     """Return the place in the log of a row's commit."""
     return row["log_partition"], row["log_offset"]
-
-
-def commit_at(row: Row, times: Mapping[LogPlace, int]) -> CommitAt:
-    """Return the commit of a row of offsets, given the times of commits by place in the log."""
-    return CommitAt(times[log_place(row)], row["committed_offset"], row["topic_id"])

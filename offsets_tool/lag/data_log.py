@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from offsets_tool.errors import DecodeError, SourceError
-from offsets_tool.lag.samples import EndMethod, EndSample
-from offsets_tool.lag.time_lag import TimeMethod, Written
+from offsets_tool.lag.rows import TimeMethod
+from offsets_tool.lag.samples import EndMethod, EndSample, Written
 from offsets_tool.log.batches.crc import Checksums
 from offsets_tool.log.batches.header import HEADER_SIZE_V2, read_header
 from offsets_tool.log.batches.misplaced import OFFSETS_OF_SEGMENT

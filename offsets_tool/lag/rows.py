@@ -1,27 +1,68 @@
-"""A row of the table `lag`, declared once, and how it is made: at each commit, and on a grid of times.
+"""A row of the table `lag`, declared once, with the words in it: how far behind a group was, and how that is known.
 
-One group and one partition of a topic at a time, its commits in the order of time. Null means what the column's sentence says.
+Offsets, not records: transaction markers and compacted records count too, as in Kafka's own tools. Lag is never negative: how far a
+commit is beyond the end is a number of its own. Null means what the column's sentence says. lag.lags fills the columns.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice, pairwise
-from typing import Annotated, Final, NamedTuple, Protocol
+from enum import StrEnum
+from typing import Annotated, NamedTuple
 
-from offsets_tool.lag.ends import Ends
-from offsets_tool.lag.lag import ends_at_moment, lag_of
-from offsets_tool.lag.samples import CommitAt, committed_at
-from offsets_tool.lag.time_lag import Written, time_lag_of
-from offsets_tool.replay.changes import OffsetOf
-from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.wire.schema import Int32, Int64, String
 from offsets_tool.wire.times import UtcTime
 
-WrittenOf = Callable[[int], Written | None]
-"""When the record at an offset was written, where its log is there; None where that does not say it."""
-GRID_REACH_MS: Final = 366 * 86_400_000
-"""How far behind a commit a grid goes on: a year."""
-_MOST_TIMES: Final = 1 << 22
-"""Eight years of minutes, for one group's offset in one partition."""
+
+class LagMethod(StrEnum):
+    """How the end of a partition is known at a moment."""
+
+    SAMPLED = "sampled"
+    """A broker said so at that time, or the same before and after it."""
+    INDEX = "index"
+    """The topic's own log gives the end at that time, or the same end before and after it."""
+    INTERPOLATED = "interpolated"
+    """The end was estimated on a straight line between those known before and after the moment."""
+    LOWER_BOUND = "lower bound"
+    """Only an earlier end is known, and it may have grown since: lag is at least this."""
+    UPPER_BOUND = "upper bound"
+    """Only a later end is known: lag is at most `lag_max`."""
+    NONE = "none"
+    """No end is known."""
+
+
+class LagConfidence(StrEnum):
+    """How far a lag can be relied on."""
+
+    EXACT = "exact"
+    HIGH = "high"
+    """The end follows from times of records, close together; they are as right as the clocks of clients."""
+    MEDIUM = "medium"
+    """The end was estimated between two known ones."""
+    LOW = "low"
+    """Only a bound is known, or the topic has been created anew since the commit."""
+    NONE = "none"
+
+
+class CountedFrom(StrEnum):
+    """The offset from which lag is counted to the end."""
+
+    COMMITTED = "committed offset"
+    LOG_START = "log start"
+    """Nothing is committed: a group that begins at the earliest offset has all of the log before it."""
+
+
+class TimeMethod(StrEnum):
+    """How the time at which a record was written is known."""
+
+    RECORD = "record"
+    """The record or its batch says it."""
+    INTERPOLATED = "interpolated"
+    """Estimated on a straight line between the last end before the record and the first one after it."""
+    EXTRAPOLATED = "extrapolated"
+    """Estimated as if the end had always grown as it did between the first sample and the last."""
+    BOUND = "bound"
+    """Only bounds are known: not before `earliest`, not after `latest`."""
+    CAUGHT_UP = "caught up"
+    """There is nothing left to read."""
+    NONE = "none"
 
 
 class LagRow(NamedTuple):
@@ -76,120 +117,3 @@ class LagRow(NamedTuple):
     is_topic_recreated: Annotated[
         bool, "Whether the topic was created anew between the commit and that moment."
     ]
-
-
-class EffectiveCommit(NamedTuple):
-    """A commit with the time from which it was effective, and until when (None: it still is), in epoch milliseconds."""
-
-    commit: CommitAt
-    since: int
-    until: int | None = None
-
-
-class CommittedRow(Protocol):
-    """The fields of an OffsetHistoryRow that lag is computed from."""
-
-    @property
-    def is_effective(self) -> bool: ...
-    @property
-    def committed_offset(self) -> int: ...
-    @property
-    def topic_id(self) -> str | None: ...
-    @property
-    def commit_timestamp(self) -> int: ...
-    @property
-    def from_timestamp(self) -> int: ...
-    @property
-    def to_timestamp(self) -> int | None: ...
-
-
-def commit_of(row: CommittedRow) -> CommitAt:
-    """Return the commit of a row of an offset history, at the time of its record."""
-    at = committed_at(row.from_timestamp, row.commit_timestamp)
-    return CommitAt(at, row.committed_offset, row.topic_id)
-
-
-def effective_commit(row: CommittedRow, commit: CommitAt) -> EffectiveCommit:
-    """Return the commit of a row of an offset history with the times between which it was effective, by the times of records."""
-    return EffectiveCommit(commit, commit.at, None if row.to_timestamp == NO_TIMESTAMP else row.to_timestamp)
-
-
-def lag_row(
-    of: OffsetOf,
-    commit: CommitAt | None,
-    ends: Ends,
-    at: int,
-    written_of: WrittenOf | None = None,
-) -> LagRow:
-    """Return the row of a commit's lag at a moment; `commit` None is a group without one."""
-    written = written_of(commit.committed_offset) if written_of and commit and commit.is_offset else None
-    known = ends_at_moment(commit, ends, at)
-    found = lag_of(commit, known, at)
-    time_lag = time_lag_of(commit, known, at, written)
-    return LagRow(
-        of.group,
-        of.topic,
-        of.partition,
-        at,
-        at,
-        commit.committed_offset if commit else None,
-        found.end_offset,
-        found.lag,
-        found.lag_min,
-        found.lag_max,
-        time_lag.time_lag_ms,
-        time_lag.time_lag_min_ms,
-        time_lag.time_lag_max_ms,
-        found.method._value_,
-        found.confidence._value_,
-        time_lag.method._value_,
-        time_lag.confidence._value_,
-        found.counted_from._value_,
-        found.log_start_offset,
-        found.data_lost,
-        found.beyond_end,
-        found.is_topic_recreated,
-    )
-
-
-def lag_at_commits(
-    of: OffsetOf,
-    commits: Iterable[EffectiveCommit],
-    ends: Ends,
-    written_of: WrittenOf | None = None,
-) -> Iterator[LagRow]:
-    """Yield the lag at the moment of each commit."""
-    for one in commits:
-        yield lag_row(of, one.commit, ends, one.since, written_of)
-
-
-def grid_times(commits: Iterable[int], grid: range) -> Iterator[int]:
-    """Yield the times of a grid up to a year after each commit, so that one absurd time does not make rows without end."""
-    since = sorted({max(each, grid.start) for each in commits if each < grid.stop})
-    times = (
-        at
-        for begin, end in pairwise([*since, grid.stop])
-        for at in range(_first(begin, grid.step), min(end, begin + GRID_REACH_MS), grid.step)
-    )
-    return islice(times, _MOST_TIMES)
-
-
-def _first(begin: int, step: int) -> int:
-    return -(-begin // step) * step
-
-
-def lag_on_grid(
-    of: OffsetOf,
-    commits: Iterable[EffectiveCommit],
-    ends: Ends,
-    grid: Iterable[int],
-    written_of: WrittenOf | None = None,
-) -> Iterator[LagRow]:
-    """Yield the lag at each time of a rising `grid` (epoch milliseconds) at which one of the commits was effective."""
-    rest = iter(commits)
-    present, following = None, next(rest, None)
-    for at in grid:
-        while following is not None and following.since <= at:
-            present, following = following, next(rest, None)
-        if present is not None and (present.until is None or at < present.until):
-            yield lag_row(of, present.commit, ends, at, written_of)

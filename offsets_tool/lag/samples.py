@@ -1,14 +1,14 @@
-"""Samples of end offsets: EndSample, the names of its fields in tables, and the samples that follow from commits.
+"""Samples of end offsets, with the names of their fields in tables; and when records were written, as their log says it.
 
 An end that was not observed is None, never a guess. Times are epoch milliseconds. Knows no files.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from offsets_tool.rows import NO_TIMESTAMP
+from offsets_tool.lag.rows import TimeMethod
 from offsets_tool.wire.json import Json, JsonObject
 from offsets_tool.wire.longs import MAX_LONG
 
@@ -43,22 +43,15 @@ class EndSample(NamedTuple):
     topic_id: str | None = None
 
 
-class CommitAt(NamedTuple):
-    """An offset that a group committed, and when (epoch ms)."""
+class Written(NamedTuple):
+    """The time at which a record was written, with bounds, in epoch milliseconds; a bound that is None is open."""
 
-    at: int
-    committed_offset: int
-    topic_id: str | None = None
-
-    @property
-    def is_offset(self) -> bool:
-        """Whether the number is an offset: below 0 it is none, as a broker answers for what was never committed (KAFKA-12926)."""
-        return self.committed_offset >= 0
-
-
-def committed_at(timestamp: int, commit_timestamp: int) -> int:
-    """Return when an offset was committed: the time of its record, or that in the commit where a record has none (magic 0)."""
-    return commit_timestamp if timestamp == NO_TIMESTAMP else timestamp
+    at: int | None
+    earliest: int | None
+    latest: int | None
+    method: TimeMethod
+    next_offset: int | None = None
+    """Where only markers of transactions, which nobody reads, are at the offset: that of the next record, or the log's end."""
 
 
 OFFSETS: Final[Mapping[str, str]] = {
@@ -130,23 +123,3 @@ def _time(value: Json) -> int:
     at = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
     at = at if at.tzinfo else at.replace(tzinfo=UTC)
     return round(at.timestamp() * 1000)
-
-
-def committed_ends(topic: str, partition: int, commits: Iterable[CommitAt]) -> Iterator[EndSample]:
-    """Yield a lower bound of a partition's end wherever a commit goes beyond all earlier ones; commits come in the order of time.
-
-    No broker checks a commit against the log, so a client may commit any offset: Ends weighs these bounds against real samples.
-    """
-    highest: dict[str | None, int] = {}
-    for commit in commits:
-        if commit.committed_offset > highest.get(commit.topic_id, -1):
-            highest[commit.topic_id] = commit.committed_offset
-            yield EndSample(
-                topic,
-                partition,
-                commit.at,
-                end_offset=commit.committed_offset,
-                method=EndMethod.COMMITTED,
-                source="commits",
-                topic_id=commit.topic_id,
-            )

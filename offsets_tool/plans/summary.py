@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Final, NamedTuple
 
 from offsets_tool.findings.sentences import count, in_partitions, listed, named, of_topics, s
-from offsets_tool.lag.lag import LagMethod
+from offsets_tool.lag.rows import LagMethod
 from offsets_tool.plans.risks import RISKS
 from offsets_tool.plans.rows import PlanAction, PlanRow, RiskKind
 

@@ -1,7 +1,7 @@
 """Compute the table `lag` from `offset_history` and `ends`: a task has all commits in a topic's partition.
 
 Partitions of topics with something new are computed again (lag_news.py); the whole cluster is where options have changed, and on a
-grid, because that reaches up to the cluster's newest time for every offset. Holds no rules about lag (columns.lag).
+grid, because that reaches up to the cluster's newest time for every offset. Holds no rules about lag (offsets_tool.lag).
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -12,8 +12,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from offsets_tool.columns.lag.asked import LagAsked
-from offsets_tool.columns.lag.batches import lag_batches
+from offsets_tool.lag.batches import LagAsked, lag_batches
 from offsets_tool.lake.journal import app_of
 from offsets_tool.lake.merge import Batches
 from offsets_tool.lake.plan import latest

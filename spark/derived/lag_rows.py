@@ -1,4 +1,4 @@
-"""Read commits and samples of end offsets from the files of `offset_history` and `ends`, as columns.lag takes them.
+"""Read commits and samples of end offsets from the files of `offset_history` and `ends`, as lag.batches takes them.
 
 Tasks read files themselves. Where they are not too many, each task reads its partitions of topics from all files, and nothing is
 shuffled; of more, each reads some files, and what these have of some partitions travels as one value, so that Spark moves few rows;
@@ -17,10 +17,9 @@ from zlib import crc32
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offsets_tool.columns.lag.asked import COLUMNS, ORDER, LagAsked
-from offsets_tool.columns.lag.one_by_one import rows_on_grid
 from offsets_tool.columns.packing import pack, unpack
 from offsets_tool.columns.sorting import places_in_order
+from offsets_tool.lag.batches import COLUMNS, ORDER, LagAsked, rows_on_grid
 from offsets_tool.lag.samples import EndMethod
 from offsets_tool.lake.merge import Batches, gathered
 from offsets_tool.lake.scan import (

@@ -1,15 +1,18 @@
 """Differences of 64-bit numbers stay within 64 bits, in columns as one by one, in lag and in time lag."""
 
+from itertools import groupby
+from operator import attrgetter
 from random import Random
 
 import numpy as np
 
 from offsets_tool.columns.differences import differences
-from offsets_tool.lag.ends import Ends
-from offsets_tool.lag.samples import CommitAt, EndSample
+from offsets_tool.lag.positions import Position, lags_of
+from offsets_tool.lag.samples import EndSample
+from offsets_tool.replay.changes import OffsetOf, TopicPartition
 from offsets_tool.wire.longs import MAX_LONG, MIN_LONG, bounded, difference
 from tests.columns.mutants import EDGES
-from tests.lag.one_by_one import lag_at, time_lag_at
+from tests.lag.one_by_one import CommitAt, Ends, lag_row
 
 PAIRS = [(one, other) for one in EDGES for other in EDGES]
 
@@ -27,13 +30,22 @@ def test_columns_have_the_same_differences() -> None:
 
 
 def test_lag_and_time_lag_of_absurd_numbers_fit_64_bits() -> None:
-    chance = Random(1)
-    for _ in range(2000):
+    chance, samples, asked = Random(1), [], []
+    for partition in range(2000):
         moments = sorted(chance.sample(EDGES, 3))
         ends = sorted(chance.sample([edge for edge in EDGES if edge >= 0], 3))
-        known = Ends.of(EndSample("t", 0, at, end_offset=end) for at, end in zip(moments, ends, strict=True))
-        committed = CommitAt(chance.choice(EDGES), chance.choice(EDGES))
-        found = lag_at(committed, known, chance.choice(EDGES))
-        took = time_lag_at(committed, known, chance.choice(EDGES))
-        numbers = [value for value in (*found, *took) if type(value) is int]
-        assert all(bounded(number) == number for number in numbers), (moments, ends, committed)
+        samples += [
+            EndSample("t", partition, at, end_offset=end) for at, end in zip(moments, ends, strict=True)
+        ]
+        at, committed_at, offset = (chance.choice(EDGES) for _ in range(3))
+        asked.append(Position(OffsetOf("g", "t", partition), at, offset, committed_at, None))
+    of_partitions = {
+        TopicPartition("t", partition): list(some)
+        for partition, some in groupby(samples, attrgetter("partition"))
+    }
+    for row, position in zip(lags_of(asked, of_partitions), asked, strict=True):
+        numbers = [value for value in row if type(value) is int]
+        assert all(bounded(number) == number for number in numbers), position
+        commit = CommitAt(position.committed_at, offset := position.committed_offset or 0)
+        assert offset == position.committed_offset
+        assert row == lag_row(position.of, commit, Ends(of_partitions[position.partition]), position.at)

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from offsets_tool.lag.ends import Ends
-from offsets_tool.lag.samples import CommitAt, EndMethod, EndSample
+from offsets_tool.lag.samples import EndMethod, EndSample
+from tests.lag.one_by_one import CommitAt, Ends
 
 LATEST = 1_000
 
@@ -52,4 +52,4 @@ def commits(log: Log, data: st.DataObject) -> tuple[CommitAt, int]:
 
 def ends_of(*points: tuple[int, int], source: str = "broker") -> Ends:
     """Return the Ends of samples (time, end) that a broker gave."""
-    return Ends.of(EndSample("t", 0, at, end_offset=end, source=source) for at, end in points)
+    return Ends(EndSample("t", 0, at, end_offset=end, source=source) for at, end in points)

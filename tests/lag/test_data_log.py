@@ -13,15 +13,13 @@ from hypothesis import strategies as st
 
 from offsets_tool.errors import SourceError
 from offsets_tool.lag.data_log import DataLog
-from offsets_tool.lag.ends import Ends
-from offsets_tool.lag.lag import ends_at_moment
-from offsets_tool.lag.samples import CommitAt, EndMethod
-from offsets_tool.lag.time_lag import TimeMethod, Written, time_lag_of, written_at
+from offsets_tool.lag.rows import TimeMethod
+from offsets_tool.lag.samples import EndMethod, Written
 from offsets_tool.log.topics import TopicDirectory, find_topics
 from tests.broker import KRaftBroker
 from tests.corpora import LAG
 from tests.lag.logs import ends_of
-from tests.lag.one_by_one import lag_at
+from tests.lag.one_by_one import CommitAt, Ends, lag_at, time_lag_at, written_at
 from tests.lag.story import (
     APPENDED,
     CREATED,
@@ -167,7 +165,7 @@ def test_what_headers_contradict_is_no_evidence(copied: Path, suffix: str, seed:
     assert (log.end_offset, log.last_stable_offset) == (RECORDS, RECORDS)
     samples = log.samples(SAID["at"])
     assert samples[-1].end_offset == max(sample.end_offset or 0 for sample in samples) == RECORDS
-    (lifetime,) = Ends.of(samples).lifetimes
+    (lifetime,) = Ends(samples).lifetimes
     for offset in (DELETED_BEFORE, 333, RECORDS - 1):
         told, seen = log.written(offset), written_at(offset, lifetime)
         assert told is not None and told.at == created(offset)
@@ -209,7 +207,7 @@ def test_a_marker_that_nobody_reads_makes_nobody_late(
     written = DataLog(TopicDirectory(folder.as_posix(), "t", 0, None)).written(1)
     assert written is not None and written.next_offset == next_offset
     commit, ends = CommitAt(2_500, 1), ends_of((9_000, end))
-    told = time_lag_of(commit, ends_at_moment(commit, ends, 9_000), 9_000, written)
+    told = time_lag_at(commit, ends, 9_000, written)
     assert told.time_lag_ms == (0 if is_read else 9_000 - 1_000 * (next_offset + 1))
     assert lag_at(commit, ends, 9_000).lag == end - 1
 
@@ -240,7 +238,7 @@ def test_a_directory_without_a_segment_in_use_is_said(tmp_path: Path) -> None:
 
 def test_the_time_index_tells_how_the_end_grew() -> None:
     samples = data_log(CREATED).samples(SAID["at"])
-    (lifetime,) = Ends.of(samples).lifetimes
+    (lifetime,) = Ends(samples).lifetimes
     assert {sample.method for sample in samples} == {EndMethod.INDEX}
     assert all(sample.topic_id for sample in samples)
     for offset in range(DELETED_BEFORE, RECORDS):
@@ -254,7 +252,7 @@ def test_the_time_index_tells_how_the_end_grew() -> None:
 def test_until_the_copy_was_made_the_end_stayed() -> None:
     samples = data_log(CREATED).samples(SAID["at"])
     assert samples[-1].at == SAID["at"]
-    ends = Ends.of(samples)
+    ends = Ends(samples)
     found = lag_at(CommitAt(SAID["at"] - 5, 100), ends, SAID["at"])
     assert (found.lag, found.end_offset, found.log_start_offset, found.data_lost) == (
         300,
@@ -273,7 +271,7 @@ def described(printed: str) -> dict[tuple[str, str], tuple[int, int]]:
 @pytest.mark.parametrize("of", sorted(described(SAID["described"])))
 def test_lag_is_what_kafka_said(of: tuple[str, str]) -> None:
     end, lag = described(SAID["described"])[of]
-    ends = Ends.of(data_log(of[1]).samples(SAID["at"]))
+    ends = Ends(data_log(of[1]).samples(SAID["at"]))
     found = lag_at(CommitAt(SAID["at"] - 5, end - lag), ends, SAID["at"])
     assert (found.end_offset, found.lag) == (end, lag)
 

@@ -7,16 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.history.rows import OffsetHistoryRow
-from offsets_tool.lag.ends import Ends
-from offsets_tool.lag.lag import CountedFrom, LagConfidence, LagMethod, ends_at_moment
-from offsets_tool.lag.rows import EffectiveCommit, LagRow, lag_at_commits, lag_on_grid
-from offsets_tool.lag.samples import CommitAt, EndMethod, EndSample, committed_ends
-from offsets_tool.lag.time_lag import time_lag_of
+from offsets_tool.lag.rows import CountedFrom, LagConfidence, LagMethod, LagRow
+from offsets_tool.lag.samples import EndMethod, EndSample
 from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.wire.arrow import record_batch
 from tests.history.test_history import rows as history_of
 from tests.lag.logs import LATEST, Log, commits, ends_of, logs, some
-from tests.lag.one_by_one import effective_commits, lag_at
+from tests.lag.one_by_one import (
+    CommitAt,
+    EffectiveCommit,
+    Ends,
+    committed_ends,
+    effective_commits,
+    lag_at,
+    lag_at_commits,
+    lag_on_grid,
+    time_lag_at,
+)
 from tests.replay.story import commit, commit_marker, txn_commit
 
 OF = OffsetOf("g", "t", 0)
@@ -61,20 +68,19 @@ def test_an_offset_below_zero_is_none(offset: int) -> None:
     found = lag_at(CommitAt(40, offset), ends_of(*GROWING), 200)
     assert (found.lag, found.lag_min, found.data_lost, found.beyond_end) == (None, 0, None, 0)
     assert found.confidence is LagConfidence.NONE
-    ends = ends_of(*GROWING)
-    time_lag = time_lag_of(CommitAt(40, offset), ends_at_moment(CommitAt(40, offset), ends, 200), 200)
+    time_lag = time_lag_at(CommitAt(40, offset), ends_of(*GROWING), 200)
     assert (time_lag.time_lag_ms, time_lag.time_lag_min_ms, time_lag.time_lag_max_ms) == (None, 0, None)
 
 
 def test_behind_the_last_stable_offset_others_may_have_read() -> None:
-    stable = Ends.of([EndSample("t", 0, 100, last_stable_offset=10)], is_last_stable=True)
+    stable = Ends([EndSample("t", 0, 100, last_stable_offset=10)], is_last_stable=True)
     found = lag_at(CommitAt(40, 15), stable, 100)
     assert (found.lag, found.lag_max, found.beyond_end) == (0, 0, 5)
 
 
 def test_the_highest_commit_of_any_group_is_a_lower_bound() -> None:
     seen = [CommitAt(10, 7), CommitAt(20, 3), CommitAt(30, 12)]
-    ends = Ends.of(committed_ends("t", 0, seen))
+    ends = Ends(committed_ends("t", 0, seen))
     found = [lag_at(CommitAt(20, 3), ends, at) for at in (10, 20, 30, 99)]
     assert [(one.lag, one.end_offset, one.lag_max) for one in found] == [
         (4, 7, None),
@@ -89,7 +95,7 @@ def test_commits_lift_the_line_between_samples_and_never_bend_it_down() -> None:
     def between(offset: int, at: int) -> int | None:
         bound = EndSample("t", 0, 120, end_offset=offset, method=EndMethod.COMMITTED, source="commits")
         seen = [EndSample("t", 0, 100, end_offset=10), EndSample("t", 0, 200, end_offset=30), bound]
-        return lag_at(CommitAt(40, 0), Ends.of(seen), at).end_offset
+        return lag_at(CommitAt(40, 0), Ends(seen), at).end_offset
 
     assert [between(25, at) for at in (110, 120, 150, 190)] == [12, 25, 25, 28]
     assert [between(11, at) for at in (110, 120, 150, 190)] == [12, 14, 20, 28]
@@ -98,12 +104,12 @@ def test_commits_lift_the_line_between_samples_and_never_bend_it_down() -> None:
 def test_a_commit_beyond_what_was_seen_later_is_no_bound() -> None:
     bound = EndSample("t", 0, 120, end_offset=5_000, method=EndMethod.COMMITTED, source="commits")
     seen = [EndSample("t", 0, 100, end_offset=10), EndSample("t", 0, 200, end_offset=30), bound]
-    assert lag_at(CommitAt(40, 0), Ends.of(seen), 200).end_offset == 30
-    assert lag_at(CommitAt(40, 0), Ends.of(seen), 150).end_offset == 20
+    assert lag_at(CommitAt(40, 0), Ends(seen), 200).end_offset == 30
+    assert lag_at(CommitAt(40, 0), Ends(seen), 150).end_offset == 20
 
 
 def test_what_was_gone_before_it_was_read_is_data_lost() -> None:
-    ends = Ends.of(
+    ends = Ends(
         [
             EndSample("t", 0, 100, log_start_offset=8, end_offset=30),
             EndSample("t", 0, 200, log_start_offset=20, end_offset=30),
@@ -120,7 +126,7 @@ def test_what_was_gone_before_it_was_read_is_data_lost() -> None:
 
 
 def test_a_group_without_a_commit_has_all_of_the_log_before_it() -> None:
-    ends = Ends.of([EndSample("t", 0, 100, log_start_offset=8, end_offset=30)])
+    ends = Ends([EndSample("t", 0, 100, log_start_offset=8, end_offset=30)])
     found = lag_at(None, ends, 100)
     assert (found.lag, found.counted_from, found.confidence) == (
         22,
@@ -152,7 +158,7 @@ def test_another_topic_id_is_another_topic() -> None:
     def sample(at: int, end: int, topic_id: str) -> EndSample:
         return EndSample("t", 0, at, end_offset=end, topic_id=topic_id)
 
-    ends = Ends.of([sample(100, 10, "A"), sample(200, 50, "B"), sample(300, 60, "B")])
+    ends = Ends([sample(100, 10, "A"), sample(200, 50, "B"), sample(300, 60, "B")])
     assert len(ends.lifetimes) == 2
     assert lag_at(CommitAt(250, 55, "A"), ends, 300).is_topic_recreated
     assert not lag_at(CommitAt(250, 55, "B"), ends, 300).is_topic_recreated
@@ -165,7 +171,7 @@ def test_two_exporters_that_differ_a_little_are_one_topic() -> None:
         EndSample("t", 0, 101, end_offset=49, source="b"),
         EndSample("t", 0, 200, end_offset=60, source="b"),
     ]
-    ends = Ends.of(seen)
+    ends = Ends(seen)
     assert len(ends.lifetimes) == 1
     assert ends.lifetime_at(0).ends == [50, 60]
 
@@ -175,19 +181,19 @@ def index(at: int, end: int) -> EndSample:
 
 
 def test_who_asked_the_broker_is_believed_before_the_clocks_of_producers() -> None:
-    ends = Ends.of([index(90, 40), index(100, 50), EndSample("t", 0, 101, end_offset=45), index(200, 70)])
+    ends = Ends([index(90, 40), index(100, 50), EndSample("t", 0, 101, end_offset=45), index(200, 70)])
     assert [lifetime.ends for lifetime in ends.lifetimes] == [[40, 45, 70]]
-    ends = Ends.of([index(90, 40), EndSample("t", 0, 95, end_offset=60), index(100, 55), index(200, 70)])
+    ends = Ends([index(90, 40), EndSample("t", 0, 95, end_offset=60), index(100, 55), index(200, 70)])
     assert [lifetime.ends for lifetime in ends.lifetimes] == [[40, 60, 70]]
 
 
 def test_a_log_that_never_came_so_far_is_of_another_topic() -> None:
-    ends = Ends.of([EndSample("t", 0, 95, end_offset=60), index(100, 1), index(200, 20)])
+    ends = Ends([EndSample("t", 0, 95, end_offset=60), index(100, 1), index(200, 20)])
     assert [lifetime.ends for lifetime in ends.lifetimes] == [[60], [1, 20]]
 
 
 def test_lag_by_the_index_is_not_called_exact() -> None:
-    found = lag_at(CommitAt(90, 40), Ends.of([index(100, 50), index(200, 50)]), 150)
+    found = lag_at(CommitAt(90, 40), Ends([index(100, 50), index(200, 50)]), 150)
     assert (found.lag, found.method, found.confidence) == (10, LagMethod.INDEX, LagConfidence.HIGH)
 
 
@@ -198,16 +204,16 @@ def test_who_reads_committed_data_only_lags_behind_the_last_stable_offset() -> N
         EndSample("t", 0, 120, end_offset=22, method=EndMethod.COMMITTED, source="commits"),
         EndSample("t", 0, 200, last_stable_offset=20, end_offset=50),
     ]
-    ends = Ends.of(seen, is_last_stable=True)
+    ends = Ends(seen, is_last_stable=True)
     assert lag_at(CommitAt(90, 5), ends, 150).end_offset == 15
-    assert lag_at(CommitAt(90, 5), Ends.of(seen), 200).lag == 45
+    assert lag_at(CommitAt(90, 5), Ends(seen), 200).lag == 45
     assert lag_at(CommitAt(90, 5), ends, 200).lag == 15
 
 
 @given(logs(), st.data())
 def test_the_truth_lies_within_the_bounds_and_lag_is_never_negative(log: Log, data: st.DataObject) -> None:
     commit, at = commits(log, data)
-    found = lag_at(commit, Ends.of(some(log, data)), at)
+    found = lag_at(commit, Ends(some(log, data)), at)
     truth = log.end(at) - commit.committed_offset
     assert 0 <= found.lag_min <= truth
     assert found.lag_max is None or truth <= found.lag_max
@@ -222,7 +228,7 @@ def test_the_truth_lies_within_the_bounds_and_lag_is_never_negative(log: Log, da
 def test_more_samples_never_widen_the_bounds(log: Log, data: st.DataObject) -> None:
     few, more = some(log, data), some(log, data)
     commit, at = commits(log, data)
-    one, both = (lag_at(commit, Ends.of(found), at) for found in (few, few + more))
+    one, both = (lag_at(commit, Ends(found), at) for found in (few, few + more))
     assert one.lag_min <= both.lag_min
     if one.lag_max is not None:
         assert both.lag_max is not None
@@ -231,7 +237,7 @@ def test_more_samples_never_widen_the_bounds(log: Log, data: st.DataObject) -> N
 
 @given(logs(), st.data())
 def test_the_end_never_falls_within_a_lifetime(log: Log, data: st.DataObject) -> None:
-    (lifetime,) = Ends.of(some(log, data)).lifetimes or (None,)
+    (lifetime,) = Ends(some(log, data)).lifetimes or (None,)
     if lifetime is not None:
         ends = [
             estimate for at in range(LATEST + 2) if (estimate := lifetime.end_at(at).estimate) is not None
@@ -246,7 +252,7 @@ def test_a_grid_at_the_times_of_commits_gives_the_lag_of_the_commits(log: Log, d
         EffectiveCommit(CommitAt(at, data.draw(st.integers(0, log.end(at)))), at, until)
         for at, until in zip(times, [*times[1:], None], strict=True)
     ]
-    ends = Ends.of(some(log, data))
+    ends = Ends(some(log, data))
     at_commits = list(lag_at_commits(OF, commits, ends))
     assert list(lag_on_grid(OF, commits, ends, times)) == at_commits
     assert [row.timestamp for row in at_commits] == times

@@ -4,12 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.lag.ends import Ends
-from offsets_tool.lag.lag import LagConfidence
-from offsets_tool.lag.samples import CommitAt, EndMethod, EndSample
-from offsets_tool.lag.time_lag import TimeLag, TimeMethod, Written, written_at
+from offsets_tool.lag.rows import LagConfidence, TimeMethod
+from offsets_tool.lag.samples import EndMethod, EndSample, Written
 from tests.lag.logs import Log, commits, ends_of, logs, some
-from tests.lag.one_by_one import time_lag_at
+from tests.lag.one_by_one import CommitAt, Ends, TimeLag, time_lag_at, written_at
 
 # (end offset, seconds), as in LookupTableSpec; ours are milliseconds.
 FLATS = ((100, 30), (200, 60), (200, 120), (200, 700), (300, 730), (300, 9000), (400, 9030))
@@ -66,7 +64,7 @@ def test_outside_of_the_table_there_are_bounds(
 
 
 def test_nothing_is_known_without_a_sample() -> None:
-    assert time_lag_at(CommitAt(0, 5), Ends(()), 10).method is TimeMethod.NONE
+    assert time_lag_at(CommitAt(0, 5), Ends(), 10).method is TimeMethod.NONE
 
 
 @pytest.mark.parametrize("points", [((100, 30),), ((100, 30), (100, 60)), (FLATS[0], FLATS[-1]), FLATS])
@@ -97,7 +95,7 @@ def test_the_record_itself_tells_it_exactly() -> None:
 
 
 def test_a_commit_of_another_group_says_that_a_record_was_there() -> None:
-    ends = Ends.of(
+    ends = Ends(
         [
             EndSample("t", 0, 100, end_offset=100),
             EndSample("t", 0, 110, end_offset=195, method=EndMethod.COMMITTED, source="commits"),
@@ -110,7 +108,7 @@ def test_a_commit_of_another_group_says_that_a_record_was_there() -> None:
 
 @given(logs(), st.data())
 def test_the_truth_lies_within_the_bounds(log: Log, data: st.DataObject) -> None:
-    ends = Ends.of(some(log, data))
+    ends = Ends(some(log, data))
     commit, at = commits(log, data)
     found = time_lag_at(commit, ends, at)
     truth = log.time_lag(commit.committed_offset, at)
@@ -125,7 +123,7 @@ def test_the_truth_lies_within_the_bounds(log: Log, data: st.DataObject) -> None
 def test_more_samples_never_widen_the_bounds(log: Log, data: st.DataObject) -> None:
     few, more = some(log, data), some(log, data)
     commit, at = commits(log, data)
-    one, both = (time_lag_at(commit, Ends.of(found), at) for found in (few, few + more))
+    one, both = (time_lag_at(commit, Ends(found), at) for found in (few, few + more))
     assert one.time_lag_min_ms <= both.time_lag_min_ms
     if one.time_lag_max_ms is not None:
         assert both.time_lag_max_ms is not None

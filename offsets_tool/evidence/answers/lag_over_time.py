@@ -3,23 +3,17 @@
 offsets_tool.lag has the rules by which lag is measured.
 """
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Final
 
 from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.history.rows import OffsetHistoryRow
-from offsets_tool.lag.rows import (
-    EffectiveCommit,
-    LagRow,
-    commit_of,
-    effective_commit,
-    lag_at_commits,
-    lag_on_grid,
-)
-from offsets_tool.replay.changes import OffsetOf, TopicPartition
+from offsets_tool.lag.rows import LagRow
+from offsets_tool.replay.changes import OffsetOf
+from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.wire.times import is_time
 
 _MOMENTS: Final = 200
@@ -33,32 +27,40 @@ def group_lag(replay: EvidenceReplay, rows: GroupRows, ends: EndSources) -> list
 
     `rows` are those of a GroupFindings. A group that stopped committing has rows on the grid: its lag grows.
     """
+    from offsets_tool.lag.positions import Position, lags_of  # noqa: PLC0415 - NumPy, for this alone
+
     known = {partition: some for partition, some in rows.effective.items() if ends.knows(partition)}
     if not known:
         return []
     ends.find(replay.snapshot, known)
     is_each = sum(map(len, known.values())) <= _MOST_COMMITS
-    return [
-        row
+    positions = [
+        Position(OffsetOf(rows.group, *partition), at, row.committed_offset, row.from_timestamp, row.topic_id)
         for partition in sorted(known)
-        for row in _of_partition(OffsetOf(rows.group, *partition), known[partition], ends, is_each=is_each)
+        for at, row in _moments(known[partition], ends.at, is_each=is_each)
     ]
+    samples = {partition: ends.samples(partition) for partition in known}
+    return lags_of(positions, samples, ends.commits, ends.written, is_last_stable=ends.is_last_stable)
 
 
-def _of_partition(
-    of: OffsetOf, rows: list[OffsetHistoryRow], ends: EndSources, *, is_each: bool
-) -> Iterator[LagRow]:
-    commits = [effective_commit(row, commit_of(row)) for row in rows if is_time(row.from_timestamp)]
-    if not commits:
-        return
-    commits.sort(key=lambda each: each.since)
-    partition = TopicPartition(of.topic, of.partition)
-    written = partial(ends.written, partition)
+def _moments(
+    rows: Sequence[OffsetHistoryRow], until: int, *, is_each: bool
+) -> Iterator[tuple[int, OffsetHistoryRow]]:
+    """Yield moments, with the commit that was effective then: those of commits, if `is_each`, and those of the grid."""
+    commits = sorted((row for row in rows if is_time(row.from_timestamp)), key=attrgetter("from_timestamp"))
     if is_each:
-        yield from lag_at_commits(of, commits, ends.of(partition), written)
-    yield from lag_on_grid(of, commits, ends.of(partition), _grid(commits, ends.at), written)
+        yield from ((row.from_timestamp, row) for row in commits)
+    number = -1
+    for at in _grid(commits, until):
+        while number + 1 < len(commits) and commits[number + 1].from_timestamp <= at:
+            number += 1
+        ends_at = commits[number].to_timestamp
+        if ends_at is None or ends_at == NO_TIMESTAMP or at < ends_at:
+            yield at, commits[number]
 
 
-def _grid(commits: list[EffectiveCommit], until: int) -> range:
-    first = commits[0].since
+def _grid(commits: Sequence[OffsetHistoryRow], until: int) -> range:
+    if not commits:
+        return range(0)
+    first = commits[0].from_timestamp
     return range(first, until + 1, max((until - first) // _MOMENTS, 1))

@@ -14,15 +14,15 @@ from offsets_tool.as_of.views_offsets import current_homes, empty_offset_row, is
 from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import partition_rows
-from offsets_tool.evidence.lagging import commit_at, find_ends
+from offsets_tool.evidence.lagging import find_ends, lags_of_rows
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.expiry.rules import Policy
 from offsets_tool.findings.group_rows import GroupRows
-from offsets_tool.lag.rows import LagRow, lag_row
+from offsets_tool.lag.rows import LagRow
 from offsets_tool.plans.cases import GroupCase, OffsetCase
 from offsets_tool.plans.plan import plan_row
 from offsets_tool.plans.rows import PlanAction, PlanRow
-from offsets_tool.replay.changes import GroupKind, OffsetOf, TopicPartition
+from offsets_tool.replay.changes import GroupKind, OffsetOf
 from offsets_tool.rows import Row
 from offsets_tool.wire.json import release_of
 
@@ -138,19 +138,14 @@ def _lags(
         each.moment for of_group in standing.values() for each in of_group.values() if _has_lag(each, ends)
     ]
     find_ends(end, ends, rows)
-    return {OffsetOf(lag.group, lag.topic, lag.partition): lag for lag in (_lag(row, ends) for row in rows)}
+    lags = lags_of_rows(rows, ends, reads_records=False)
+    return {OffsetOf(lag.group, lag.topic, lag.partition): lag for lag in lags}
 
 
 def _has_lag(standing: _Standing, ends: EndSources) -> bool:
     """Return whether the lag of an offset of the moment is wanted: of one that stands there still, only where ends are known."""
     offset = standing.moment["committed_offset"]
     return offset is not None and (ends.has_any or offset != standing.current["committed_offset"])
-
-
-def _lag(row: Row, ends: EndSources) -> LagRow:
-    place = TopicPartition(row["topic"], row["partition"])
-    commit = commit_at(row, ends.commit_times)
-    return lag_row(OffsetOf(row["group"], *place), commit, ends.of(place), ends.at)
 
 
 def _cases(

@@ -16,21 +16,27 @@ from offsets_tool.errors import UsageError
 from offsets_tool.events import decode
 from offsets_tool.history.history import History
 from offsets_tool.history.rows import OffsetHistoryRow
-from offsets_tool.lag.bounds import Bounds
 from offsets_tool.lag.data_log import data_logs
 from offsets_tool.lag.end_files import read_ends
-from offsets_tool.lag.ends import Ends
-from offsets_tool.lag.rows import lag_at_commits, lag_on_grid
 from offsets_tool.lag.samples import EndSample
 from offsets_tool.lake.scan import facts_of
 from offsets_tool.log.archive.delta import open_delta
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.names import SegmentKind
 from offsets_tool.log.segment import read_segment
-from offsets_tool.replay.changes import Change, OffsetOf, TopicPartition
+from offsets_tool.replay.changes import (
+    Change,
+    ChangeKind,
+    CommittedOffset,
+    OffsetOf,
+    PendingCommit,
+    PendingOf,
+    TopicPartition,
+)
 from offsets_tool.replay.topic_names import TopicNames
-from offsets_tool.rows import BatchRead
+from offsets_tool.rows import NO_TIMESTAMP, BatchRead
 from offsets_tool.sql.duck_lake import DuckLake
+from offsets_tool.wire.json import uuid_text
 from offsets_tool.wire.text import shown
 from spark.derived import lag_rows
 from spark.derived.derive import Derived
@@ -39,7 +45,7 @@ from spark.derived.lag import LagRequest, lag
 from spark.replay.replay import replay
 from tests.corpora import LAG
 from tests.depth import DEEP
-from tests.lag.one_by_one import effective_commits
+from tests.lag.one_by_one import Bounds, CommitAt, Ends, effective_commits, lag_at_commits, lag_on_grid
 from tests.lag.test_data_log import SAID, STABLE
 from tests.replay.story import commit
 from tests.replay.story_segments import Placed, write_log
@@ -109,12 +115,23 @@ def plain(
     for row in _histories(changes):
         told.setdefault(OffsetOf(row.group, row.topic, row.partition), []).append(row)
     for number, _, change in changes:
-        bounds.observe(number, [change])
+        match change.kind, change.subject, change.after:
+            case ChangeKind.SET, (OffsetOf() | PendingOf()) as subject, (
+                CommittedOffset() | PendingCommit()
+            ) as after:
+                commit = after.commit if isinstance(after, PendingCommit) else after
+                at = commit.commit_timestamp if change.timestamp == NO_TIMESTAMP else change.timestamp
+                topic_id = None if commit.topic_id is None else uuid_text(commit.topic_id)
+                bounds.add(
+                    number,
+                    TopicPartition(subject.topic, subject.partition),
+                    CommitAt(at, commit.committed_offset, topic_id),
+                )
     made = []
     for of, history in told.items():
         place = TopicPartition(of.topic, of.partition)
         here = [sample for sample in samples if (sample.topic, sample.partition) == place]
-        ends = Ends.of([*here, *bounds.samples(place)], **asked)
+        ends = Ends([*here, *bounds.samples(place)], **asked)
         held = list(effective_commits(sorted(history, key=lambda row: row.from_log_offset)))
         rows = {row.timestamp: row for row in lag_at_commits(of, held, ends)}
         if grid_ms and held:

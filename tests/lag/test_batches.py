@@ -9,18 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.columns.lag.asked import COLUMNS, ORDER, LagAsked
-from offsets_tool.columns.lag.batches import lag_batches
-from offsets_tool.columns.lag.one_by_one import rows_on_grid
 from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.job_rows import EndRow
-from offsets_tool.lag.bounds import Bounds
-from offsets_tool.lag.ends import Ends
-from offsets_tool.lag.rows import LagRow, commit_of, lag_at_commits, lag_on_grid
+from offsets_tool.lag.batches import COLUMNS, ORDER, LagAsked, lag_batches, rows_on_grid
+from offsets_tool.lag.rows import LagRow
 from offsets_tool.lag.samples import EndMethod, EndSample
 from offsets_tool.replay.changes import OffsetOf, TopicPartition
 from offsets_tool.wire.arrow import arrow_schema, record_batch
-from tests.lag.one_by_one import effective_commits
+from tests.lag.one_by_one import (
+    Bounds,
+    Ends,
+    commit_of,
+    effective_commits,
+    lag_at_commits,
+    lag_on_grid,
+)
 
 GRID, NEWEST = 7, 60
 TYPES = {field.name: field.type for row in (EndRow, OffsetHistoryRow) for field in arrow_schema(row)}
@@ -41,6 +44,7 @@ commits = st.fixed_dictionaries(
         "from_timestamp": st.one_of(st.just(-1), numbers),
         "to_timestamp": st.one_of(st.none(), st.just(-1), numbers),
         "is_effective": st.booleans(),
+        "is_again": st.booleans(),
         "committed_offset": numbers,
         "commit_timestamp": numbers,
     }
@@ -60,7 +64,12 @@ rows = st.lists(st.builds(lambda place, said: place | said, places, st.one_of(co
 
 
 def ordered(found: list[Row]) -> list[Row]:
-    numbered = [dict.fromkeys(COLUMNS) | row | {"from_log_offset": at} for at, row in enumerate(found)]
+    numbered = [
+        dict.fromkeys(COLUMNS)
+        | row
+        | {"from_log_offset": at, "commit_log_offset": at - row.get("is_again", False)}
+        for at, row in enumerate(found)
+    ]
     return sorted(numbered, key=lambda row: [(row[name] is not None, row[name]) for name in ORDER])
 
 
@@ -70,14 +79,15 @@ def plain(found: list[Row], grid: int | None, *, is_last_stable: bool) -> Iterat
         told = [row for row in kept if row["method"] is None]
         bounds, seen = Bounds(), [_sample(row) for row in kept if row["method"] is not None]
         for row in told:
-            bounds.add(row["log_partition"], place, commit_of(_History(row)))
+            if not row["is_again"]:
+                bounds.add(row["log_partition"], place, commit_of(_History(row)))
         # In whatever order samples come.
-        ends = Ends.of([*bounds.samples(place), *reversed(seen)], is_last_stable=is_last_stable)
+        ends = Ends([*bounds.samples(place), *reversed(seen)], is_last_stable=is_last_stable)
         for group in sorted({row["group"] for row in told}):
             commits = list(effective_commits(_History(row) for row in told if row["group"] == group))
             made = {row.timestamp: row for row in lag_at_commits(OffsetOf(group, *place), commits, ends)}
             if commits and grid:
-                times = range(-(-min(made) // grid) * grid, NEWEST + 1, grid)
+                times = range(-(-max(0, min(made)) // grid) * grid, NEWEST + 1, grid)
                 made = {
                     row.timestamp: row for row in lag_on_grid(OffsetOf(group, *place), commits, ends, times)
                 } | made
@@ -111,11 +121,17 @@ def alike(found: list[Row]) -> list[Row]:
     st.sampled_from((None, GRID)),
     st.booleans(),
     st.one_of(st.none(), few),
+    st.one_of(st.just((None, None)), st.tuples(numbers, numbers)),
 )
 def test_many_at_a_time_are_as_one_by_one(
-    found: list[Row], size: int, grid: int | None, is_last_stable: bool, odd: int | None
+    found: list[Row],
+    size: int,
+    grid: int | None,
+    is_last_stable: bool,
+    odd: int | None,
+    bounds: tuple[int | None, int | None],
 ) -> None:
-    if odd is not None and found and grid is None:
+    if odd is not None and found:
         found[-1] |= {
             name: odd for name in ("committed_offset", "end_offset", "commit_timestamp") if name in found[-1]
         }
@@ -124,14 +140,19 @@ def test_many_at_a_time_are_as_one_by_one(
         name: pa.array([row[name] for row in given_], TYPES.get(name, pa.string())) for name in COLUMNS
     }
     batches = pa.table(columns).to_batches(max_chunksize=size)
-    asked = LagAsked(dict.fromkeys("ab", NEWEST), grid, is_last_stable=is_last_stable)
+    since, until = bounds
+    asked = LagAsked(dict.fromkeys("ab", NEWEST), grid, since, until, is_last_stable)
     made = [
         (cluster, *row.values()) for cluster, some in lag_batches(asked, batches) for row in some.to_pylist()
     ]
     at = 1 + LagRow._fields.index("timestamp")
     commits = sum(row["method"] is None for row in given_)
     assert rows_on_grid(asked, batches) >= (len(made) - commits if grid else 0)
-    expected = list(plain(given_, grid, is_last_stable=is_last_stable))
+    expected = [
+        row
+        for row in plain(given_, grid, is_last_stable=is_last_stable)
+        if (since is None or row[at] >= since) and (until is None or row[at] < until)
+    ]
     assert sorted(made, key=lambda row: (row[0], row[2], row[3], row[1], row[at])) == sorted(
         expected, key=lambda row: (row[0], row[2], row[3], row[1], row[at])
     )

@@ -1,0 +1,99 @@
+"""Numbers that rise within each of many lines, in one array, so that one search finds a position in each line.
+
+A line and a number make one key of 64 bits: the number itself where it is small, else its place among all that are there. Knows
+nothing about what the numbers are.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from offsets_tool.columns.arrays import Array
+from offsets_tool.lag.nullable import NullableNumbers
+
+_SPAN: Final = 1 << 43
+"""Epoch milliseconds up to the year 2248, and every offset that a partition is likely to reach."""
+_LINES: Final = 1 << 19
+
+
+def are_begun(numbers: Array) -> Array:
+    """Return which numbers differ from the one before; the first one does."""
+    begun: Array = np.ones(len(numbers), bool)
+    begun[1:] = numbers[1:] != numbers[:-1]
+    return begun
+
+
+def beyond_all_before(lines: Array, numbers: Array) -> Array:
+    """Return which numbers are higher than all before them in their line; lines come in their order."""
+    keys = Rising.scaled(lines, numbers).keys
+    beyond: Array = np.ones(len(keys), bool)
+    beyond[1:] = keys[1:] > np.maximum.accumulate(keys)[:-1]
+    return beyond
+
+
+class Rising(NamedTuple):
+    """Keys in their order; those of one line lie between two neighbouring `edges`."""
+
+    keys: Array
+    edges: Array
+    scale: Array | None
+    """All numbers that are there, in their order, where keys are made of places in it."""
+
+    @classmethod
+    def of(cls, lines: Array, numbers: Array, count: int) -> "Rising":
+        """Return the numbers of `count` lines, given in the order of both."""
+        return cls.scaled(lines, numbers)._replace(edges=np.searchsorted(lines, np.arange(count + 1)))
+
+    @classmethod
+    def scaled(cls, lines: Array, numbers: Array) -> "Rising":
+        """Return the keys of numbers in any order, without edges."""
+        is_small = not len(numbers) or (lines[-1] < _LINES and numbers.min() >= 0 and numbers.max() < _SPAN)
+        rising = cls(lines[:0], lines[:0], None if is_small else np.unique(numbers))
+        return rising._replace(keys=rising._keys(lines, numbers))
+
+    def _keys(self, lines: Array, numbers: Array, *, is_below: bool = False) -> Array:
+        """Return keys of numbers, for a search from the right; with `is_below`, for one of what is lower."""
+        if self.scale is None:
+            steps, span = (
+                np.clip(numbers, 0, _SPAN) - 1 if is_below else np.clip(numbers, -1, _SPAN - 1),
+                _SPAN,
+            )
+        else:
+            steps = np.searchsorted(self.scale, numbers, side="left" if is_below else "right")
+            span = len(self.scale) + 1
+        keys: Array = lines * np.int64(span) + steps
+        return keys
+
+    def up_to(self, lines: Array, numbers: Array, *, is_below: bool = False) -> "Found":
+        """Return for each line and number how far the numbers of that line go that are not higher; `is_below`: that are lower."""
+        keys = self._keys(lines, numbers, is_below=is_below)
+        return Found(np.searchsorted(self.keys, keys, side="right"), self.edges[lines], self.edges[lines + 1])
+
+
+class Found(NamedTuple):
+    """Positions in Rising: `at` is behind the last number that is not higher; `first` and `end` are the line's."""
+
+    at: Array
+    first: Array
+    end: Array
+
+    @property
+    def has_next(self) -> Array:
+        """Whether the line has a number that is higher."""
+        return self.at < self.end
+
+    def last_of(self, values: Array) -> NullableNumbers:
+        """Return the values beside the last numbers that are not higher."""
+        there = self.at > self.first
+        return NullableNumbers(picked(values, self.at - 1, there), there)
+
+    def next_of(self, values: Array) -> NullableNumbers:
+        """Return the values beside the first numbers that are higher."""
+        return NullableNumbers(picked(values, self.at, self.has_next), self.has_next)
+
+
+def picked(values: Array, places: Array, where: Array) -> Array:
+    """Return values by their places; 0 where there is none."""
+    if not len(values):
+        return np.zeros(len(places), np.int64)
+    return np.where(where, values[np.where(where, places, 0)], 0)
