@@ -135,7 +135,7 @@ def find_ends(snapshot: Snapshot, ends: EndSources, rows: list[Row]) -> None:
 
 def lags_of_rows(rows: Sequence[Row], ends: EndSources, *, reads_records: bool = True) -> list[LagRow]:
     """Return the lag of each row of offsets, after `find_ends`; `reads_records` asks logs when the next record was written."""
-    from offsets_tool.lag.positions import Position, lags_of  # noqa: PLC0415 - NumPy, for this alone
+    from offsets_tool.lag.lags import Position, lags_of  # noqa: PLC0415 - NumPy, for this alone
 
     positions = [
         Position(

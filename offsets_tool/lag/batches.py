@@ -14,10 +14,9 @@ import pyarrow.compute as pc
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import are_there, flags, numbers
 from offsets_tool.lag.commits import Commits, topic_id_numbers
-from offsets_tool.lag.grids import GRID_REACH_MS, Standing, grid_times
 from offsets_tool.lag.lags import Positions, lag_columns
 from offsets_tool.lag.lifetimes import TopicLifetimes
-from offsets_tool.lag.rising import are_begun
+from offsets_tool.lag.numbers import Rising, are_begun
 from offsets_tool.lag.rows import LagRow
 from offsets_tool.lag.samples import EndMethod, EndSample
 from offsets_tool.rows import NO_TIMESTAMP
@@ -43,6 +42,10 @@ ORDER: Final = (*PARTITION_COLUMNS, "log_partition", "from_log_offset")
 """The columns by which rows must be sorted, nulls first."""
 _ROWS: Final = 1 << 16
 """How many rows are computed together, about; and how many rows a batch has at most."""
+_GRID_REACH_MS: Final = 366 * 86_400_000
+"""How far behind a commit a grid goes on: a year."""
+_MOST_TIMES: Final = 1 << 22
+"""Eight years of minutes, for one group's offset in one partition."""
 
 LagBatches = Iterator[tuple[str, pa.RecordBatch]]
 
@@ -90,9 +93,9 @@ def rows_on_grid(asked: LagAsked, batches: Iterable[pa.RecordBatch]) -> int:
     count, first = 0, 0 if asked.since is None else max(0, asked.since)
     for batch in batches:
         for cluster, rows in _by_cluster(batch.filter(pa.array(flags(batch.column("is_effective"))))):
-            at = np.clip(_commit_times(rows), -GRID_REACH_MS, LAST_MILLISECOND)
+            at = np.clip(_commit_times(rows), -_GRID_REACH_MS, LAST_MILLISECOND)
             stop = np.minimum(
-                np.maximum(_until(rows), 0), np.minimum(at + GRID_REACH_MS, asked.stop(cluster))
+                np.maximum(_until(rows), 0), np.minimum(at + _GRID_REACH_MS, asked.stop(cluster))
             )
             begin = -(-np.maximum(at, first) // asked.grid_ms) * asked.grid_ms
             count += int(np.maximum(-(-(stop + 1 - begin) // asked.grid_ms), 0).sum())
@@ -146,8 +149,8 @@ class _CommitRows(NamedTuple):
             rows = self.effective[chosen[start : start + _ROWS]]
             yield self._batch(lifetimes, rows, self.at[rows])
         if asked.grid_ms is not None:
-            standing = Standing.of(self.subjects, at, _until(self.rows)[self.effective])
-            for grid in grid_times(self.subjects, at, asked.grid_ms, asked.since, asked.stop(cluster)):
+            standing = _Standing.of(self.subjects, at, _until(self.rows)[self.effective])
+            for grid in _grid_times(self.subjects, at, asked.grid_ms, asked.since, asked.stop(cluster)):
                 places, times = standing.at(*grid)
                 yield self._batch(lifetimes, self.effective[places], times)
 
@@ -190,6 +193,66 @@ class _CommitRows(NamedTuple):
         }
         schema = arrow_schema(LagRow)
         return pa.record_batch([columns[field.name].cast(field.type) for field in schema], schema=schema)
+
+
+class _Standing(NamedTuple):
+    """Commits, searched by subject and moment."""
+
+    latest: Rising
+    """By subject, the latest time up to each of its commits: one whose clock was ahead hides those behind it."""
+    until: Array
+
+    @classmethod
+    def of(cls, subjects: Array, since: Array, until: Array) -> "_Standing":
+        """Return commits with the times from which, and up to which, each was effective."""
+        keys = Rising.scaled(subjects, since).keys
+        is_latest = keys == np.maximum.accumulate(keys)
+        latest = np.maximum.accumulate(np.where(is_latest, np.arange(len(keys)), 0))
+        return cls(Rising.of(subjects, since[latest], int(subjects[-1]) + 1), until)
+
+    def at(self, subjects: Array, at: Array) -> tuple[Array, Array]:
+        """Return the places of the commits that were effective at moments, and these moments; none where no commit was."""
+        commits = self.latest.up_to(subjects, at)
+        until = commits.last_of(self.until)
+        stands = until.there & (at < until.numbers)
+        return (commits.at - 1)[stands], at[stands]
+
+
+def _grid_times(
+    subjects: Array, since: Array, step: int, begin: int | None, stop: int
+) -> Iterator[tuple[Array, Array]]:
+    """Yield the multiples of `step` from each commit on up to the next one, or to a year later, without the times of commits.
+
+    They are from `begin` on, or from the subject's first commit, and below `stop`; so one absurd time makes no rows without end.
+    """
+    order = np.lexsort((since, subjects))
+    subjects, since = subjects[order], since[order]
+    commits = Rising.of(subjects, since, int(subjects[-1]) + 1)
+    first = np.maximum(since[commits.edges[subjects]], max(0, 0 if begin is None else begin))
+    # Of commits before the grid, the last one counts from where the grid begins.
+    after = np.maximum(since, _multiple(np.minimum(first, stop), step))
+    chosen = np.flatnonzero((since < stop) & np.append(are_begun(subjects)[1:] | are_begun(after)[1:], True))
+    subjects, after = subjects[chosen], after[chosen]
+    following = np.append(np.where(are_begun(subjects)[1:], stop, after[1:]), stop)[: len(after)]
+    starts = _multiple(np.minimum(after, stop), step)
+    ends = np.minimum(np.minimum(following, stop), after + _GRID_REACH_MS)
+    counts = np.maximum(-(-(ends - starts) // step), 0)
+    behind = np.cumsum(counts)
+    of_subject = behind - counts - (behind - counts)[np.searchsorted(subjects, subjects)]
+    counts = np.clip(_MOST_TIMES - of_subject, 0, counts)
+    behind = np.cumsum(counts)
+    for place in range(0, int(behind[-1]) if len(behind) else 0, _ROWS):
+        places = np.arange(place, min(place + _ROWS, int(behind[-1])))
+        spans = np.searchsorted(behind, places, side="right")
+        times = starts[spans] + (places - (behind - counts)[spans]) * step
+        known = commits.up_to(subjects[spans], times).last_of(since)
+        is_commit = known.there & (known.numbers == times)
+        yield subjects[spans][~is_commit], times[~is_commit]
+
+
+def _multiple(times: Array, step: int) -> Array:
+    """Return the first multiple of `step` that is not before each time."""
+    return -(-times // step) * step
 
 
 def _commit_times(rows: pa.RecordBatch) -> Array:

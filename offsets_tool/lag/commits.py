@@ -14,7 +14,7 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.differences import differences
 from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, numbers
 from offsets_tool.events import Event
-from offsets_tool.lag.rising import Rising, are_begun, beyond_all_before
+from offsets_tool.lag.numbers import Rising, are_begun, beyond_all_before
 from offsets_tool.lag.samples import EndMethod, EndSample
 from offsets_tool.log_clock import LONGEST_PAUSE_MS, SKEW_MS, LogClock
 from offsets_tool.records.offsets import OffsetCommitValue
@@ -40,27 +40,6 @@ _PARTITION_BITS: Final = 32
 _RADIX_BITS: Final = 16
 
 
-class Bounds(NamedTuple):
-    """Lower bounds of ends, in the order of partition, time and offset."""
-
-    partitions: Array
-    times: Array
-    offsets: Array
-    topic_ids: Array
-
-    def only(self, chosen: Array | slice) -> "Bounds":
-        """Return the bounds at these places, or those for which these truth values are true."""
-        return Bounds(*(column[chosen] for column in self))
-
-    def samples(self, ids: Sequence[str]) -> list[EndSample]:
-        """Return the bounds as samples, which do not say of which partition they are; `ids` has the texts of topic ids."""
-        rows = zip(*(column.tolist() for column in self[1:]), strict=True)
-        return [
-            EndSample("", 0, at, end_offset=offset, method=EndMethod.COMMITTED, topic_id=ids[topic_id])
-            for at, offset, topic_id in rows
-        ]
-
-
 class Commits(NamedTuple):
     """Commits in the order of their partitions, of one partition in the order of its logs, and of one log in its order."""
 
@@ -72,30 +51,47 @@ class Commits(NamedTuple):
     """The place of each commit's topic id in `ids`; 0 is none."""
     ids: Sequence[str]
 
-    def bounds(self) -> Bounds:
-        """Return the ends that commits imply: where one goes beyond all earlier ones of its topic, in its log and in all logs."""
-        runs = np.cumsum(are_begun(self.partitions) | are_begun(self.logs))
-        at = dated(self.at, runs)
-        # A log that returns to a topic of before says of it what it says first.
-        kept = np.flatnonzero(
-            beyond_all_before(np.cumsum(are_begun(runs) | are_begun(self.topic_ids)), self.offsets)
+    def only(self, chosen: Array | slice) -> "Commits":
+        """Return the commits at these places, or those for which these truth values are true."""
+        return self._replace(
+            **{name: getattr(self, name)[chosen] for name in Commits._fields if name != "ids"}
         )
-        kept = kept[np.argsort(Rising.scaled(self.partitions[kept], at[kept]).keys, kind="stable")]
-        bounds = Bounds(self.partitions[kept], at[kept], self.offsets[kept], self.topic_ids[kept])
-        bounds = bounds.only(_are_beyond(bounds, len(self.ids)))
-        is_together = ~(are_begun(bounds.partitions) | are_begun(bounds.times))[1:]
+
+    def bounds(self) -> "Commits":
+        """Return those that go beyond all earlier ones of their topic, in their log and in all logs: the end was not lower.
+
+        They are in the order of partition, time and offset.
+        """
+        runs = np.cumsum(are_begun(self.partitions) | are_begun(self.logs))
+        # A log that returns to a topic of before says of it what it says first.
+        of_topics = np.cumsum(are_begun(runs) | are_begun(self.topic_ids))
+        commits = self._replace(at=dated(self.at, runs)).only(beyond_all_before(of_topics, self.offsets))
+        commits = commits.only(np.argsort(Rising.scaled(commits.partitions, commits.at).keys, kind="stable"))
+        order = commits.order_of_topics()
+        beyond = np.empty(len(order), bool)
+        beyond[order] = beyond_all_before(commits.topics[order], commits.offsets[order])
+        bounds = commits.only(beyond & (commits.offsets >= 0))
+        is_together = ~(are_begun(bounds.partitions) | are_begun(bounds.at))[1:]
         if (is_together & (bounds.offsets[1:] < bounds.offsets[:-1])).any():
-            bounds = bounds.only(np.lexsort((bounds.offsets, bounds.times, bounds.partitions)))
+            bounds = bounds.only(np.lexsort((bounds.offsets, bounds.at, bounds.partitions)))
         return bounds
 
+    @property
+    def topics(self) -> Array:
+        """A number of each one's topic id and partition."""
+        return self.partitions * len(self.ids) + self.topic_ids
 
-def _are_beyond(bounds: Bounds, ids: int) -> Array:
-    """Return which bounds, in the order of partition and time, are offsets beyond all before them of their topic."""
-    topics = bounds.partitions * ids + bounds.topic_ids
-    order = np.argsort(topics, kind="stable")
-    beyond = np.empty(len(order), bool)
-    beyond[order] = beyond_all_before(topics[order], bounds.offsets[order])
-    return beyond & (bounds.offsets >= 0)
+    def order_of_topics(self) -> Array:
+        """Return the places by topic id and partition; those of one topic keep their order."""
+        return np.argsort(self.topics, kind="stable")
+
+    def samples(self) -> list[EndSample]:
+        """Return the commits as samples of ends, which do not say of which partition they are."""
+        rows = zip(*(column.tolist() for column in (self.at, self.offsets, self.topic_ids)), strict=True)
+        return [
+            EndSample("", 0, at, end_offset=offset, method=EndMethod.COMMITTED, topic_id=self.ids[topic_id])
+            for at, offset, topic_id in rows
+        ]
 
 
 def dated(at: Array, runs: Array) -> Array:

@@ -1,25 +1,66 @@
 """End offsets from files: what kafka-get-offsets printed, our own small table, or what Prometheus has of an exporter.
 
 The form is told from the content: `topic:partition:offset` lines; CSV with names in its first line, or three columns without;
-JSON lines or a JSON array; Prometheus' text format or the answer of its query API. What cannot be read is a SourceError.
+JSON lines or a JSON array; Prometheus' text format or the answer of its query API, with the metrics of kafka_exporter, kminion (and
+kafka-minion before it) and kafka-lag-exporter. What cannot be read is a SourceError.
 """
 
 import csv
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from offsets_tool.errors import SourceError
-from offsets_tool.lag.prometheus import samples_of_answer, samples_of_text
-from offsets_tool.lag.samples import EndSample, sample_of
+from offsets_tool.lag.samples import EndSample
 from offsets_tool.log.files.open_file import read_given_text, why
 from offsets_tool.wire.json import Json, JsonObject
+from offsets_tool.wire.longs import MAX_LONG
 
 _GET_OFFSETS: Final = re.compile(r"(?P<topic>[^:,\s]+):(?P<partition>\d+):(?P<offset>-?\d*)")
 _EXPOSITION: Final = re.compile(r"#|[A-Za-z_:][A-Za-z0-9_:]*(\{.*\})?\s+\S")
 _NO_NAMES: Final = ["topic", "partition", "offset"]
+_OFFSETS: Final[Mapping[str, str]] = {
+    "end": "end_offset",
+    "offset": "end_offset",
+    "end_offset": "end_offset",
+    "log_end_offset": "end_offset",
+    "log_start": "log_start_offset",
+    "log_start_offset": "log_start_offset",
+    "last_stable": "last_stable_offset",
+    "last_stable_offset": "last_stable_offset",
+}
+"""Names under which tables have these offsets, and EndSample's own."""
+
+
+_LONGEST_NUMBER: Final = 40
+_HIGHEST_PARTITION: Final = (1 << 31) - 1
+_ENDS: Final = frozenset(
+    {
+        "kafka_topic_partition_current_offset",
+        "kminion_kafka_topic_partition_high_water_mark",
+        "kafka_minion_topic_partition_high_water_mark",
+        "kafka_partition_latest_offset",
+    }
+)
+_STARTS: Final = frozenset(
+    {
+        "kafka_topic_partition_oldest_offset",
+        "kminion_kafka_topic_partition_low_water_mark",
+        "kafka_minion_topic_partition_low_water_mark",
+        "kafka_partition_earliest_offset",
+    }
+)
+_LINE: Final = re.compile(
+    r"(?P<name>[A-Za-z_:][A-Za-z0-9_:]*)\s*\{(?P<labels>.*)\}\s*(?P<value>\S+)(?:\s+(?P<at>-?\d+))?"
+)
+_LONGEST: Final = 1 << 16
+"""The longest line, in characters, that is searched for labels: an exporter's metrics are far shorter."""
+_LABEL: Final = re.compile(r'\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?')
+_TOO_FAR: Final = 2.0**63
+_ESCAPED: Final = {r"\n": "\n", r"\"": '"', r"\\": "\\"}
 
 
 def read_ends(path: str | Path, at: int | None = None, *, log_starts: bool = False) -> list[EndSample]:
@@ -62,7 +103,7 @@ def _samples(text: str, source: str, at: int) -> Iterator[EndSample]:
     elif _GET_OFFSETS.fullmatch(first):
         yield from _get_offsets(lines, source, at)
     elif _EXPOSITION.match(first):
-        yield from samples_of_text(text, source, at)
+        yield from _samples_of_text(text, source, at)
     elif first:
         yield from _csv(lines, source, at)
 
@@ -83,7 +124,7 @@ def _json(text: str, source: str, at: int) -> Iterator[EndSample]:
     except ValueError:
         whole = None
     if isinstance(whole, dict) and "data" in whole:
-        yield from samples_of_answer(whole, source)
+        yield from _samples_of_answer(whole, source)
         return
     rows = _json_lines(text, source) if whole is None else [whole] if isinstance(whole, dict) else whole
     for number, row in enumerate(rows, 1):
@@ -139,6 +180,136 @@ def _each(rows: Iterator[list[str]], source: str) -> Iterator[list[str]]:
 
 def _row(fields: JsonObject, source: str, number: int, at: int) -> EndSample:
     try:
-        return sample_of(fields, source, at)
+        return _sample_of(fields, source, at)
     except (ValueError, TypeError, OverflowError) as error:
         raise SourceError(source, f"row {number}: {error}; correct or remove it") from error
+
+
+def _sample_of(fields: JsonObject, source: str = "", at: int | None = None) -> EndSample:
+    """Return the sample of a row: topic, partition, at (epoch ms or ISO 8601), and any of _OFFSETS; empty and negative are unknown.
+
+    `at` is for a row that has none. Raises ValueError, with a sentence, for a row that lacks something.
+    """
+    if not fields.get("topic") or fields.get("partition") in (None, ""):
+        raise ValueError("a row needs `topic` and `partition`")
+    when = fields.get("at", fields.get("timestamp"))
+    moment = at if when in (None, "") else _time(when)
+    if moment is None:
+        raise ValueError("a row needs `at`: epoch milliseconds or ISO 8601")
+    known = {_OFFSETS[name]: _offset(fields[name]) for name in fields if name in _OFFSETS}
+    if all(offset is None for offset in known.values()):
+        raise ValueError(f"a row needs one of {', '.join(sorted(_OFFSETS))}")
+    return EndSample(
+        str(fields["topic"]),
+        _number(fields["partition"], _HIGHEST_PARTITION),
+        moment,
+        known.get("log_start_offset"),
+        known.get("last_stable_offset"),
+        known.get("end_offset"),
+        source=source,
+        topic_id=str(fields["topic_id"]) if fields.get("topic_id") else None,
+    )
+
+
+def _offset(value: Json) -> int | None:
+    if value is None or value == "":
+        return None
+    offset = _number(value, MAX_LONG)
+    return offset if offset >= 0 else None
+
+
+def _number(value: Json, highest: int) -> int:
+    """Return the integer in a cell of a table or a metric, between minus `highest` and `highest`.
+
+    ValueError, with a sentence, for any other value.
+    """
+    if isinstance(value, str) and len(value) > _LONGEST_NUMBER:
+        raise ValueError(f"{value[:_LONGEST_NUMBER]}... is too long for a number")
+    found = int(value)
+    if not -highest <= found <= highest:
+        raise ValueError(f"{value} is more than {highest}")
+    return found
+
+
+def _time(value: Json) -> int:
+    if isinstance(value, int) or str(value).lstrip("-").isdecimal():
+        return _number(value, MAX_LONG)
+    at = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return round(at.timestamp() * 1000)
+
+
+class _Metric(NamedTuple):
+    name: str
+    labels: Mapping[str, str]
+    at: int
+    value: str
+
+
+def _samples_of_text(text: str, source: str, at: int) -> Iterator[EndSample]:
+    """Yield samples from metrics in the text format; `at` (epoch milliseconds) is the time of lines that have none of their own."""
+    try:
+        yield from _of_metrics(_metric_lines(text, at), source)
+    except ValueError as error:
+        raise SourceError(source, f"a metric has no number ({error}); fetch it again") from error
+
+
+def _samples_of_answer(answer: JsonObject, source: str) -> Iterator[EndSample]:
+    """Yield samples from an answer, as JSON, of Prometheus' `/api/v1/query` or `query_range`: a vector or a matrix."""
+    try:
+        yield from _of_metrics(_series(answer), source)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise SourceError(
+            source,
+            f"is not an answer of Prometheus' query API ({error!r}); save /api/v1/query_range?query=...",
+        ) from error
+
+
+def _metric_lines(text: str, at: int) -> Iterator[_Metric]:
+    for line in text.splitlines():
+        match = _LINE.fullmatch(line.strip()) if len(line) <= _LONGEST else None
+        if match is not None:
+            labels = {name: _unescaped(value) for name, value in _LABEL.findall(match["labels"])}
+            yield _Metric(match["name"], labels, _number(match["at"] or at, MAX_LONG), match["value"])
+
+
+def _unescaped(value: str) -> str:
+    return re.sub(r"\\[n\"\\]", lambda found: _ESCAPED[found[0]], value)
+
+
+def _series(answer: JsonObject) -> Iterator[_Metric]:
+    if answer.get("status", "success") != "success":
+        raise ValueError(answer.get("error", "status is not success"))
+    for series in answer["data"]["result"]:
+        labels = series["metric"]
+        for at, value in series.get("values") or [series["value"]]:
+            yield _Metric(labels.get("__name__", ""), labels, round(float(at) * 1000), value)
+
+
+def _of_metrics(seen: Iterable[_Metric], source: str) -> Iterator[EndSample]:
+    """Yield samples; the log start and the end that one exporter gave at one time are one sample."""
+    found: dict[tuple[str, str, int, int], EndSample] = {}
+    for one in seen:
+        offset = _metric_offset(one.value) if one.name in _ENDS or one.name in _STARTS else None
+        if offset is None:
+            continue
+        topic = one.labels.get("topic", one.labels.get("topic_name", ""))
+        partition = _number(
+            one.labels.get("partition", one.labels.get("partition_id", "-1")), _HIGHEST_PARTITION
+        )
+        instance = one.labels.get("instance")
+        asked = f"{source}#{instance}" if instance else source
+        if topic and partition >= 0:
+            key = (asked, topic, partition, one.at)
+            sample = found.get(key) or EndSample(topic, partition, one.at, source=asked)
+            is_end = one.name in _ENDS
+            found[key] = (
+                sample._replace(end_offset=offset) if is_end else sample._replace(log_start_offset=offset)
+            )
+    yield from found.values()
+
+
+def _metric_offset(value: str) -> int | None:
+    """Return an offset from Prometheus' floating-point number; None for NaN, a negative or an endless one: it is not known."""
+    number = float(value)
+    return int(number) if 0 <= number < _TOO_FAR else None

@@ -6,7 +6,7 @@ bounds and, where the end grew, an estimate of low confidence; it is never infin
 Source: LAG of kafka-consumer-groups, ListOffsets for both isolation levels.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -14,12 +14,16 @@ import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.differences import differences
+from offsets_tool.lag.commits import LogCommits
 from offsets_tool.lag.lifetimes import INDEX, EndsAt, TopicLifetimes
-from offsets_tool.lag.nullable import NullableNumbers, clipped, time_before
-from offsets_tool.lag.rising import picked
-from offsets_tool.lag.rows import CountedFrom, LagConfidence, LagMethod, TimeMethod
-from offsets_tool.lag.samples import Written
+from offsets_tool.lag.numbers import NullableNumbers, clipped, picked, time_before
+from offsets_tool.lag.rows import CountedFrom, LagConfidence, LagMethod, LagRow, TimeMethod
+from offsets_tool.lag.samples import EndSample, Written
+from offsets_tool.replay.changes import OffsetOf, TopicPartition
 
+WrittenOf = Callable[[TopicPartition, int], Written | None]
+"""When the record at an offset of a partition was written, where its log is there; None where that does not say it."""
+_COLUMNS: Final = LagRow._fields[LagRow._fields.index("moment_at") + 1 :]
 _TIME_CONFIDENCE: Final = {
     TimeMethod.RECORD: LagConfidence.HIGH,
     TimeMethod.INTERPOLATED: LagConfidence.MEDIUM,
@@ -240,3 +244,54 @@ _RECORD, _BOUND, _CAUGHT_UP, _NONE = map(
     _number, (TimeMethod.RECORD, TimeMethod.BOUND, TimeMethod.CAUGHT_UP, TimeMethod.NONE)
 )
 _CONFIDENCE_OF: Final = np.array([_number(_TIME_CONFIDENCE[method]) for method in TimeMethod], np.int8)
+
+
+class Position(NamedTuple):
+    """What a group had committed in a partition at a moment, and when; None without a commit. Times are epoch milliseconds."""
+
+    of: OffsetOf
+    at: int
+    committed_offset: int | None
+    committed_at: int
+    topic_id: str | None
+
+    @property
+    def partition(self) -> TopicPartition:
+        """The partition of a topic."""
+        return TopicPartition(self.of.topic, self.of.partition)
+
+
+def lags_of(
+    positions: Sequence[Position],
+    samples: Mapping[TopicPartition, Sequence[EndSample]],
+    commits: LogCommits | None = None,
+    written_of: WrittenOf | None = None,
+    *,
+    is_last_stable: bool = False,
+) -> list[LagRow]:
+    """Return the lag of each position, given samples of the partitions' ends, and commits of all groups, which imply ends too.
+
+    With `is_last_stable`, lag counts to the last stable offset.
+    """
+    asked = [(position.partition, position.topic_id) for position in positions]
+    of_partitions, partitions, topic_ids = (commits or LogCommits()).of(asked)
+    numbered = {partition: number for (partition, _), number in zip(asked, partitions.tolist(), strict=True)}
+    seen = {number: samples[partition] for partition, number in numbered.items() if samples.get(partition)}
+    lifetimes = TopicLifetimes.of(len(numbered), seen, of_partitions, is_last_stable=is_last_stable)
+    offsets = NullableNumbers.of([position.committed_offset for position in positions])
+    at, committed_at = (
+        np.array([getattr(position, name) for position in positions], np.int64)
+        for name in ("at", "committed_at")
+    )
+    columns = lag_columns(
+        lifetimes,
+        Positions(partitions, at, *offsets, committed_at, topic_ids),
+        written_of and [_written(position, written_of) for position in positions],
+    )
+    values = zip(*(columns[name].to_pylist() for name in _COLUMNS), strict=True)
+    return [LagRow(*position.of, position.at, *row) for position, row in zip(positions, values, strict=True)]
+
+
+def _written(position: Position, written_of: WrittenOf) -> Written | None:
+    offset = position.committed_offset
+    return None if offset is None or offset < 0 else written_of(position.partition, offset)

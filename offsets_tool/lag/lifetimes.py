@@ -10,10 +10,16 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.lag.commits import Bounds, Commits
+from offsets_tool.lag.commits import Commits
 from offsets_tool.lag.ends import Ends, TopicLifetime
-from offsets_tool.lag.nullable import NullableNumbers, share_until
-from offsets_tool.lag.rising import Rising, are_begun, beyond_all_before, picked
+from offsets_tool.lag.numbers import (
+    NullableNumbers,
+    Rising,
+    are_begun,
+    beyond_all_before,
+    picked,
+    share_until,
+)
 from offsets_tool.lag.samples import EndMethod, EndSample
 
 INDEX: Final = 1
@@ -61,11 +67,8 @@ class TopicLifetimes(NamedTuple):
         is_last_stable: bool = False,
     ) -> "TopicLifetimes":
         """Return the lifetimes of `count` partitions, given the samples of those that have some."""
-        bounds = commits.bounds()
-        if is_last_stable:
-            bounds = bounds.only(slice(0))
-        builder = _Lifetimes(count, bounds, commits.ids)
-        return builder.put_together(samples, is_last_stable=is_last_stable)
+        bounds = commits.only(slice(0)) if is_last_stable else commits.bounds()
+        return _Lifetimes(count, bounds).put_together(samples, is_last_stable=is_last_stable)
 
     def at(self, partitions: Array, at: Array) -> Array:
         """Return the lifetimes that had the names of partitions at moments; the first where nothing is known of it."""
@@ -78,9 +81,10 @@ class TopicLifetimes(NamedTuple):
 class _Lifetimes:
     """Puts lifetimes together."""
 
-    def __init__(self, count: int, bounds: Bounds, ids: Sequence[str]) -> None:
-        self._count, self._bounds, self._ids = count, bounds, ids
-        self._of_bounds = np.zeros(len(bounds.times), np.int64)
+    def __init__(self, count: int, bounds: Commits) -> None:
+        """Put together those of `count` partitions, with the ends that commits imply."""
+        self._count, self._bounds = count, bounds
+        self._of_bounds = np.zeros(len(bounds.at), np.int64)
         """Of each bound, the number of its topic in its partition."""
         self._latest_ids = np.zeros(count, np.int64)
         np.maximum.at(self._latest_ids, bounds.partitions, bounds.topic_ids)
@@ -98,7 +102,7 @@ class _Lifetimes:
             for partition, lifetimes in known.items()
             for number, lifetime in enumerate(lifetimes)
         }
-        ids = {text: number for number, text in enumerate(self._ids)}
+        ids = {text: number for number, text in enumerate(self._bounds.ids)}
         topic_ids, begins = np.repeat(self._latest_ids, counts), np.zeros(int(edges[-1]), np.int64)
         for number, lifetime in numbered.items():
             topic_ids[number] = ids.setdefault(lifetime.topic_id or "", len(ids))
@@ -120,39 +124,34 @@ class _Lifetimes:
         self, samples: Mapping[int, Sequence[EndSample]], *, is_last_stable: bool
     ) -> dict[int, Sequence[TopicLifetime]]:
         bounds = self._bounds
-        several = (bounds.topic_ids != 0) & (bounds.topic_ids != self._latest_ids[bounds.partitions])
-        firsts = bounds.only(self._first_of_topics())
+        order = bounds.order_of_topics()
+        firsts = bounds.only(np.sort(order[are_begun(bounds.topics[order])]))
+        several = (firsts.topic_ids != 0) & (firsts.topic_ids != self._latest_ids[firsts.partitions])
+        partitions = sorted({*samples, *firsts.partitions[several].tolist()})
+        firsts = firsts.only(np.isin(firsts.partitions, partitions))
+        edges = np.searchsorted(firsts.partitions, [*partitions, self._count]).tolist()
+        first_samples = firsts.samples()
         known: dict[int, Sequence[TopicLifetime]] = {}
-        for partition in sorted({*samples, *bounds.partitions[several].tolist()}):
+        for partition, begin, end in zip(partitions, edges, edges[1:], strict=False):
             # The first commits of topics tell which topics there are; how far they got matters where there are several.
-            seen = samples.get(partition, ())
-            some = firsts.only(_rows_of(firsts, partition)).samples(self._ids)
-            ends = Ends.of([*seen, *some], is_last_stable=is_last_stable)
+            of_files = samples.get(partition, ())
+            ends = Ends.of([*of_files, *first_samples[begin:end]], is_last_stable=is_last_stable)
             if len(ends.lifetimes) > 1:
-                rows = _rows_of(bounds, partition)
-                ends = Ends.of([*seen, *bounds.only(rows).samples(self._ids)], is_last_stable=is_last_stable)
+                rows = slice(*np.searchsorted(bounds.partitions, (partition, partition + 1)).tolist())
+                ends = Ends.of([*of_files, *bounds.only(rows).samples()], is_last_stable=is_last_stable)
                 self._of_bounds[rows] = ends.of_commits
             known[partition] = ends.lifetimes or [TopicLifetime()]
         return known
 
-    def _first_of_topics(self) -> Array:
-        topics = self._bounds.partitions * len(self._ids) + self._bounds.topic_ids
-        order = np.argsort(topics, kind="stable")
-        return np.sort(order[are_begun(topics[order])])
-
     def _line(self, edges: Array, samples: Line) -> Line:
         """Return the ends that commits imply and no sample of the same time or later refutes."""
-        _, times, offsets, _ = self._bounds
+        times, offsets = self._bounds.at, self._bounds.offsets
         lifetimes = edges[self._bounds.partitions] + self._of_bounds
         later = samples.by_time.up_to(lifetimes, times, is_below=True)
         order = np.flatnonzero(~later.has_next | (later.next_of(samples.offsets).numbers >= offsets))
         order = order[np.argsort(lifetimes[order], kind="stable")]
         order = order[beyond_all_before(lifetimes[order], offsets[order])]
         return Line.of(int(edges[-1]), lifetimes[order], times[order], offsets[order])
-
-
-def _rows_of(bounds: Bounds, partition: int) -> slice:
-    return slice(*np.searchsorted(bounds.partitions, (partition, partition + 1)).tolist())
 
 
 def _columns(lifetimes: Mapping[int, TopicLifetime], *names: str) -> tuple[Array, ...]:

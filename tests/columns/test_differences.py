@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 
 from offsets_tool.columns.differences import differences
-from offsets_tool.lag.positions import Position, lags_of
+from offsets_tool.lag.lags import Position, lags_of
 from offsets_tool.lag.samples import EndSample
 from offsets_tool.replay.changes import OffsetOf, TopicPartition
 from offsets_tool.wire.longs import MAX_LONG, MIN_LONG, bounded, difference

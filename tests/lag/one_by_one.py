@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from offsets_tool.lag import ends as product
 from offsets_tool.lag.commits import LogCommits
-from offsets_tool.lag.positions import Position, lags_of
+from offsets_tool.lag.lags import Position, lags_of
 from offsets_tool.lag.rows import CountedFrom, LagConfidence, LagMethod, LagRow, TimeMethod
 from offsets_tool.lag.samples import EndMethod, EndSample, Written
 from offsets_tool.log_clock import LogClock

@@ -27,7 +27,7 @@ def group_lag(replay: EvidenceReplay, rows: GroupRows, ends: EndSources) -> list
 
     `rows` are those of a GroupFindings. A group that stopped committing has rows on the grid: its lag grows.
     """
-    from offsets_tool.lag.positions import Position, lags_of  # noqa: PLC0415 - NumPy, for this alone
+    from offsets_tool.lag.lags import Position, lags_of  # noqa: PLC0415 - NumPy, for this alone
 
     known = {partition: some for partition, some in rows.effective.items() if ends.knows(partition)}
     if not known:
