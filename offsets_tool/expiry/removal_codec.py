@@ -5,6 +5,7 @@ Unpacking what is damaged raises KeyError, TypeError or ValueError.
 
 import json
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Final
 from uuid import UUID
 
@@ -14,7 +15,6 @@ from offsets_tool.expiry.removals import DroppedCommit, KeptOffset, Removal, Rem
 from offsets_tool.history.json_codec import (
     Packed,
     pack_commit,
-    pack_group,
     pack_state,
     unpack_commit,
     unpack_group,
@@ -24,8 +24,8 @@ from offsets_tool.replay.changes import ChangeKind, PendingOf
 from offsets_tool.replay.state import State
 
 _REMOVAL: Final = "removal"
-_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False)
-"""Made once: `json.dumps` makes one for each text."""
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=attrgetter("hex"))
+"""Made once: `json.dumps` makes one for each text. Named tuples become lists, ids of topics texts."""
 
 
 def pack_removal_facts(removals: Iterable[Removal | DroppedCommit]) -> str:
@@ -45,27 +45,7 @@ def unpack_removal_facts(text: str) -> list[Removal | DroppedCommit]:
 
 
 def _packed_removal(removal: Removal) -> Packed:
-    (
-        log_partition,
-        at,
-        group_id,
-        group,
-        is_by_new_coordinator,
-        removed,
-        group_deleted_at,
-        left,
-        topics,
-        kept,
-        changed_at,
-    ) = removal
-    facts = [
-        group and pack_group(group),
-        is_by_new_coordinator,
-        list(map(_packed_removed, removed)),
-        group_deleted_at,
-        left,
-    ]
-    return [_REMOVAL, log_partition, at, group_id, *facts, sorted(topics), kept, changed_at]
+    return [_REMOVAL, *removal[:8], sorted(removal.partly_removed_topics), *removal[9:]]
 
 
 def _removal(facts: Packed) -> Removal:
@@ -109,7 +89,7 @@ def _removed(packed: Packed) -> RemovedOffset:
 
 def _packed_dropped(dropped: DroppedCommit) -> Packed:
     place = (dropped.log_partition, dropped.log_offset, dropped.at)
-    return [dropped.kind, *place, dropped.pending, pack_commit(dropped.commit)]
+    return [dropped.kind, *place, dropped.pending, dropped.commit]
 
 
 def _dropped(kind: str, facts: Packed) -> DroppedCommit:

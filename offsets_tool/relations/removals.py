@@ -7,14 +7,14 @@ put together one by one, of what the relations tell. A removal that nothing has 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.columns_of_rows import are_there, batches, flags
+from offsets_tool.columns.replay.columns_of_rows import are_there, batches, flags, tuples_of
 from offsets_tool.columns.replay.row_events import MAGIC
 from offsets_tool.columns.replay.subjects import Subjects
 from offsets_tool.expiry.lifetimes import LeftOffset, partly_removed_topics
@@ -259,20 +259,26 @@ class _Walk:
         is_left = writes.action[places] != OffsetAction.PENDING_TOMBSTONE
         if not is_left.all():
             is_left |= self._held(slice(self._first, None)).counts(subjects, places) == 0
-        # To the new coordinator it goes with its pending commits.
-        behind = places - (writes.action[places] == OffsetAction.REMOVAL)
         stood = self._batches[of_rows], writes.log_offset[places], writes.timestamp[places]
-        tombstones = map(
+        tombstones = tuples_of(
             _Tombstone,
             map(self._chunk.reader.subjects.offsets.__getitem__, subjects.tolist()),
-            map(LastChange, *(column.tolist() for column in stood)),
+            tuples_of(LastChange, *(column.tolist() for column in stood)),
             self._written_by_new(of_rows),
             (~is_in_transaction & (is_deleted | ~is_passed)).tolist(),
             (is_deleted | (~is_passed & is_left)).tolist(),
-            (self._pending.counts(subjects, behind) > 0).tolist(),
+            self._have_pending.tolist(),
             (deleted.get(place, _NOTHING_LOST) for place in places.tolist()),
         )
         return dict(zip(places.tolist(), tombstones, strict=True))
+
+    @cached_property
+    def _have_pending(self) -> Array:
+        """Whether the offset of each tombstone has pending commits; to the new coordinator it goes with them."""
+        writes, places = self._chunk.writes, self._places
+        behind = places - (writes.action[places] == OffsetAction.REMOVAL)
+        have_pending: Array = self._pending.counts(writes.subject[places], behind) > 0
+        return have_pending
 
     def _written_by_new(self, of_rows: Array) -> Iterator[bool | None]:
         """Yield whether the new coordinator wrote each row, None where its batch does not tell."""
@@ -319,35 +325,40 @@ class _Walk:
         if not tombstone.lost:
             nothing = RemovedOffset(topic, partition, None, log_offset, reads, has_pending, None, None)
             removal.removed.append(nothing)
-        for index in tombstone.lost:
-            commit, began_at, committed_at, producer = self._lost[index]
+        for lost in self._lost[tombstone.lost.start : tombstone.lost.stop]:
             removal.removed.append(
-                RemovedOffset(
-                    topic,
-                    partition,
-                    commit,
-                    log_offset,
-                    reads,
-                    has_pending or producer is not None,
-                    began_at,
-                    committed_at,
-                    producer,
-                )
+                lost if reads is None else RemovedOffset._make((*lost[:4], reads, *lost[5:]))
             )
 
     @cached_property
-    def _lost(self) -> list[tuple[CommittedOffset, int | None, int | None, int | None]]:
-        """Commits that tombstones removed, since when their offsets existed and they themselves, and producers of pending ones."""
-        rows, _ = self._deleted
-        is_effective, times = rows >= self._first, np.full((2, len(rows)), NONE)
-        times[:, is_effective] = self._chunk.lifetimes.of(rows[is_effective])[:2]
+    def _lost(self) -> list[RemovedOffset]:
+        """Commits that tombstones removed; whether members read their topics is not told."""
+        (rows, _), writes, reader = self._deleted, self._chunk.writes, self._chunk.reader
+        pieces = self._chunk.pieces.taken(rows)
+        is_pending, times = rows < self._first, np.full((2, len(rows)), NONE)
+        times[:, ~is_pending] = self._chunk.lifetimes.of(rows[~is_pending])[:2]
         began_at, committed_at = (map(time_or_none, line.tolist()) for line in times)
-        producers = self._chunk.writes.producer[self._chunk.pieces.commit[rows]].tolist()
-        pending_of = (
-            None if effective else id_
-            for id_, effective in zip(producers, is_effective.tolist(), strict=True)
+        has_pending = is_pending | self._have_pending[np.searchsorted(self._places, pieces.end)]
+        offsets = [reader.subjects.offsets[subject] for subject in writes.subject[pieces.commit].tolist()]
+        return list(
+            tuples_of(
+                RemovedOffset,
+                [offset.topic for offset in offsets],
+                [offset.partition for offset in offsets],
+                self._commits(rows),
+                writes.log_offset[pieces.end].tolist(),
+                repeat(None, len(rows)),
+                has_pending.tolist(),
+                began_at,
+                committed_at,
+                (
+                    producer if pending else None
+                    for producer, pending in zip(
+                        writes.producer[pieces.commit].tolist(), is_pending.tolist(), strict=True
+                    )
+                ),
+            )
         )
-        return list(zip(self._commits(rows), began_at, committed_at, pending_of, strict=True))
 
     def _follow_before(self, place: int) -> None:
         """Follow what groups did before a place, where no removal is open."""
@@ -470,24 +481,30 @@ class _Walk:
         )
         commits = self._chunk.pieces.commit[rows]
         has_pending = self._pending.counts(writes.subject[commits], ends[which]) > 0
-        columns = writes.subject, writes.commit_timestamp, writes.expire_timestamp, writes.topic_id
-        facts = list(
-            zip(*(column[commits].tolist() for column in columns), has_pending.tolist(), strict=True)
+        subjects, *times, topic_ids = (
+            column[commits]
+            for column in (
+                writes.subject,
+                writes.commit_timestamp,
+                writes.expire_timestamp,
+                writes.topic_id,
+            )
         )
-        bounds = np.searchsorted(which, np.arange(len(groups) + 1)).tolist()
-        for begin, end in pairwise(bounds):
-            oldest: dict[object, tuple[int, ...]] = {}
-            for fact in facts[begin:end]:
-                subject, committed, expires, number, is_pending = fact
-                lasting = None if expires == NONE else expires - committed
-                kind = names[subject].topic, number, is_pending, lasting
-                if kind not in oldest or committed <= oldest[kind][1]:
-                    oldest[kind] = fact
-            offsets = [
-                (LeftOffset(*names[subject][1:], committed, expires, ids[number]), bool(is_pending))
-                for subject, committed, expires, number, is_pending in oldest.values()
-            ]
-            yield _Left(end - begin, offsets)
+        committed_at, expires_at = times
+        lasting = np.where(expires_at == NONE, 0, expires_at - committed_at)
+        topics = self._chunk.reader.subjects.topics_of(subjects)
+        # The difference wraps, but for its sign.
+        kinds = which, topics, topic_ids, has_pending, expires_at == NONE, lasting, expires_at < committed_at
+        order = np.lexsort((committed_at, *kinds))
+        begins = np.append(True, np.logical_or.reduce([np.diff(kind[order]) != 0 for kind in kinds]))
+        oldest = np.sort(order[begins[: len(order)]])
+        columns = which, subjects, *times, topic_ids, has_pending
+        facts = zip(*(column[oldest].tolist() for column in columns), strict=True)
+        left: list[list[tuple[LeftOffset, bool]]] = [[] for _ in groups]
+        for index, subject, committed, expires, number, is_pending in facts:
+            _, topic, partition = names[subject]
+            left[index].append((LeftOffset(topic, partition, committed, expires, ids[number]), is_pending))
+        return map(_Left, np.bincount(which, minlength=len(groups)).tolist(), left)
 
     def _removal(self, group: str, opened: Open, left: _Left) -> Removal:
         kept = (
