@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.compiled.numbering import Numbers
-from offsets_tool.columns.replay.ended_rows import owner_columns
+from offsets_tool.columns.replay.ended_rows import distinct, owner_columns
 from offsets_tool.history.owners import NameOf, Owner, Owners
 from offsets_tool.relations.offsets import NONE, OPEN
 from offsets_tool.relations.writes import WriteReader, Writes, own_commits
@@ -33,8 +33,11 @@ class OwnerJoin:
     def __init__(self, name_of: NameOf, reader: WriteReader, groups: State) -> None:
         """Start with these groups and members, which others change; `reader` makes the writes."""
         self._owners = Owners(name_of, groups)
+        self.forget = self._owners.forget_holders
+        """Forgets who holds what in a group, which changed."""
         self._subjects, self._topic_ids = reader.subjects, reader.topic_ids
         self._numbers: dict[Owner, int] = {}
+        self._by_number: list[Owner] = []
         self._pairs = Numbers()
         """Committed offsets with topic ids: each has one owner as long as its group does not change."""
         self.known: Array = np.zeros(0, np.int64)
@@ -56,7 +59,7 @@ class OwnerJoin:
     def carried(self, open_: pa.Table) -> tuple[pa.Table, list[Owner], list[UUID | None]]:
         """Return open commits (offsets.OPEN) with the owners and topic ids that they have, and the numbers of these."""
         owner, topic_id = _NUMBERED
-        open_, owners = _numbered_anew(open_, owner, list(self._numbers))
+        open_, owners = _numbered_anew(open_, owner, self._by_number)
         open_, topic_ids = _numbered_anew(open_, topic_id, self._topic_ids.ids)
         return open_, owners, topic_ids
 
@@ -70,10 +73,6 @@ class OwnerJoin:
         self.known = np.append(self.known, np.full(self._pairs.count - len(self.known), NONE))
         self.known[np.isin(self._subjects.group_of[self._pairs.keys >> _TOPIC_ID_BITS], groups)] = NONE
         return OwnerQuestions(self, writes, pairs, places, groups)
-
-    def forget(self, group: str) -> None:
-        """Forget who holds what in a group, which changed."""
-        self._owners.forget_holders(group)
 
     def answers(self, pairs: Array) -> list[int]:
         """Return the number of the owner of each committed offset with its topic id, by the present state of the groups."""
@@ -95,13 +94,18 @@ class OwnerJoin:
         return self._number(self._owners.of(group, TopicPartition(topic, partition), topic_id))
 
     def _number(self, owner: Owner) -> int:
-        return self._numbers.setdefault(owner, len(self._numbers))
+        number = self._numbers.setdefault(owner, len(self._by_number))
+        if number == len(self._by_number):
+            self._by_number.append(owner)
+        return number
 
     def columns(
         self, numbers: Array, commit_log_offsets: Array, after_gap: int | None
     ) -> dict[str, pa.Array]:
         """Return the columns of the owners with these numbers; `after_gap` is the first offset behind a missing record."""
-        return owner_columns(list(self._numbers), numbers, commit_log_offsets, after_gap)
+        places, which = distinct(numbers)
+        owners = [self._by_number[place] for place in places]
+        return owner_columns(owners, which, commit_log_offsets, after_gap)
 
 
 def _numbered_anew(open_: pa.Table, name: str, known: Sequence[_T]) -> tuple[pa.Table, list[_T]]:
@@ -117,6 +121,7 @@ class OwnerQuestions:
     def __init__(self, join: OwnerJoin, writes: Writes, pairs: Array, places: Array, groups: Array) -> None:
         """Ask for the owner of each commit's pair, before the next one of the records that may change its group, or behind all."""
         self._join, self._writes = join, writes
+        self.forget = join.forget
         commits = own_commits(writes)
         self._owners = join.known[pairs]
         self._unknown = np.flatnonzero(self._owners == NONE)
@@ -136,10 +141,6 @@ class OwnerQuestions:
     def answer(self, index: int) -> None:
         """Answer what is asked before the record with this index, by the present state of the groups."""
         self._answers += self._join.answers(self._pairs[len(self._answers) : self.asked[index]])
-
-    def forget(self, group: str) -> None:
-        """Forget who holds what in a group, which changed."""
-        self._join.forget(group)
 
     def numbers(self) -> Array:
         """Return the number of the owner at each commit, by place, 0 of other rows; call it behind the last record."""

@@ -19,7 +19,7 @@ Values = TypeVar("Values", bound=tuple[Any, ...])
 
 NONE: Final = -(1 << 63)
 """Stands for no number in the cells of a row."""
-_FEW: Final = 4096
+_FEW: Final = 1 << 15
 """So many values are kept without a look at which are still used."""
 
 
@@ -84,9 +84,13 @@ class Dictionary(Generic[Values]):
 
     def lines(self, numbers: Array) -> Array:
         """Return values that are numbers themselves, given their own; the cost follows `numbers`, not what is kept."""
-        distinct, which = np.unique(numbers, return_inverse=True)
-        found: Array = np.array([self.values[number] for number in distinct.tolist()], np.int64)
-        return found[which.reshape(numbers.shape)]
+        values, which = self.values, numbers
+        if len(values) > _FEW + 4 * len(numbers):
+            distinct, which = np.unique(numbers, return_inverse=True)
+            values = [values[number] for number in distinct.tolist()]
+        cells = np.fromiter(chain.from_iterable(values), np.int64)
+        lines: Array = cells.reshape(len(values), -1)[which]
+        return lines
 
     def are_many(self, open_rows: int) -> bool:
         """Return whether there are so many that they should be numbered anew, given how many rows are open."""
