@@ -139,6 +139,8 @@ class GroupChunk:
         return self._names.texts[self._writes.group[place]], Event(record=record)
 
     def _records_at(self, places: Array) -> Iterator[LogRecord]:
+        if not len(places):
+            return iter(())
         few = self.rows.select((*PLACE, "magic")).take(pa.array(places - self.carried))
         columns = [plain(column).to_pylist() for column in few.columns]
         return (log_record((*facts, None, None)) for facts in zip(*columns, strict=True))
@@ -291,6 +293,8 @@ class _Values:
 
     def sole(self, index: Array, groups: Array) -> "Iterator[GroupValue]":
         """Yield the values at these places among the records, given the numbers of all records' groups."""
+        if not len(index):
+            return iter(())
         names, rows = ("sequence", "magic", "base_offset", "log_offset", "timestamp"), self._records[index]
         few = self._rows.select(names).take(pa.array(rows))
         have_sequence = (numbers(few.column("sequence"), NONE) >= 0) & are_there(few.column("base_offset"))

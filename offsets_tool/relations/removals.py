@@ -425,6 +425,8 @@ class _Walk:
     @cached_property
     def _marks(self) -> dict[str, tuple[list[int], list[int]]]:
         """Where and when it ended what groups had pending, by group: by a marker, or a commit that was not understood."""
+        if not self._first:
+            return {}
         pieces, writes = self._chunk.pieces, self._chunk.writes
         rows = np.flatnonzero(self._is_over[: self._first])
         ends, causes = pieces.end[rows], pieces.cause[rows]
@@ -538,6 +540,8 @@ class _Walk:
 
     def dropped(self) -> Iterator[DroppedCommit]:
         """Yield the pending commits that markers dropped, in the order of markers and commits."""
+        if not self._first:
+            return
         pieces, writes = self._chunk.pieces, self._chunk.writes
         rows = np.flatnonzero(self._is_over[: self._first])
         rows = rows[

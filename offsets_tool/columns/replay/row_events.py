@@ -184,7 +184,7 @@ class ExpectedEvents:
         """Make the events of the rows at `places`, in their order."""
         self._events = events
         self._rows = rows.select(COLUMNS)
-        made = events.events(self._rows.take(pa.array(places)))
+        made = events.events(self._rows.take(pa.array(places))) if len(places) else iter(())
         self._made: Iterator[tuple[int, Event]] = zip(places.tolist(), made, strict=True)
         self._next = next(self._made, None)
         self._others: dict[int, Iterable[Any]] = {}
