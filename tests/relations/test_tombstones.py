@@ -29,7 +29,7 @@ from tests.relations.test_histories import (
     sorted_rows,
 )
 from tests.relations.test_moments import MOMENTS
-from tests.relations.test_partitions import check
+from tests.relations.test_partitions import check, removals
 from tests.replay.hostile_sequences import Writing, marker, written
 from tests.test_checkpoint import RULES
 
@@ -134,4 +134,4 @@ def test_histories_of_writes_at_once_and_change_by_change(
 def test_removals_at_once_and_change_by_change(
     log: list[LogRecord], as_of: AsOf, rules: Rules | None, sizes: list[int]
 ) -> None:
-    check(log, as_of, rules, sizes)
+    check(removals, log, as_of, rules, sizes)
