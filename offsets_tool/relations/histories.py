@@ -98,6 +98,7 @@ from offsets_tool.relations.writes import (
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
+from offsets_tool.replay.state import State
 from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.arrow import arrow_schema, shown_batch
 
@@ -122,6 +123,25 @@ class StateChanges(NamedTuple):
             [*self.groups, *later.groups],
             chain(self.ended, later.ended),
         )
+
+
+class ReplayedChunk(NamedTuple):
+    """A chunk and what its records came to, of which no rows are made yet.
+
+    `pieces` are rows of offset_history as they were to be seen, where those of the chunk know nothing of groups; `owners` and
+    `of_writes` are the numbers of owners and of Kafka's writes by place. `groups_before` has groups that tombstones are about.
+    """
+
+    chunk: HistoryChunk
+    pieces: Pieces
+    owners: Array
+    of_groups: GroupChanges
+    of_writes: Array
+    lifetimes: RowLifetimes
+    groups_before: State
+    over: Transactions
+    """The transactions that ended."""
+    markers: Markers
 
 
 class Histories:
@@ -189,10 +209,7 @@ class Histories:
 
     def replay(self, rows: pa.RecordBatch) -> HistoryRows:
         """Return the rows of history that these rows (row_events.COLUMNS) ended, and anomalies, as far as that is certain."""
-        rows = joined_rows(self._waiting, rows.select(COLUMNS))
-        end = last_cut(rows)
-        self._waiting = rows.slice(end)
-        return self._advance(rows.slice(0, end))
+        return self._rows_of(self.advance(rows))
 
     def leave(self, end: int = 0) -> ReplayEnd:
         """Return the end of the replay; call it once, after all rows. Records up to `end` count as read, even if none came."""
@@ -220,8 +237,7 @@ class Histories:
 
     def finish(self) -> tuple[HistoryRows, HistoryRows]:
         """Return the rows that the last rows of the log ended, and those that hold; call it once, after all rows."""
-        waiting, self._waiting = self._waiting, None
-        last = NOTHING if waiting is None else self._advance(waiting)
+        last = self._rows_of(self.advance(None))
         held = self._open.all()
         offsets = self._offset_rows(held.taken(np.flatnonzero(held.rows.is_read)), {})
         of = transactions(self._transactions, no_markers())
@@ -257,7 +273,6 @@ class Histories:
         ended = self._end_transactions(chunk, of_groups.events)
         lifetimes = RowLifetimes(chunk.writes, chunk.past, chunk.pieces, are_doubtful(chunk))
         self._carry(chunk, chunk.pieces, lifetimes, np.zeros(len(chunk.writes.action), np.int64))
-        self._open.forget_metadata(self._reader.metadata)
         changes = (change for event in of_groups.events for change in event.changes if change.is_anomaly)
         impossible = [*changes, *anomalies(chunk, self._subjects, self._log_partition)]
         return StateChanges(impossible, of_groups.all, ended_transactions(*ended[:2], self._subjects.groups))
@@ -269,10 +284,20 @@ class Histories:
         lifetimes = put_open(self._coordinator.state, self._open.all(), self._reader, of_transactions)
         return LiveState(self._coordinator, lifetimes, self._removals.saved.changed)
 
-    def _advance(self, rows: pa.RecordBatch) -> HistoryRows:
-        """Return what rows ended; all records that Kafka wrote at once must be among them."""
-        if not rows.num_rows:
-            return NOTHING
+    def advance(self, rows: pa.RecordBatch | None) -> ReplayedChunk | None:
+        """Replay rows (row_events.COLUMNS), but for the last ones: they wait for what may have been written with them.
+
+        Behind all rows, None stands for those that wait. Return what was replayed now, if anything was.
+        """
+        waiting, self._waiting = self._waiting, None
+        if rows is not None:
+            waiting = joined_rows(waiting, rows.select(COLUMNS))
+            end = last_cut(waiting)
+            waiting, self._waiting = waiting.slice(0, end), waiting.slice(end)
+        return self._replayed(waiting) if waiting else None
+
+    def _replayed(self, rows: pa.RecordBatch) -> ReplayedChunk:
+        """Return what rows came to; all records that Kafka wrote at once must be among them."""
         self._observe_rows(rows)
         is_new, proved = self._rules_of(rows)
         chunk = self._read(rows, is_new)
@@ -281,16 +306,28 @@ class Histories:
         was_there = set(state.groups)
         before = state.of_groups(groups_with_tombstones(chunk.writes, self._subjects))
         of_groups, owners = self._replay_groups(chunk, proved)
-        events = of_groups.events
-        over, markers, ending = self._end_transactions(chunk, events)
+        over, markers, ending = self._end_transactions(chunk, of_groups.events)
         of_writes = write_numbers(rows, chunk.writes, chunk.pieces, of_groups, ending)
+        lifetimes = RowLifetimes(chunk.writes, chunk.past, chunk.pieces, are_doubtful(chunk))
+        ends = groups_gone(of_groups.events, of_writes)
+        pieces = with_group_ends(chunk.pieces, groups, of_writes, self._by_number(ends))
+        turned = presences(of_groups.all, of_writes, ends, was_there)
+        present = self._presences(chunk, groups, turned, was_there)
+        pieces = with_visibility(chunk.writes, pieces, chunk.past.visibility, present, of_writes)
+        self._carry(chunk, pieces, lifetimes, owners)
+        return ReplayedChunk(chunk, pieces, owners, of_groups, of_writes, lifetimes, before, over, markers)
+
+    def _rows_of(self, replayed: ReplayedChunk | None) -> HistoryRows:
+        """Return the rows that a chunk ended, and anomalies."""
+        if replayed is None:
+            return NOTHING
+        chunk, pieces, owners, of_groups, of_writes, lifetimes, before, over, markers = replayed
         group_tables = self._group_rows.advance(of_groups.all, of_writes)
         of_commits = list(anomalies(chunk, self._subjects, self._log_partition))
         group_tables.anomalies.extend(map(anomaly_row, of_commits))
-        self.observe_changes(chain(of_commits, *(event.changes for event in events)))
-        lifetimes = RowLifetimes(chunk.writes, chunk.past, chunk.pieces, are_doubtful(chunk))
+        self.observe_changes(chain(of_commits, *(event.changes for event in of_groups.events)))
         inputs = RemovalInputs(
-            rows,
+            chunk.rows,
             chunk.writes,
             chunk.pieces,
             lifetimes,
@@ -300,14 +337,7 @@ class Histories:
             self._reader,
         )
         removals = self.removal_rows(self._removals.advance(inputs))
-        ends = groups_gone(events, of_writes)
-        pieces = with_group_ends(chunk.pieces, groups, of_writes, self._by_number(ends))
-        turned = presences(of_groups.all, of_writes, ends, was_there)
-        present = self._presences(chunk, groups, turned, was_there)
-        pieces = with_visibility(chunk.writes, pieces, chunk.past.visibility, present, of_writes)
-        self._carry(chunk, pieces, lifetimes, owners)
         offsets = self._ended_offsets(chunk, pieces, owners)
-        self._open.forget_metadata(self._reader.metadata)
         ended = transaction_rows(over, markers, self._subjects.groups, self._log_partition)
         return _rows(offsets, group_tables, removals, ended)
 
@@ -352,6 +382,8 @@ class Histories:
         return is_new, proved
 
     def _read(self, rows: pa.RecordBatch, is_new: Array) -> HistoryChunk:
+        # What was made of the chunk before may have its metadata.
+        self._open.forget_metadata(self._reader.metadata)
         said, decoded = self._reader.read(rows, is_new)
         for event in decoded.values():
             self._observe_event(event)
