@@ -67,7 +67,8 @@ class Asked(NamedTuple):
     def shows(self, happening: Happening) -> bool:
         """Return whether the options choose this happening; also remember which names occur in the log at all."""
         # Names before kinds and ranges: a note on a missing name must not name one that only the range leaves out.
-        if not (is_about(happening, self.wanted) and self._is_by(happening)):
+        offset = happening.group, happening.topic, happening.partition
+        if not (is_about(offset, self.wanted) and self._is_by(happening)):
             return False
         if self.kinds and happening.kind not in self.kinds:
             return False
@@ -85,17 +86,17 @@ class Asked(NamedTuple):
         return not self.members or self.members.meet(names)
 
 
-def is_about(happening: Happening, wanted: Wanted) -> bool:
-    """Return whether names of a group, a topic and a partition choose a happening; they remember which of them occur."""
-    if wanted.groups and happening.group not in wanted.groups:
+def is_about(offset: tuple[str | None, str | None, int | None], wanted: Wanted) -> bool:
+    """Return whether names choose what happened to a group, or to an offset of it in a topic and partition.
+
+    They remember which of them occur.
+    """
+    group, topic, partition = offset
+    if wanted.groups and group not in wanted.groups:
         return False
     if not wanted.topics:
         return True
-    return (
-        happening.topic is not None
-        and happening.partition is not None
-        and wanted.has_offset(happening.topic, happening.partition)
-    )
+    return topic is not None and partition is not None and wanted.has_offset(topic, partition)
 
 
 class _CommitsAsked:
@@ -112,13 +113,10 @@ class _CommitsAsked:
         is_of_kind = not self.asked.kinds or HappeningKind.OFFSETS in self.asked.kinds
         if not (is_of_kind or self.asked.members or self.asked.instances):
             return False
-        return is_about(self._commit(offset), self._names)
+        return is_about(offset, self._names)
 
     def meet(self, offset: OffsetOf) -> None:
-        is_about(self._commit(offset), self.asked.wanted)
-
-    def _commit(self, offset: OffsetOf) -> Happening:
-        return Happening(0, self.log_partition, 0, HappeningKind.OFFSETS, offset.group, "", *offset[1:])
+        is_about(offset, self.asked.wanted)
 
     @property
     def wants_all_records(self) -> bool:
@@ -240,16 +238,17 @@ def happenings(
         for _, replayed in replay.once_more():
             yield from _happenings_of(replayed, name_of)
         return
-    from offsets_tool.columns.happenings.happenings import LinesAsked, partition_happenings  # noqa: PLC0415 - with Arrow, where it pays
+    from offsets_tool.relations.happenings import partition_happenings  # noqa: PLC0415 - with Arrow, where it pays
+    from offsets_tool.relations.offset_changes import LinesAsked  # noqa: PLC0415 - with Arrow, where it pays
 
     # Whether a member is asked for is known of a happening only.
     are_lines = is_printed and not (asked.members or asked.instances)
     lines = LinesAsked(_json_row, json_text, time_text) if are_lines else None
-    for partition, (coordinator, reads) in replay.rows_once_more():
+    for partition, (_, reads) in replay.rows_once_more():
         wanted = asked.commits_in(partition.log_partition)
         yield from items_during(
             CommandStep.REPLAY,
-            partition_happenings(partition, coordinator, reads, name_of, wanted, lines=lines),
+            partition_happenings(partition, reads, name_of, wanted, lines=lines),
         )
 
 

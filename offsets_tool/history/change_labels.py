@@ -51,7 +51,7 @@ def offset_label(before: LastingRow | None, after: LastingRow | None) -> str | N
             )
         if after.delta is not None and after.delta < 0:
             return "rewind"
-        return "commit" if after.begin_cause is OffsetBeginCause.COMMIT else "transaction committed"
+        return "commit" if after.begin_cause == OffsetBeginCause.COMMIT else "transaction committed"
     assert isinstance(before, OffsetHistoryRow)
     return _OFFSET_ENDS[before.end_cause or ""]
 

@@ -4,7 +4,7 @@ A pure function of Changes, from the partition's first record or a saved state o
 the next batch begins, or by `flush`. The rows that hold at a position are the state at that position.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from offsets_tool.history.end_causes import BatchOutcome, ending, is_one_write
@@ -161,8 +161,7 @@ class History:
 
     def observe_alone(self, change: Change) -> tuple[RowChange, ...]:
         """Observe a change that was written with nothing that says more of it, and return what it began; call `flush` before."""
-        made = self._row_change(change, BatchOutcome((change,)))
-        return () if made is None else (made,)
+        return self.row_changes_of((change,))
 
     def flush(self) -> tuple[HistoryRow, ...]:
         """Return the rows that ended with the last batch, when no change follows."""
@@ -183,8 +182,12 @@ class History:
     def flush_row_changes(self) -> tuple[RowChange, ...]:
         """Return what each change of the last batch ended and began, when no change follows."""
         batch, self._batch = self._batch, []
-        outcome = BatchOutcome(batch)
-        made = (self._row_change(change, outcome) for change in batch)
+        return self.row_changes_of(batch)
+
+    def row_changes_of(self, write: Sequence[Change]) -> tuple[RowChange, ...]:
+        """Return what each change of one write of Kafka's, of which these are all, ended and began; call `flush` before."""
+        outcome = BatchOutcome(write)
+        made = (self._row_change(change, outcome) for change in write)
         return tuple(each for each in made if each is not None)
 
     def _row_change(self, change: Change, outcome: BatchOutcome) -> RowChange | None:

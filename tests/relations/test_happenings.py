@@ -13,7 +13,6 @@ from offsets_tool.as_of.selection import NameFilter, Wanted
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.cli.history import Asked, _happenings_of, _json_row
 from offsets_tool.cli.texts import json_line, json_text
-from offsets_tool.columns.happenings.happenings import LinesAsked, partition_happenings
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.row_events import RAW
 from offsets_tool.events import Key, Value, decode, encode_key, encode_value
@@ -22,6 +21,8 @@ from offsets_tool.evidence.moments.moment_texts import Bound
 from offsets_tool.history.change_log import Happening, HappeningKind
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.records.offsets import OffsetCommitKey
+from offsets_tool.relations.happenings import partition_happenings
+from offsets_tool.relations.offset_changes import LinesAsked
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topic_names import TopicNames
@@ -94,27 +95,25 @@ def assert_same(
     if not partitions:
         return b""
     [partition] = partitions
-    again = [
-        Coordinator(number, None if partition.coordinator.auto else partition.coordinator.rules)
-        for _ in "abc"
-    ]
-    replayed = ((event, again[0].replay(event)) for event in map(decode, log))
+    used = partition.coordinator
+    coordinator = Coordinator(number, None if used.auto else used.rules)
+    replayed = ((event, coordinator.replay(event)) for event in map(decode, log))
     name_of, other = moment.names.name, copied(options)
     wanted = shown(_happenings_of(replayed, name_of), options)
 
-    def found(coordinator: Coordinator, lines: LinesAsked | None) -> Iterator[Happening | memoryview]:
+    def found(lines: LinesAsked | None) -> Iterator[Happening | memoryview]:
         reads = (RowsRead(0, 0, rows, rows.drop_columns(list(RAW))) for rows in cut(rows_of(log), sizes))
         asked_here = other.commits_in(number)
-        return partition_happenings(partition, coordinator, reads, name_of, asked_here, lines=lines)
+        return partition_happenings(partition, reads, name_of, asked_here, lines=lines)
 
-    described = found(again[1], None)
+    described = found(None)
     assert shown((each for each in described if isinstance(each, Happening)), other) == wanted
     if options.members or options.instances:
         return b""
     other = copied(options)
     printed = [
         each
-        for each in found(again[2], LinesAsked(_json_row, json_text, time_text))
+        for each in found(LinesAsked(_json_row, json_text, time_text))
         if isinstance(each, memoryview) or other.shows(each)
     ]
     lines = (bytes(each) if isinstance(each, memoryview) else json_line(_json_row(each)) for each in printed)
