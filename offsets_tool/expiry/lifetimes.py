@@ -1,9 +1,9 @@
 """The live offset of each group and partition, and since when the group has had one there without a break.
 
-Memory grows with the number of live offsets only. Knows no rule; removal_tracker.py calls it with Changes, or with many at once.
+Memory grows with the number of live offsets only. Knows no rule; removal_tracker.py calls it with Changes.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
@@ -34,51 +34,6 @@ class LeftOffset(NamedTuple):
     commit_timestamp: int
     expire_timestamp: int
     topic_id: UUID | None
-
-
-class LeftOffsets(NamedTuple):
-    """What a removal left of a group: how many offsets, and of each topic, topic id and time from commit to expiry the oldest.
-
-    That is all that can be said of the removal; there may be more in `some`.
-    """
-
-    number: int
-    some: tuple[LeftOffset, ...]
-
-    def and_others(self, live: Mapping[TopicPartition, Lifetime]) -> "LeftOffsets":
-        """Return these offsets and some more, but for those that only a coordinator has that loaded the log."""
-        if not live:
-            return self
-        sure = tuple(
-            LeftOffset(*at, commit.commit_timestamp, commit.expire_timestamp, commit.topic_id)
-            for at, (commit, _, _, _, is_doubtful) in live.items()
-            if not is_doubtful
-        )
-        return LeftOffsets(self.number + len(sure), (*self.some, *sure))
-
-
-class Tombstone(NamedTuple):
-    """A tombstone of an offset that did nothing else than to end the commit `before`, if there was one.
-
-    The lifetime of the offset began at `began_at`, that of the commit at `committed_at`: epoch milliseconds, None unknown.
-    """
-
-    offset: OffsetOf
-    log_offset: int
-    timestamp: int
-    before: CommittedOffset | None
-    began_at: int | None
-    committed_at: int | None
-
-
-class GroupTombstones(NamedTuple):
-    """All tombstones of a write that are of one group's offsets, and what they left, which is more than nothing."""
-
-    group: str
-    batch_offset: int
-    tombstones: Sequence[Tombstone]
-    left: LeftOffsets
-    is_by_new_coordinator: bool | None
 
 
 ByGroup = dict[str, dict[TopicPartition, Lifetime]]
@@ -122,9 +77,13 @@ class Lifetimes:
         """Return all live offsets of a group."""
         return self.by_group.get(group, {})
 
-    def left_of(self, group: str) -> LeftOffsets:
+    def left_of(self, group: str) -> tuple[LeftOffset, ...]:
         """Return the live offsets of a group, but for those that only a coordinator has that loaded the log."""
-        return LeftOffsets(0, ()).and_others(self.of_group(group))
+        return tuple(
+            LeftOffset(*at, commit.commit_timestamp, commit.expire_timestamp, commit.topic_id)
+            for at, (commit, _, _, _, is_doubtful) in self.of_group(group).items()
+            if not is_doubtful
+        )
 
     def longest(self) -> Iterator[LongestLifetime]:
         """Yield the longest lifetime of each topic that has live offsets."""

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from offsets_tool.events import Event
-from offsets_tool.expiry.lifetimes import GroupTombstones
 from offsets_tool.expiry.removal_tracker import RemovalTracker, TrackerState
 from offsets_tool.expiry.removals import DroppedCommit, Removal
 from offsets_tool.expiry.rows import RemovalRow, removal_rows
@@ -35,32 +34,8 @@ class RemovalLog:
         return RemovalLogState(self.tracker.saved_state(), self._complete)
 
     def observe(self, event: Event, changes: Sequence[Change]) -> None:
-        """Observe an event and its changes; keep the rows of removals that it completes.
-
-        For groups that `may_close` names, `tracker.lifetimes` must have all offsets.
-        """
+        """Observe an event and its changes; keep the rows of removals that it completes."""
         self.add(self.tracker.take_event(event, changes))
-
-    def observe_change(self, change: Change) -> None:
-        """Observe the one change of an event, which removes nothing."""
-        self.add(self.tracker.take(change, is_by_new_coordinator=None))
-
-    def observe_tombstones(self, tombstones: GroupTombstones) -> None:
-        """Observe all that a write did to one group, as RemovalTracker.take_tombstones has it; keep the row of the removal."""
-        self.add(self.tracker.take_tombstones(tombstones))
-
-    def observe_dropped(self, dropped: Iterable[DroppedCommit]) -> None:
-        """Observe pending commits that one marker dropped, without its event; keep their rows."""
-        self.add(dropped)
-
-    def may_close(self, event: Event) -> Iterable[str]:
-        """Return the groups whose removals may be complete when this event comes."""
-        batch = event.record.batch
-        return self.tracker.may_close(event.record.log_offset if batch is None else batch.base_offset)
-
-    def close(self) -> None:
-        """Complete the open removals: what comes next belongs to none of them."""
-        self.add(self.tracker.close())
 
     def take_settled(self, before: int) -> list[RemovalRow]:
         """Return, once, the complete rows that ended below this offset of the log."""

@@ -1,15 +1,15 @@
 """Which offsets were removed at once: tombstones of one group in one batch (before magic 2: in a run), and the group as it was.
 
-It observes the Changes of one log partition in the order of the log, or what writes of tombstones did to groups at once, as
-GroupTombstones; memory grows with the live offsets. Decides nothing about causes (removal_causes.py).
+It observes the Changes of one log partition in the order of the log; memory grows with the live offsets. Decides nothing about
+causes (removal_causes.py).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from offsets_tool.events import Event
-from offsets_tool.expiry.lifetimes import GroupTombstones, LeftOffsets, Lifetimes, partly_removed_topics
+from offsets_tool.expiry.lifetimes import Lifetimes, partly_removed_topics
 from offsets_tool.expiry.removals import (
     DroppedCommit,
     KeptOffset,
@@ -110,10 +110,6 @@ class RemovalTracker:
         """Return the state of this tracker to save it; save it at once, because the tracker goes on changing the same objects."""
         return TrackerState(self.state, self.lifetimes, self._changed, self._open, self._place)
 
-    def may_close(self, batch_offset: int | None) -> Iterable[str]:
-        """Return the groups whose removals may be complete when a record of this batch comes."""
-        return () if batch_offset == self._place.batch_offset else self._open
-
     def take(self, change: Change, *, is_by_new_coordinator: bool | None) -> list[Removal | DroppedCommit]:
         """Return what this change completes; `is_by_new_coordinator` says of a tombstone whether the new coordinator wrote it."""
         self._is_by_new_coordinator = is_by_new_coordinator
@@ -138,27 +134,9 @@ class RemovalTracker:
         for change in (*changes, *noop_tombstone(event, changes)):
             yield from self.take(change, is_by_new_coordinator=wrote_new(event))
 
-    def take_tombstones(self, of: GroupTombstones) -> Iterator[Removal]:
-        """Yield the removal that these tombstones are; no removal is open, and nothing written later may belong to it.
-
-        `lifetimes` need not have the group's offsets.
-        """
-        self._is_by_new_coordinator = of.is_by_new_coordinator
-        for offset, log_offset, timestamp, before, *times in of.tombstones:
-            if self._is_heeded(offset, before):
-                self.lifetimes.end(offset)
-                self._removed((timestamp, log_offset), offset, before, (times[0], times[1]), None)
-                self._place = LastChange(of.batch_offset, log_offset, timestamp)
-        yield from (self._removal(group, opened, of.left) for group, opened in self._open.items())
-        self._open.clear()
-
     def _is_heeded(self, offset: OffsetOf, before: object) -> bool:
         """Return if it counts: in a transaction, the classic coordinator heeds a tombstone for pending commits alone."""
         return before is not None or self.lifetimes.get(offset) is None
-
-    def mark_changed(self, group: str, at: int) -> None:
-        """Note when a group last changed (epoch milliseconds), without a Change that says so."""
-        self._changed[group] = at
 
     def mark_group(self, group: str, timestamp: int) -> None:
         """Note that a record of this time, of which no Change comes here, changed a group or its members."""
@@ -175,10 +153,7 @@ class RemovalTracker:
 
     def open_removals(self) -> Iterator[Removal]:
         """Yield the removals that later records may still extend, as they are now."""
-        return (
-            self._removal(group, opened, self.lifetimes.left_of(group))
-            for group, opened in self._open.items()
-        )
+        return (self._removal(group, opened) for group, opened in self._open.items())
 
     def belongs(self, batch_offset: int, log_offset: int, timestamp: int, kind: ChangeKind) -> bool:
         """Return whether the open removals go on with a change of this kind, by a record of this batch, place and time."""
@@ -276,7 +251,8 @@ class RemovalTracker:
     def _has_pending(self, offset: OffsetOf) -> bool:
         return any(offset in commits for commits in self.state.pending.values())
 
-    def _removal(self, group: str, opened: Open, left: LeftOffsets) -> Removal:
+    def _removal(self, group: str, opened: Open) -> Removal:
+        left = self.lifetimes.left_of(group)
         kept = (
             KeptOffset(
                 opened.reads(topic),
@@ -284,7 +260,7 @@ class RemovalTracker:
                 commit_timestamp,
                 expire_timestamp,
             )
-            for topic, partition, commit_timestamp, expire_timestamp, _ in left.some
+            for topic, partition, commit_timestamp, expire_timestamp, _ in left
         )
         return Removal(
             self._log_partition,
@@ -294,8 +270,8 @@ class RemovalTracker:
             opened.is_by_new_coordinator,
             tuple(opened.removed),
             opened.group_deleted_at,
-            left.number,
-            partly_removed_topics(opened.removed, left.some),
+            len(left),
+            partly_removed_topics(opened.removed, left),
             oldest_of_each_kind(kept),
             opened.changed_at,
         )

@@ -125,10 +125,6 @@ class History:
         """Put an open row, of a pending commit too, back as the caller has continued it; call `flush` before."""
         self._open[subject] = row
 
-    def is_next_of_write(self, batch_offset: int, timestamp: int) -> bool:
-        """Return whether Kafka wrote a record of this batch and time together with the changes that were observed last."""
-        return bool(self._batch) and is_one_write(self._batch[-1], batch_offset, timestamp)
-
     def as_known(self, owner: Owner, commit: CommittedOffset) -> Owner:
         """Return the owner of a commit; `is_known` is False where nobody owned it behind a missing record, which may name one."""
         if owner.member_id is None and self._after_gap is not None and commit.log_offset >= self._after_gap:
@@ -158,10 +154,6 @@ class History:
     def observe_change(self, change: Change) -> tuple[HistoryRow, ...]:
         """Observe a change; return the rows that ended with the batch before it."""
         return ended_by(self.row_changes(change))
-
-    def observe_alone(self, change: Change) -> tuple[RowChange, ...]:
-        """Observe a change that was written with nothing that says more of it, and return what it began; call `flush` before."""
-        return self.row_changes_of((change,))
 
     def flush(self) -> tuple[HistoryRow, ...]:
         """Return the rows that ended with the last batch, when no change follows."""

@@ -6,7 +6,6 @@ Knows no past: how rows follow each other is known by History.
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from offsets_tool.events import Event
 from offsets_tool.history.owners import NameOf, Owner
 from offsets_tool.history.rows import (
     AnomalyRow,
@@ -16,7 +15,6 @@ from offsets_tool.history.rows import (
     OffsetHistoryRow,
 )
 from offsets_tool.records.classic import MemberMetadata
-from offsets_tool.records.kinds import COMMITS
 from offsets_tool.replay.changes import (
     Change,
     CommittedOffset,
@@ -248,14 +246,3 @@ def anomaly_row(change: Change) -> AnomalyRow:
         case _:
             about = (None, None)
     return AnomalyRow(*about, change.log_partition, change.log_offset, change.timestamp, change.note or "")
-
-
-def compared_offset(event: Event) -> OffsetOf | None:
-    """Return the committed offset that a history compares an event's commit with; None if the event is no commit.
-
-    Every commit's row has its distance from the commit before it, a pending one's too.
-    """
-    if event.type_id not in COMMITS or event.key is None or event.value is None:
-        return None
-    key = event.key.data
-    return OffsetOf(key.group, key.topic, key.partition)

@@ -5,7 +5,7 @@ are replayed, before each record that may change one.
 """
 
 from collections.abc import Sequence
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 import numpy as np
@@ -13,14 +13,17 @@ import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.compiled.numbering import Numbers
-from offsets_tool.columns.replay.ended_rows import distinct, owner_columns
 from offsets_tool.history.owners import NameOf, Owner, Owners
+from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.relations.offsets import NONE, OPEN
 from offsets_tool.relations.writes import WriteReader, Writes, own_commits
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.replay.state import State
+from offsets_tool.wire.arrow import arrow_schema
+from offsets_tool.wire.text import shown
 
 _T = TypeVar("_T")
+_SCHEMA: Final = arrow_schema(OffsetHistoryRow)
 _TOPIC_ID_BITS: Final = 32
 _TOPIC_ID: Final = (1 << _TOPIC_ID_BITS) - 1
 _NUMBERED: Final = ("owner", "lifetime_topic_id")
@@ -103,9 +106,44 @@ class OwnerJoin:
         self, numbers: Array, commit_log_offsets: Array, after_gap: int | None
     ) -> dict[str, pa.Array]:
         """Return the columns of the owners with these numbers; `after_gap` is the first offset behind a missing record."""
-        places, which = distinct(numbers)
-        owners = [self._by_number[place] for place in places]
-        return owner_columns(owners, which, commit_log_offsets, after_gap)
+        coded = pa.array(np.ascontiguousarray(numbers)).dictionary_encode()
+        owners = [self._by_number[number] for number in coded.dictionary.to_pylist()]
+        return _columns(owners, coded.indices.to_numpy(), commit_log_offsets, after_gap)
+
+
+def _columns(
+    owners: Sequence[Owner], which: Array, commit_log_offsets: Array, after_gap: int | None
+) -> dict[str, pa.Array]:
+    """Return the columns of offset_history that tell of each row's owner, looked up once for each owner.
+
+    `which` is the index of a row's owner; `after_gap` the first offset behind a missing record, as History.as_known heeds it.
+    """
+    known = np.array([owner.is_known for owner in owners], bool)[which]
+    if after_gap is not None:
+        nobody = np.array([owner.member_id is None for owner in owners], bool)[which]
+        known &= ~(nobody & (commit_log_offsets >= after_gap))
+    values: dict[str, list[Any]] = {
+        "group_kind": [owner.kind for owner in owners],
+        "generation": [owner.generation for owner in owners],
+        "group_epoch": [owner.group_epoch for owner in owners],
+        "member_epoch": [owner.member_epoch for owner in owners],
+        "member_id": [_shown_or_null(owner.member_id) for owner in owners],
+        "instance_id": [_shown_or_null(owner.client.instance_id) for owner in owners],
+        "client_id": [_shown_or_null(owner.client.client_id) for owner in owners],
+        "client_host": [_shown_or_null(owner.client.client_host) for owner in owners],
+    }
+    at, types = pa.array(which), {name: _SCHEMA.field(name).type for name in values}
+    made = {
+        name: pa.nulls(len(which), types[name])
+        if column.count(None) == len(column)
+        else pa.array(column, types[name]).take(at)
+        for name, column in values.items()
+    }
+    return {**made, "is_owner_known": pa.array(known)}
+
+
+def _shown_or_null(text: str | None) -> str | None:
+    return None if text is None else shown(text)
 
 
 def _numbered_anew(open_: pa.Table, name: str, known: Sequence[_T]) -> tuple[pa.Table, list[_T]]:

@@ -110,11 +110,7 @@ def wrote_new(event: Event) -> bool | None:
 
     The classic one writes its own clean-up, which all tombstones outside transactions are, without a sequence (-1).
     """
-    return wrote_new_in(event.record.batch)
-
-
-def wrote_new_in(batch: Batch | None) -> bool | None:
-    """Return what wrote_new says of an offset's tombstone in this batch; None where there is no batch."""
+    batch = event.record.batch
     if batch is None:
         return None
     return wrote_new_by(batch.magic, batch.base_sequence, is_transactional=batch.is_transactional)

@@ -212,14 +212,6 @@ class ExpectedEvents:
         return event
 
 
-def batches_of(rows: pa.RecordBatch, places: Array) -> Iterator[Batch | None]:
-    """Yield the batch that the event of each row at these places has, which is a commit or its tombstone."""
-    names = ("base_offset", "magic", "sequence", "is_transactional")
-    few = rows.select(names).take(pa.array(places, pa.int64()))
-    for base_offset, magic, *others in zip(*(plain(column).to_pylist() for column in few), strict=True):
-        yield _batch_of(base_offset, MAGIC if magic is None else magic, *others)
-
-
 class MomentRows:
     """Adds what rows lack whose `log` columns are there only in part: the raw key of every record, its group, its bytes.
 

@@ -78,25 +78,6 @@ def doubtful_rows(rows: pa.RecordBatch, unread: Unread, kinds: Array) -> Array:
     return found
 
 
-def are_in_sole_writes(kinds: Array, ends: Array, timestamps: Array) -> Array:
-    """Return which rows are in a write of tombstones to which no later record can belong; `ends` is where each write ends.
-
-    The first and the last write may go on beyond these rows, and so may what was removed until a commit follows: others may
-    change nothing. Behind a write of one tombstone, other deletions may belong to it,
-    and Kafka may have written groups of the same time with it; commits never.
-    """
-    begins = np.append(0, ends[:-1])
-    are_sole = np.logical_and.reduceat(kinds == Kind.TOMBSTONE, begins)
-    last_commit = np.flatnonzero(np.isin(kinds, _COMMITS)).max(initial=NONE)
-    are_sole &= ends <= last_commit
-    are_sole[0] = False
-    follow_commits = np.logical_and.reduceat(np.isin(kinds, _COMMITS), begins)[1:]
-    is_later = timestamps[ends[:-1]] != timestamps[ends[:-1] - 1]
-    is_apart = (ends - begins > 1)[:-1] | np.isin(kinds[ends[:-1]], MARKERS)
-    are_sole[:-1] &= follow_commits | (is_later & is_apart)
-    return np.repeat(are_sole, ends - begins)
-
-
 def _are_tombstones(rows: pa.RecordBatch) -> Array:
     """Return which rows, if they are no commit, are tombstones of offsets: only those name a topic."""
     has_value = are_there(rows.column("value")) | are_there(rows.column("value_version"))
