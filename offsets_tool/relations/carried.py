@@ -23,10 +23,10 @@ from offsets_tool.expiry.removal_codec import pack_removal_facts, unpack_removal
 from offsets_tool.expiry.removal_tracker import time_or_none
 from offsets_tool.expiry.removals import Removal
 from offsets_tool.history.owners import Owner
-from offsets_tool.relations.offsets import NONE, OPEN, Begun, Past
+from offsets_tool.relations.offsets import OPEN, Begun, Past
 from offsets_tool.relations.removals import SavedRemovals
 from offsets_tool.relations.transactions import OpenTransaction, with_groups
-from offsets_tool.relations.writes import OffsetAction, WriteReader, Writes
+from offsets_tool.relations.writes import NONE, OffsetAction, WriteReader, Writes
 from offsets_tool.replay.changes import (
     GroupKind,
     OffsetOf,

@@ -14,9 +14,9 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import flags
 from offsets_tool.columns.replay.subjects import Subjects
 from offsets_tool.relations.groups import GroupEvent
-from offsets_tool.relations.offsets import NONE, Holdings, Past, Pieces
+from offsets_tool.relations.offsets import Holdings, Past, Pieces
 from offsets_tool.relations.visibility import late
-from offsets_tool.relations.writes import REMOVALS, OffsetAction, Writes, have_producers
+from offsets_tool.relations.writes import NONE, REMOVALS, OffsetAction, Writes, have_producers
 from offsets_tool.replay.changes import UNREAD, Change, ChangeKind, TransactionOf
 from offsets_tool.replay.offsets import RETURNED, UNSURE
 

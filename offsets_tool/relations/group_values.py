@@ -29,8 +29,8 @@ from offsets_tool.columns.replay.subjects import Names
 from offsets_tool.events import Event
 from offsets_tool.expiry.log_facts import TypeVersion
 from offsets_tool.records.kinds import Family
-from offsets_tool.relations.offsets import NONE, Holdings, order_of
-from offsets_tool.relations.writes import REMOVALS, OffsetAction, Writes, have_producers, own_commits
+from offsets_tool.relations.offsets import Holdings, order_of
+from offsets_tool.relations.writes import NONE, REMOVALS, OffsetAction, Writes, have_producers, own_commits
 from offsets_tool.replay.changes import Group
 from offsets_tool.rows import NO_TIMESTAMP, LogRecord
 

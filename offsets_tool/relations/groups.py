@@ -22,8 +22,7 @@ from offsets_tool.errors import DecodeError
 from offsets_tool.events import Event, Value
 from offsets_tool.expiry.log_facts import TypeVersion
 from offsets_tool.relations.group_values import GroupChunk, GroupInputs, GroupValue
-from offsets_tool.relations.offsets import NONE
-from offsets_tool.relations.writes import FIRST_JOINS, OffsetAction
+from offsets_tool.relations.writes import FIRST_JOINS, NONE, OffsetAction
 from offsets_tool.replay.changes import (
     Change,
     CommittedOffset,

@@ -29,8 +29,8 @@ from offsets_tool.relations.chunks import anomalies
 from offsets_tool.relations.groups import ValueChange
 from offsets_tool.relations.histories import Histories, ReplayedChunk
 from offsets_tool.relations.offset_changes import CommitLines, LinesAsked, OffsetChanges, offset_changes, seen
-from offsets_tool.relations.offsets import CAUSES, NONE
-from offsets_tool.relations.writes import OffsetAction
+from offsets_tool.relations.offsets import CAUSES
+from offsets_tool.relations.writes import NONE, OffsetAction
 from offsets_tool.replay.changes import (
     VISIBILITY,
     Change,

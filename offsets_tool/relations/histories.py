@@ -18,7 +18,7 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import behind_gaps, plain
 from offsets_tool.columns.replay.history import HistoryRows, ReplayEnd, ShownNames, Start
 from offsets_tool.columns.replay.row_events import COLUMNS
-from offsets_tool.columns.replay.row_facts import observe_rows, observe_values, plain_kinds
+from offsets_tool.columns.replay.row_facts import observe_rows, observe_values
 from offsets_tool.errors import SourceError
 from offsets_tool.events import Event
 from offsets_tool.expiry.log_facts import LogFacts
@@ -61,7 +61,6 @@ from offsets_tool.relations.offsets import (
     CAUSES,
     HIDDEN,
     NEVER,
-    NONE,
     PLAIN,
     Begun,
     Holdings,
@@ -90,6 +89,7 @@ from offsets_tool.relations.transactions import (
 )
 from offsets_tool.relations.visibility import Presence, late, presences, with_visibility
 from offsets_tool.relations.writes import (
+    NONE,
     REMOVALS,
     OffsetAction,
     WriteReader,
@@ -354,7 +354,7 @@ class Histories:
         behind = behind_gaps(log_offsets[new:])
         last = int(behind[-1]) if len(behind) else None
         self.facts.observe_offsets(int(log_offsets[new]), int(log_offsets[-1]), last)
-        observe_rows(self.facts, rows.slice(new), plain_kinds(rows.slice(new)))
+        observe_rows(self.facts, rows.slice(new))
 
     def _observe_event(self, event: Event) -> None:
         """Observe the facts of a record that was decoded, unless an earlier replay did."""

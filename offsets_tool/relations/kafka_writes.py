@@ -14,8 +14,8 @@ from offsets_tool.columns.replay.columns_of_rows import are_there, batches, flag
 from offsets_tool.expiry.removal_tracker import RUN_MS
 from offsets_tool.history.rows import OffsetEndCause
 from offsets_tool.relations.groups import GroupChanges, GroupEvent, ValueChange
-from offsets_tool.relations.offsets import CAUSE, NEVER, NONE, Pieces
-from offsets_tool.relations.writes import REMOVALS, OffsetAction, Writes, have_producers
+from offsets_tool.relations.offsets import CAUSE, NEVER, Pieces
+from offsets_tool.relations.writes import NONE, REMOVALS, OffsetAction, Writes, have_producers
 from offsets_tool.replay.changes import VISIBILITY, GroupOf, MemberOf
 from offsets_tool.rows import NO_TIMESTAMP
 

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.relations.offsets import NEVER, NONE, Past, Pieces
-from offsets_tool.relations.writes import Writes
+from offsets_tool.relations.offsets import NEVER, Past, Pieces
+from offsets_tool.relations.writes import NONE, Writes
 
 NO_TIME: Final = -1
 

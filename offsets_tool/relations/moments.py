@@ -20,12 +20,11 @@ from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flag
 from offsets_tool.columns.replay.history import Start
 from offsets_tool.columns.replay.row_events import RowEvents, rows_of
 from offsets_tool.columns.replay.row_facts import NO_TIME, observe_times, times_of
-from offsets_tool.columns.replay.row_table import are_plain
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import Key, Value
 from offsets_tool.records.kinds import CLASSIC_TYPES, COMMITS, GROUP_METADATA, TOPIC_LISTS
 from offsets_tool.relations.histories import Histories
-from offsets_tool.relations.writes import are_sound, group_named, types_of
+from offsets_tool.relations.writes import are_sound, group_named, have_producers, types_of
 from offsets_tool.replay.rules import TOPIC_ID_VERSION
 from offsets_tool.replay.topic_candidates import OBSERVED_TYPES
 from offsets_tool.replay.topic_names import TopicNames
@@ -157,7 +156,7 @@ class RowsToMoment:
 
     def _observe_after(self, rows: pa.RecordBatch, times: Array) -> None:
         snapshot = self._snapshot
-        telling = ~are_plain(rows)
+        telling = ~_are_plain(rows)
         telling[0] = True
         if snapshot.cut.time is not None:
             telling |= (times <= snapshot.cut.time) & (times != NO_TIME)
@@ -258,3 +257,11 @@ def _keys(rows: pa.RecordBatch) -> tuple[list[bytes], Array]:
     codes, first = np.unique(of_rows, return_index=True)
     there = codes >= 0
     return keys.dictionary.take(pa.array(codes[there])).to_pylist(), first[there]
+
+
+def _are_plain(rows: pa.RecordBatch) -> Array:
+    """Return which rows are commits that are effective at once."""
+    is_plain = are_there(rows.column("committed_offset")) & ~are_there(rows.column("problem"))
+    for name in ("is_control", "is_transactional"):
+        is_plain &= ~flags(rows.column(name))
+    return is_plain & ~have_producers(rows)

@@ -19,8 +19,8 @@ from offsets_tool.columns.lines import Template, classes, cut_at, filled, number
 from offsets_tool.history.change_log import Happening
 from offsets_tool.history.rows import OffsetEndCause
 from offsets_tool.relations.histories import ReplayedChunk
-from offsets_tool.relations.offsets import CAUSE, NEVER, NONE, Begun, Pieces, begun, order_of
-from offsets_tool.relations.writes import REMOVALS, WriteReader, Writes
+from offsets_tool.relations.offsets import CAUSE, NEVER, Begun, Pieces, begun, order_of
+from offsets_tool.relations.writes import NONE, REMOVALS, WriteReader, Writes
 from offsets_tool.wire.text import from_shown
 
 _EFFECTIVE_RANK: Final = np.iinfo(np.int64).min

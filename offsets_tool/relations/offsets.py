@@ -18,6 +18,7 @@ from offsets_tool.history.rows import OffsetEndCause
 from offsets_tool.relations.writes import (
     COMMIT,
     IN_TRANSACTION,
+    NONE,
     SAID,
     Metadata,
     OffsetAction,
@@ -28,7 +29,6 @@ from offsets_tool.rows import NO_PRODUCER_ID
 
 NEVER: Final = np.iinfo(np.int64).max
 """The place of what does not come, behind all others."""
-NONE: Final = -1
 PLAIN, HIDDEN, REVEALED = range(3)
 CAUSES: Final = tuple(OffsetEndCause)
 CAUSE: Final = {cause: number for number, cause in enumerate(CAUSES)}

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.compiled.numbering import Numbers
+from offsets_tool.columns.numbering import Numbers
 from offsets_tool.history.owners import NameOf, Owner, Owners
 from offsets_tool.history.rows import OffsetHistoryRow
-from offsets_tool.relations.offsets import NONE, OPEN
-from offsets_tool.relations.writes import WriteReader, Writes, own_commits
+from offsets_tool.relations.offsets import OPEN
+from offsets_tool.relations.writes import NONE, WriteReader, Writes, own_commits
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.replay.state import State
 from offsets_tool.wire.arrow import arrow_schema

@@ -31,8 +31,8 @@ from offsets_tool.expiry.removals import (
 from offsets_tool.history.rows import OffsetEndCause
 from offsets_tool.relations.groups import GroupChanges, GroupEvent, ValueChange
 from offsets_tool.relations.lifetimes import RowLifetimes
-from offsets_tool.relations.offsets import CAUSE, NEVER, NONE, Holdings, Pieces, order_of
-from offsets_tool.relations.writes import REMOVALS, OffsetAction, WriteReader, Writes, have_producers
+from offsets_tool.relations.offsets import CAUSE, NEVER, Holdings, Pieces, order_of
+from offsets_tool.relations.writes import NONE, REMOVALS, OffsetAction, WriteReader, Writes, have_producers
 from offsets_tool.replay.changes import (
     Change,
     ChangeKind,

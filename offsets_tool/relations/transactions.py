@@ -15,8 +15,8 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.replay.columns_of_rows import numbers
 from offsets_tool.columns.replay.subjects import Names
 from offsets_tool.history.transactions import TransactionRow
-from offsets_tool.relations.offsets import NONE, order_of
-from offsets_tool.relations.writes import OffsetAction, Writes
+from offsets_tool.relations.offsets import order_of
+from offsets_tool.relations.writes import NONE, OffsetAction, Writes
 from offsets_tool.replay.changes import Transaction
 from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.arrow import arrow_schema

@@ -14,8 +14,8 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.history.rows import OffsetEndCause
 from offsets_tool.relations.groups import GroupEvent, ValueChange
 from offsets_tool.relations.kafka_writes import GroupEnd
-from offsets_tool.relations.offsets import CAUSE, HIDDEN, NONE, PLAIN, REVEALED, Pieces
-from offsets_tool.relations.writes import Writes
+from offsets_tool.relations.offsets import CAUSE, HIDDEN, PLAIN, REVEALED, Pieces
+from offsets_tool.relations.writes import NONE, Writes
 from offsets_tool.replay.changes import GroupOf
 
 

@@ -6,7 +6,7 @@ from their bytes by the reference reader. Knows nothing of what comes of it.
 
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
-from functools import partial
+from functools import lru_cache, partial
 from itertools import repeat
 from struct import Struct
 from typing import Any, Final, NamedTuple
@@ -16,19 +16,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array, joined, repeated, taken
-from offsets_tool.columns.replay.columns_of_rows import are_there, flags, numbers, plain, tuples_of
-from offsets_tool.columns.replay.compiled.tables import NONE, Kind
+from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers, plain, tuples_of
 from offsets_tool.columns.replay.row_events import PLACE, RAW, RowEvents
-from offsets_tool.columns.replay.row_table import marker_kinds
 from offsets_tool.columns.replay.subjects import Subjects, TopicIdNumbers
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import Event, KeyReader
+from offsets_tool.log.batches.control import decode_control
 from offsets_tool.records.kinds import COMMITS, GROUP_METADATA
 from offsets_tool.replay.changes import CommittedOffset
 from offsets_tool.replay.rules import TOPIC_ID_VERSION, proves_new
-from offsets_tool.rows import NO_PRODUCER_ID
+from offsets_tool.rows import NO_PRODUCER_ID, LogRecord
 from offsets_tool.wire.json import uuid_text
 from offsets_tool.wire.text import from_shown, shown
+
+NONE: Final = -1
+"""The number that stands for null."""
 
 
 class OffsetAction(IntEnum):
@@ -125,10 +127,7 @@ IN_TRANSACTION: Final = (
     OffsetAction.COMMIT_MARKER,
     OffsetAction.ABORT_MARKER,
 )
-_MARKERS: Final = {
-    Kind.COMMIT_MARKER: OffsetAction.COMMIT_MARKER,
-    Kind.ABORT_MARKER: OffsetAction.ABORT_MARKER,
-}
+_MARKERS: Final = {"COMMIT": OffsetAction.COMMIT_MARKER, "ABORT": OffsetAction.ABORT_MARKER}
 
 
 class Metadata:
@@ -371,8 +370,23 @@ def have_producers(rows: pa.RecordBatch) -> Array:
 def _markers(rows: pa.RecordBatch) -> tuple[Array, Array]:
     """Return the places of control records that may be markers, and the OffsetAction of each."""
     places = np.flatnonzero(flags(rows.column("is_control")) & have_producers(rows))
-    kinds = marker_kinds(rows, places)
-    actions = np.full(len(kinds), OffsetAction.NONE)
-    for kind, action in _MARKERS.items():
-        actions[kinds == kind] = action
-    return places, actions
+    keys, values = (encoded(plain(rows.column(name).take(pa.array(places)))) for name in ("key", "value"))
+    of_keys, of_values = ([*column.dictionary.to_pylist(), None] for column in (keys, values))
+    count = len(of_values)
+    codes = numbers(keys.indices, len(of_keys) - 1) * count + numbers(values.indices, count - 1)
+    distinct, which = np.unique(codes, return_inverse=True)
+    actions = [_marker(of_keys[code // count], of_values[code % count]) for code in distinct.tolist()]
+    return places, np.array(actions, np.int64)[which]
+
+
+@lru_cache(1 << 10)
+def _marker(key: bytes | None, value: bytes | None) -> OffsetAction:
+    """Return the OffsetAction of a control record."""
+    record = LogRecord(
+        source="", log_partition=None, log_offset=0, timestamp=0, key=key, value=value, is_control=True
+    )
+    try:
+        marker = decode_control(record)
+    except DecodeError:
+        return OffsetAction.NONE
+    return _MARKERS.get(marker.type, OffsetAction.NONE)

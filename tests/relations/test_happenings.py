@@ -30,8 +30,8 @@ from offsets_tool.rows import LogRecord
 from offsets_tool.time_texts import time_text
 from tests import plain_rows
 from tests.cases import commit
-from tests.columns.replay.test_state import PARTITIONS, cut, live_segments, rows_of
 from tests.depth import DEEP, sample
+from tests.relations.log_rows import PARTITIONS, cut, live_segments, rows_of
 from tests.replay.hostile_sequences import Writing, logs, marker, written
 from tests.replay.random_logs import READERS, RandomLog, segment
 from tests.test_checkpoint import RULES

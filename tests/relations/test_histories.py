@@ -37,9 +37,9 @@ from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.text import shown_row
 from tests import plain_rows
 from tests.cases import COMMIT_KEY, commit
-from tests.columns.replay.test_state import PARTITIONS, live_segments
 from tests.corpora import folder_of, partitions
 from tests.depth import DEEP, sample
+from tests.relations.log_rows import PARTITIONS, live_segments
 from tests.replay.hostile_sequences import Writing, logs, written
 from tests.replay.random_logs import READERS, RandomLog, segment
 from tests.test_checkpoint import RULES

@@ -25,8 +25,8 @@ from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import LogRecord
 from tests import plain_rows
 from tests.cases import commit
-from tests.columns.replay.test_state import PARTITIONS, cut, live_segments, read_rows, rows_of
 from tests.depth import sample
+from tests.relations.log_rows import PARTITIONS, cut, live_segments, read_rows, rows_of
 from tests.replay.hostile_sequences import Writing, logs, written
 from tests.test_checkpoint import RULES, facts
 

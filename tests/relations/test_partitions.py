@@ -21,7 +21,7 @@ from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import LogRecord
-from tests.columns.replay.test_state import cut, rows_of
+from tests.relations.log_rows import cut, rows_of
 from tests.relations.test_generations import values_of_epochs
 from tests.relations.test_moments import MOMENTS, comparable
 from tests.replay.hostile_sequences import logs

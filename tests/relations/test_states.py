@@ -1,6 +1,7 @@
 """The state and the lifetimes that relations come to are those of Coordinator and RemovalTracker, record by record."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -10,18 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.columns.replay.history import Start
-from offsets_tool.events import decode
+from offsets_tool.events import Key, Value, decode, encode_key, encode_value
 from offsets_tool.expiry.removal_tracker import RemovalTracker
+from offsets_tool.records import RECORD_TYPES
 from offsets_tool.relations.histories import Histories, restore_live
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
-from tests.columns.replay.test_state import assert_equal, cut
-from tests.columns.replay.test_state import rows_of as rows_as_spark
+from tests.cases import CASES
 from tests.depth import DEEP, sample
+from tests.relations.log_rows import assert_equal, cut
+from tests.relations.log_rows import rows_of as rows_as_spark
 from tests.relations.test_generations import values_of_epochs
 from tests.relations.test_histories import log_facts_of, parts, random_log, rows_of
-from tests.replay.hostile_sequences import logs
+from tests.replay.hostile_sequences import Writing, logs, written
 from tests.replay.picture import Picture, picture
 from tests.replay.random_logs import READERS
 from tests.replay.stories import STORIES
@@ -102,3 +105,35 @@ def test_random_logs(release: str, seed: int, tmp_path: Path) -> None:
     records = random_log(tmp_path, release, seed)
     for rules in RULES:
         check(records, range(0, len(records), 40), rules)
+
+
+def generations(*numbers: int, sequence: int = -1) -> list[LogRecord]:
+    """A classic group's record for each generation, and a commit of the group after each."""
+    of_group, of_offset = (case for case in CASES if case.name in ("group_v3", "commit_v3"))
+    if of_group.type != 2:
+        of_group, of_offset = of_offset, of_group
+    records = []
+    for number in numbers:
+        value = encode_value(Value(3, "0.9", replace(of_group.value, generation=number)))
+        for case, data, first in (
+            (of_group, value, sequence),
+            (of_offset, bytes.fromhex(of_offset.value_hex or ""), -1),
+        ):
+            key, at = encode_key(Key(RECORD_TYPES[case.type], case.key)), len(records)
+            records.append(
+                written(Writing(-1, False, True, first), at, at, 1_700_000_000_000, key, data, False)
+            )
+    return records
+
+
+@pytest.mark.parametrize(
+    "log", [generations(3, 4, sequence=0), generations(3, 4) + generations(0, sequence=7)[:1]]
+)
+def test_what_proves_the_new_coordinator_is_seen_where_it_stands(log: list[LogRecord]) -> None:
+    log = [replace(record, log_offset=at) for at, record in enumerate(log)]
+    coordinator = Coordinator(0)
+    for event in map(decode, log):
+        coordinator.replay(event)
+    assert coordinator.proved_at is not None
+    for size in (1, len(log)):
+        check(log, range(0, len(log), size), None)

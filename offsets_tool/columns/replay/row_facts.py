@@ -10,7 +10,6 @@ import pyarrow as pa
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.differences import differences
 from offsets_tool.columns.replay.columns_of_rows import are_there, numbers
-from offsets_tool.columns.replay.compiled.tables import Kind
 from offsets_tool.expiry.log_facts import LogFacts, TypeVersion, VersionRange
 from offsets_tool.log_clock import SKEW_MS, LogClock
 from offsets_tool.replay.rules import TOPIC_ID_VERSION
@@ -50,19 +49,14 @@ def observe_times(clock: LogClock, offsets: Array, times: Array) -> None:
                 clock.observe(log_offset, at)
 
 
-def plain_kinds(rows: pa.RecordBatch) -> Array:
-    """Return the Kind of the rows whose columns tell all: COMMIT or TOMBSTONE, in a transaction or not; of others ALONE."""
-    is_plain = are_there(rows.column("topic")) & ~are_there(rows.column("problem"))
-    is_commit = are_there(rows.column("committed_offset"))
-    return np.where(is_plain, np.where(is_commit, Kind.COMMIT, Kind.TOMBSTONE), Kind.ALONE)
-
-
-def observe_rows(facts: LogFacts, rows: pa.RecordBatch, kinds: Array) -> None:
-    """Observe the times of all rows, and the types of those that were not replayed alone."""
+def observe_rows(facts: LogFacts, rows: pa.RecordBatch) -> None:
+    """Observe the times of all rows, and the types of commits and of offsets' tombstones, of which columns tell all."""
     times = rows.column("timestamp").to_numpy()
     observe_times(facts.clock, rows.column("log_offset").to_numpy(), times_of(rows))
-    _observe_tombstones(facts, rows, kinds)
-    is_commit = (kinds == Kind.COMMIT) | (kinds == Kind.PENDING)
+    is_plain = are_there(rows.column("topic")) & ~are_there(rows.column("problem"))
+    has_value = are_there(rows.column("committed_offset"))
+    _observe_tombstones(facts, rows, np.flatnonzero(is_plain & ~has_value))
+    is_commit = is_plain & has_value
     if not is_commit.any():
         return
     places = slice(None) if is_commit.all() else np.flatnonzero(is_commit)
@@ -91,8 +85,7 @@ def observe_values(
     facts.observe_many(_timed(_ranges(codes, offsets, times)), {}, is_new=is_new)
 
 
-def _observe_tombstones(facts: LogFacts, rows: pa.RecordBatch, kinds: Array) -> None:
-    places = np.flatnonzero(kinds == Kind.TOMBSTONE)
+def _observe_tombstones(facts: LogFacts, rows: pa.RecordBatch, places: Array) -> None:
     if not len(places):
         return
     types, offsets, at = (

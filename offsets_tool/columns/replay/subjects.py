@@ -11,9 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.numbering import Numbers
 from offsets_tool.columns.replay.columns_of_rows import encoded, numbers, uuid_of
-from offsets_tool.columns.replay.compiled.numbering import Numbers
-from offsets_tool.columns.replay.compiled.tables import NO_TOPIC_ID
 from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.json import uuid_text
@@ -23,6 +22,8 @@ _PARTITION: Final = 0xFFFF_FFFF
 _TOPIC_SHIFT: Final = 22
 _NAME_BITS: Final = 20
 _GROUP_SHIFT: Final = _TOPIC_SHIFT + _NAME_BITS
+NO_TOPIC_ID: Final = 0
+"""The number of the id that stands for none."""
 NOT_NAMED: Final = -1
 """The number of a name that is null."""
 
