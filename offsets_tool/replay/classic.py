@@ -10,7 +10,7 @@ from offsets_tool.events import Event, Value
 from offsets_tool.records.classic import GroupMetadataValue, MemberMetadata
 from offsets_tool.records.kinds import Role
 from offsets_tool.replay.changes import Group, GroupKind, GroupOf, GroupState, Member, MemberOf
-from offsets_tool.replay.handling import Handling, Reach, Replaces
+from offsets_tool.replay.handling import Handling, Replaces
 from offsets_tool.replay.offsets import holds_offsets, simple_group
 from offsets_tool.replay.state import State
 from offsets_tool.replay.step import Step
@@ -154,18 +154,11 @@ def _replay_tombstone(step: Step, group: str) -> None:
     step.delete(GroupOf(group))
 
 
-def _reach(event: Event) -> Reach:
-    """Return what a record of a classic group reads; only its tombstone asks whether the group has offsets."""
-    assert event.key is not None
-    is_tombstone = event.value is None
-    return Reach(event.key.data.group, asks_for_all=is_tombstone, may_delete=is_tombstone)
-
-
 def drop_members(step: Step, group: str) -> None:
     """Delete all members of a group, as its own deletion does."""
     for member_id in list(step.state.members.get(group, ())):
         step.delete(MemberOf(group, member_id))
 
 
-REPLAYS: Final = {Role.GROUP: Handling(_replay_group, _reach, Replaces.GROUP)}
+REPLAYS: Final = {Role.GROUP: Handling(_replay_group, Replaces.GROUP)}
 """How records of classic groups are replayed, by role."""

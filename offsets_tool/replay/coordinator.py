@@ -13,7 +13,7 @@ from offsets_tool.records.kinds import CLASSIC_TYPES, RECORD_TYPES, Family, Reco
 from offsets_tool.replay import classic, consumer, offsets, share, streams
 from offsets_tool.replay.changes import UNREAD, Change, GroupKind, GroupOf, LogOf, MemberOf
 from offsets_tool.replay.epoch_groups import lose_part, update_group
-from offsets_tool.replay.handling import Handling, Reach
+from offsets_tool.replay.handling import Handling
 from offsets_tool.replay.rules import Rules, RulesUsed, proves_new
 from offsets_tool.replay.state import GroupPart, State
 from offsets_tool.replay.step import Step
@@ -138,14 +138,6 @@ class Coordinator:
     def rules_used(self) -> RulesUsed:
         """The rules by which events were replayed so far, and where they were proved or would have differed."""
         return RulesUsed(self.rules, self.proved_at, self.differed_at)
-
-    def reach(self, event: Event) -> tuple[Reach, ...]:
-        """Return what replaying this event may read of groups and their offsets, in the present state."""
-        if event.control is not None:
-            return tuple(offsets.reach_of_marker(self.state, event.record.producer_id))
-        if event.key is None:
-            return ()
-        return (REPLAYS[event.key.type.id].reach(event),)
 
 
 def _part(key: Key) -> GroupPart:

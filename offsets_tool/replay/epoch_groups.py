@@ -21,11 +21,9 @@ from offsets_tool.replay.changes import (
 from offsets_tool.replay.classic import drop_members
 from offsets_tool.replay.handling import (
     Handling,
-    Reach,
     Replaces,
     StateOf,
     ValueRules,
-    reach_of_group,
 )
 from offsets_tool.replay.member_state import is_any_behind, member_epoch
 from offsets_tool.replay.state import GroupPart
@@ -179,7 +177,7 @@ class Replays:
     def __init__(self, family: FamilyRules) -> None:
         self._family = family
         self.by_role: Final[Mapping[Role, Handling]] = {
-            Role.GROUP: self._handling(Role.GROUP, self._delete_group, _reach_of_group_record),
+            Role.GROUP: self._handling(Role.GROUP, self._delete_group),
             Role.TOPICS: self._handling(Role.TOPICS, self._without("topics")),
             Role.MEMBER: self._handling(Role.MEMBER, self._delete_member),
             Role.TARGET_METADATA: self._handling(Role.TARGET_METADATA, self._delete_target_epoch),
@@ -190,12 +188,7 @@ class Replays:
             Role.TOPOLOGY: self._handling(Role.TOPOLOGY, self._without("topology")),
         }
 
-    def _handling(
-        self,
-        role: Role,
-        delete: Callable[[Step, Message], None],
-        reach: Callable[[Event], Reach] = reach_of_group,
-    ) -> Handling:
+    def _handling(self, role: Role, delete: Callable[[Step, Message], None]) -> Handling:
         """Return the handler of records of a role, of which `delete` replays the tombstones."""
         family = self._family
         rules = ValueRules(family.kind, family.state_of, _OF_GROUP.get(role), _OF_MEMBER.get(role))
@@ -206,7 +199,7 @@ class Replays:
             else:
                 self._put(step, key, event.value, rules)
 
-        return Handling(replay, reach, Replaces.PART if rules.of_member else Replaces.FACT, rules)
+        return Handling(replay, Replaces.PART if rules.of_member else Replaces.FACT, rules)
 
     def _put(self, step: Step, key: Message, value: Value, rules: ValueRules) -> None:
         """Replay a value: it creates its group if that is not there."""
@@ -308,12 +301,6 @@ class Replays:
                 update_group(step, self._family, group._replace(**nothing))
 
         return delete
-
-
-def _reach_of_group_record(event: Event) -> Reach:
-    """Return what the group's own record reads: its tombstone deletes the group, whatever offsets it has."""
-    is_tombstone = event.value is None
-    return reach_of_group(event)._replace(asks_for_all=is_tombstone, may_delete=is_tombstone)
 
 
 def _member(step: Step, key: Message) -> Member | None:

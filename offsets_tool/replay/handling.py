@@ -1,7 +1,6 @@
-"""Handlers of record types: each is declared with the function that replays a record and with the state that it reads.
+"""Handlers of record types: each is declared with the function that replays a record, and with what its values replace.
 
-Replay of one event at a time needs only the function. Replay by column also needs the state it reads, to move these commits into
-State before it calls the function. Knows no record type.
+Replay of one event at a time needs only the function. Knows no record type.
 """
 
 from collections.abc import Callable
@@ -9,28 +8,9 @@ from enum import Enum
 from typing import Any, Final, NamedTuple
 
 from offsets_tool.events import Event, Value
-from offsets_tool.replay.changes import Group, GroupKind, GroupState, Member, TopicPartition
+from offsets_tool.replay.changes import Group, GroupKind, GroupState, Member
 from offsets_tool.replay.step import Step
 from offsets_tool.wire.schema import Message
-
-
-class Reach(NamedTuple):
-    """The state that the replay of an event reads of one group, besides the group itself; and whether it can delete the group.
-
-    `offsets` are the committed offsets that it reads or changes; `asks_for_any` says that it also asks whether there is any,
-    `asks_for_all` that it reads every one.
-    """
-
-    group: str
-    offsets: tuple[TopicPartition, ...] = ()
-    asks_for_any: bool = False
-    asks_for_all: bool = False
-    may_delete: bool = False
-
-    @property
-    def reads_offsets(self) -> bool:
-        """Whether it depends on the group's committed offsets at all."""
-        return bool(self.offsets) or self.asks_for_any or self.asks_for_all
 
 
 class Replaces(Enum):
@@ -85,18 +65,11 @@ class ValueRules(NamedTuple):
 
 
 class Handling(NamedTuple):
-    """The handler of records of one role: how it replays them, what state it reads, and which earlier values a value replaces.
+    """The handler of records of one role: how it replays them, and which earlier values a value replaces.
 
     `value` says how values are replayed, where that is all that they do to a group of their kind.
     """
 
     replay: ReplayRecord
-    reach: Callable[[Event], Reach]
     replaces: Replaces = Replaces.NOTHING
     value: ValueRules | None = None
-
-
-def reach_of_group(event: Event) -> Reach:
-    """Return the reach of a record that reads no committed offsets and deletes no group."""
-    assert event.group is not None
-    return Reach(event.group)

@@ -6,7 +6,6 @@ commits are pending. Source: GroupMetadataManager.doLoadGroupsAndOffsets (classi
 KAFKA-14505.
 """
 
-from collections.abc import Iterator
 from typing import Final
 
 from offsets_tool.events import Event
@@ -27,8 +26,7 @@ from offsets_tool.replay.changes import (
     Transaction,
     TransactionOf,
 )
-from offsets_tool.replay.handling import Handling, Reach
-from offsets_tool.replay.state import State
+from offsets_tool.replay.handling import Handling
 from offsets_tool.replay.step import Step
 from offsets_tool.rows import NO_PRODUCER_ID, LogRecord
 from offsets_tool.wire.schema import ZERO_UUID, Message
@@ -123,17 +121,6 @@ def _is_pending(step: Step, offset: OffsetOf, record: LogRecord) -> bool:
         step.differs = True
         step.anomaly(offset, UNSURE)
     return has_producer if step.is_new else bool(record.is_transactional) and has_producer
-
-
-def _reach_of_commit(event: Event) -> Reach:
-    """Return what a commit reads: none of the committed offsets if it surely is pending."""
-    assert event.key is not None
-    key, record = event.key.data, event.record
-    place = (TopicPartition(key.topic, key.partition),)
-    if event.tombstone:
-        return Reach(key.group, place, asks_for_any=True, may_delete=True)
-    is_surely_pending = bool(record.is_transactional) and _has_producer(record)
-    return Reach(key.group) if is_surely_pending else Reach(key.group, place)
 
 
 def add_simple_group(step: Step, group: str) -> None:
@@ -246,17 +233,6 @@ def replay_marker(step: Step, marker: ControlMarker) -> None:
     step.set(TransactionOf(producer), None, ended)
 
 
-def reach_of_marker(state: State, producer: int | None) -> Iterator[Reach]:
-    """Yield what a producer's marker reads: the offsets that its pending commits are about."""
-    places: dict[str, list[TopicPartition]] = {}
-    waiting = (
-        () if producer is None else (state.pending.get(producer, ()), state.unread.pending.get(producer, ()))
-    )
-    for group, topic, partition in (offset for commits in waiting for offset in commits):
-        places.setdefault(group, []).append(TopicPartition(topic, partition))
-    yield from (Reach(group, tuple(found)) for group, found in places.items())
-
-
 def _commit(step: Step, producer: int, offset: OffsetOf, waiting: PendingCommit) -> None:
     """Make a pending commit effective unless a later record is.
 
@@ -281,5 +257,5 @@ def _is_newer(step: Step, offset: OffsetOf, log_offset: int) -> bool:
     return max(unread, -1 if there is None else there.log_offset) < log_offset
 
 
-REPLAYS: Final = {Role.COMMIT: Handling(_replay_commit, _reach_of_commit)}
+REPLAYS: Final = {Role.COMMIT: Handling(_replay_commit)}
 """How records of commits are replayed, by role."""
