@@ -15,9 +15,7 @@ from offsets_tool.columns.offset_columns import OffsetColumns
 from offsets_tool.columns.sorted_offsets import SortedOffsets
 from offsets_tool.findings.group_rows import ALL, GroupRow, GroupRows, LogStretch, gather
 from offsets_tool.findings.record_sums import RecordSums
-from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.replay.changes import TopicPartition
-from offsets_tool.wire.arrow import shown_batch
 from offsets_tool.wire.text import from_shown
 
 COMMITS: Final = ("group", "topic", "partition", "is_effective", "committed_offset")
@@ -30,17 +28,9 @@ class PartitionColumns:
     def __init__(
         self, rows: Iterable[GroupRow], offsets: pa.Table, stretch: LogStretch, sums: RecordSums
     ) -> None:
-        """Hold rows of any kind, columns of OffsetHistoryRow, and what the records come to.
-
-        Texts of the columns may be dictionary-encoded if no row is an OffsetHistoryRow.
-        """
+        """Hold rows of other kinds, columns of OffsetHistoryRow, whose texts may be dictionary-encoded, and sums of the records."""
         self._rows = gather(rows, stretch)
         self.sums = sums
-        # Rows of offsets that were replayed one at a time join the others.
-        more = [row for each in self._rows.values() for row in each.offsets]
-        if more:
-            batches = [*offsets.to_batches(), shown_batch(OffsetHistoryRow, more)]
-            offsets = pa.Table.from_batches(batches)
         self._offsets = SortedOffsets(offsets)
         self._places = self._offsets.groups()
         for group, places in self._places.items():
