@@ -157,10 +157,10 @@ def lags_of_rows(rows: Sequence[Row], ends: EndSources, *, reads_records: bool =
 
 
 def _row(row: Row, lag: LagRow) -> Row:
-    found: Row = lag._asdict()
+    shown: Row = lag._asdict()
     if not row["is_proven"]:
-        found |= {name: None for name in found if name not in _KEPT}
-    return found | {"is_proven": row["is_proven"]}
+        shown |= {name: None for name in shown if name not in _KEPT}
+    return shown | {"is_proven": row["is_proven"]}
 
 
 def _topic_partition(row: Row) -> TopicPartition:

@@ -1,4 +1,4 @@
-"""How far behind a committed offset was, in offsets and in time: end offsets, lag, time lag.
+"""How far behind a committed offset was, in offsets and in time: end offsets, lag, time lag; every number says how it is known.
 
-Every number says how it is known. Plain functions over sequences in the order of time, one partition of a topic at a time.
+Computed by column, in one way: of a state or a report in `lags`, of the lake's tables in `batches`.
 """

@@ -172,11 +172,11 @@ class _CommitRows(NamedTuple):
         names = ["timestamp" if name == "at" else name for name in EndSample._fields]
         taken = self.rows.select(names).take(pa.array(rows))
         columns = [taken.column(name).to_pylist() for name in names]
-        found: dict[int, list[EndSample]] = {}
+        samples: dict[int, list[EndSample]] = {}
         for partition, *values in zip(self.partitions[rows].tolist(), *columns, strict=True):
             sample = EndSample(*values)
-            found.setdefault(partition, []).append(sample._replace(method=EndMethod(sample.method)))
-        return found
+            samples.setdefault(partition, []).append(sample._replace(method=EndMethod(sample.method)))
+        return samples
 
     def _batch(self, lifetimes: TopicLifetimes, rows: Array, at: Array) -> pa.RecordBatch:
         """Return the lag of the commits in some rows, each at a moment."""
@@ -245,8 +245,8 @@ def _grid_times(
         places = np.arange(place, min(place + _ROWS, int(behind[-1])))
         spans = np.searchsorted(behind, places, side="right")
         times = starts[spans] + (places - (behind - counts)[spans]) * step
-        known = commits.up_to(subjects[spans], times).last_of(since)
-        is_commit = known.there & (known.numbers == times)
+        commit = commits.up_to(subjects[spans], times).last_of(since)
+        is_commit = commit.there & (commit.numbers == times)
         yield subjects[spans][~is_commit], times[~is_commit]
 
 
@@ -257,8 +257,8 @@ def _multiple(times: Array, step: int) -> Array:
 
 def _commit_times(rows: pa.RecordBatch) -> Array:
     """Return when each row's offset was committed: by its record, or by the commit where a record has no time (magic 0)."""
-    written, said = (numbers(rows.column(name), 0) for name in ("from_timestamp", "commit_timestamp"))
-    return np.where(written == NO_TIMESTAMP, said, written)
+    of_record, of_commit = (numbers(rows.column(name), 0) for name in ("from_timestamp", "commit_timestamp"))
+    return np.where(of_record == NO_TIMESTAMP, of_commit, of_record)
 
 
 def _until(rows: pa.RecordBatch) -> Array:

@@ -174,9 +174,9 @@ class LogCommits:
         keys |= in_topic.to_numpy().astype(np.int64) & ((1 << _PARTITION_BITS) - 1)
         # Those that are asked for come first, and have the lowest numbers.
         partitions = pa.array(keys).dictionary_encode().indices.to_numpy().astype(np.int64)
-        many, begin = int(partitions[: first.num_rows].max(initial=-1)) + 1, first.num_rows
-        chosen = begin + np.flatnonzero(partitions[begin:] < many)
-        order = chosen[_stable_order(partitions[chosen], many)]
+        count, begin = int(partitions[: first.num_rows].max(initial=-1)) + 1, first.num_rows
+        chosen = begin + np.flatnonzero(partitions[begin:] < count)
+        order = chosen[_stable_order(partitions[chosen], count)]
         of_logs = np.repeat(np.arange(len(logs)), [log.num_rows for log in logs])
         topic_ids, texts = topic_id_numbers(ids)
         commits = Commits(
@@ -212,10 +212,10 @@ def _table(commits: Sequence[tuple[object, ...]]) -> pa.Table:
     )
 
 
-def _stable_order(numbers: Array, many: int) -> Array:
-    """Return the places of numbers below `many` in their order, equal ones in theirs: NumPy sorts numbers of 16 bits by radix."""
+def _stable_order(numbers: Array, count: int) -> Array:
+    """Return the places of numbers below `count` in their order, equal ones in theirs: NumPy sorts numbers of 16 bits by radix."""
     low = np.argsort(numbers.astype(np.uint16), kind="stable")
-    if many <= 1 << _RADIX_BITS:
+    if count <= 1 << _RADIX_BITS:
         return low
     high = (numbers[low] >> _RADIX_BITS).astype(np.uint16)
     return low[np.argsort(high, kind="stable")]

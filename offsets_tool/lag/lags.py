@@ -48,7 +48,7 @@ class Positions(NamedTuple):
     """The places of the commits' topic ids in those of the lifetimes; 0 is none."""
 
 
-class _Known(NamedTuple):
+class _Moments(NamedTuple):
     """What is known of positions at their moments."""
 
     lifetimes: TopicLifetimes
@@ -59,7 +59,7 @@ class _Known(NamedTuple):
     """Which commits were for an earlier topic than the one that has its name at the moment."""
 
     @classmethod
-    def of(cls, lifetimes: TopicLifetimes, positions: Positions) -> "_Known":
+    def of(cls, lifetimes: TopicLifetimes, positions: Positions) -> "_Moments":
         numbers = lifetimes.at(positions.partitions, positions.at)
         ids = lifetimes.topic_ids[numbers]
         is_named = (ids != 0) & (positions.topic_ids != 0)
@@ -76,25 +76,27 @@ def lag_columns(
 
     `written` has, of each position, when the record at its offset was written, where the log of the partition says so.
     """
-    known = _Known.of(lifetimes, positions)
+    moments = _Moments.of(lifetimes, positions)
     return {
         "timestamp": pa.array(positions.at),
         "committed_offset": NullableNumbers(positions.offsets, positions.has_commit).column(),
-        "end_offset": known.ends.estimate.column(),
-        **_offset_lag(known, positions),
-        **_time_lag(known, positions, written),
-        "is_topic_recreated": pa.array(known.is_recreated),
+        "end_offset": moments.ends.estimate.column(),
+        **_offset_lag(moments, positions),
+        **_time_lag(moments, positions, written),
+        "is_topic_recreated": pa.array(moments.is_recreated),
     }
 
 
-def _offset_lag(known: _Known, positions: Positions) -> dict[str, pa.Array]:
+def _offset_lag(moments: _Moments, positions: Positions) -> dict[str, pa.Array]:
     """Return the columns of lag in offsets. Who has committed nothing begins at the log start: where that is, nobody may know."""
-    lifetimes, numbers, ends, is_recreated = known
+    lifetimes, numbers, ends, is_recreated = moments
     starts = lifetimes.starts
-    seen = starts.by_time.up_to(numbers, positions.at)
-    start = seen.last_of(starts.offsets)
-    has_any = seen.end > seen.first
-    earliest = start.where(start.there, NullableNumbers(picked(starts.offsets, seen.first, has_any), has_any))
+    start_at = starts.by_time.up_to(numbers, positions.at)
+    start = start_at.last_of(starts.offsets)
+    has_any = start_at.end > start_at.first
+    earliest = start.where(
+        start.there, NullableNumbers(picked(starts.offsets, start_at.first, has_any), has_any)
+    )
     committed = NullableNumbers(positions.offsets, positions.offsets >= 0)
     base, has_base = committed.where(positions.has_commit, earliest)
     base = np.where(has_base, base, 0)
@@ -145,10 +147,10 @@ class _Times(NamedTuple):
 
 
 def _time_lag(
-    known: _Known, positions: Positions, written: Sequence[Written | None] | None
+    moments: _Moments, positions: Positions, written: Sequence[Written | None] | None
 ) -> dict[str, pa.Array]:
     """Return the columns of lag in time. A record that may have come after the moment, or did, is not behind at all."""
-    lifetimes, numbers, (low, high, *_), is_recreated = known
+    lifetimes, numbers, (low, high, *_), is_recreated = moments
     at, offsets = positions.at, positions.offsets
     is_caught_up = high.there & (offsets >= high.numbers)
     is_unknown = ~positions.has_commit | (offsets < 0) | is_recreated
@@ -199,20 +201,20 @@ def _estimated(lifetimes: TopicLifetimes, numbers: Array, offsets: Array) -> _Ti
     record and the first one after it, or outside of the samples as if the end had always grown as between the first and the last.
     """
     samples, bounds = lifetimes.samples, lifetimes.bounds
-    seen = samples.by_offset.up_to(numbers, offsets)
-    earliest, latest = seen.last_of(samples.times), seen.next_of(samples.times)
+    sample = samples.by_offset.up_to(numbers, offsets)
+    earliest, latest = sample.last_of(samples.times), sample.next_of(samples.times)
     implied = bounds.by_offset.up_to(numbers, offsets).next_of(bounds.times)
     latest = implied.where(implied.there & (~latest.there | (implied.numbers < latest.numbers)), latest)
-    between, many = earliest.there & seen.has_next, seen.end - seen.first > 1
-    lowest, highest = (picked(samples.offsets, place, many) for place in (seen.first, seen.end - 1))
-    outside = many & ~between & (lowest < highest) & (highest != offsets)
+    between, has_line = earliest.there & sample.has_next, sample.end - sample.first > 1
+    lowest, highest = (picked(samples.offsets, place, has_line) for place in (sample.first, sample.end - 1))
+    outside = has_line & ~between & (lowest < highest) & (highest != offsets)
     at = np.zeros(len(offsets), np.int64)
-    for chosen, first, last in ((between, seen.at - 1, seen.at), (outside, seen.first, seen.end - 1)):
+    for chosen, first, last in ((between, sample.at - 1, sample.at), (outside, sample.first, sample.end - 1)):
         rows = np.flatnonzero(chosen)
         begin, end = first[rows], last[rows]
         grown = samples.offsets[end] - samples.offsets[begin]
-        left = samples.offsets[end] - offsets[rows]
-        at[rows] = time_before(samples.times[end], samples.times[begin], left, grown)
+        ahead = samples.offsets[end] - offsets[rows]
+        at[rows] = time_before(samples.times[end], samples.times[begin], ahead, grown)
     method = _chosen(
         (between, TimeMethod.INTERPOLATED),
         (outside, TimeMethod.EXTRAPOLATED),
@@ -276,8 +278,10 @@ def lags_of(
     asked = [(position.partition, position.topic_id) for position in positions]
     of_partitions, partitions, topic_ids = (commits or LogCommits()).of(asked)
     numbered = {partition: number for (partition, _), number in zip(asked, partitions.tolist(), strict=True)}
-    seen = {number: samples[partition] for partition, number in numbered.items() if samples.get(partition)}
-    lifetimes = TopicLifetimes.of(len(numbered), seen, of_partitions, is_last_stable=is_last_stable)
+    by_number = {
+        number: samples[partition] for partition, number in numbered.items() if samples.get(partition)
+    }
+    lifetimes = TopicLifetimes.of(len(numbered), by_number, of_partitions, is_last_stable=is_last_stable)
     offsets = NullableNumbers.of([position.committed_offset for position in positions])
     at, committed_at = (
         np.array([getattr(position, name) for position in positions], np.int64)

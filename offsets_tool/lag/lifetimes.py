@@ -93,13 +93,13 @@ class _Lifetimes:
         self, samples: Mapping[int, Sequence[EndSample]], *, is_last_stable: bool
     ) -> TopicLifetimes:
         """Return the lifetimes; one by one those of partitions that have samples, or commits for several topics."""
-        known = self._known(samples, is_last_stable=is_last_stable)
+        of_partitions = self._one_by_one(samples, is_last_stable=is_last_stable)
         counts = np.ones(self._count, np.int64)
-        counts[list(known)] = [len(lifetimes) for lifetimes in known.values()]
+        counts[list(of_partitions)] = [len(lifetimes) for lifetimes in of_partitions.values()]
         edges = np.append(0, np.cumsum(counts))
         numbered = {
             int(edges[partition]) + number: lifetime
-            for partition, lifetimes in known.items()
+            for partition, lifetimes in of_partitions.items()
             for number, lifetime in enumerate(lifetimes)
         }
         ids = {text: number for number, text in enumerate(self._bounds.ids)}
@@ -120,18 +120,18 @@ class _Lifetimes:
             is_last_stable,
         )
 
-    def _known(
+    def _one_by_one(
         self, samples: Mapping[int, Sequence[EndSample]], *, is_last_stable: bool
     ) -> dict[int, Sequence[TopicLifetime]]:
         bounds = self._bounds
         order = bounds.order_of_topics()
         firsts = bounds.only(np.sort(order[are_begun(bounds.topics[order])]))
-        several = (firsts.topic_ids != 0) & (firsts.topic_ids != self._latest_ids[firsts.partitions])
-        partitions = sorted({*samples, *firsts.partitions[several].tolist()})
+        is_other = (firsts.topic_ids != 0) & (firsts.topic_ids != self._latest_ids[firsts.partitions])
+        partitions = sorted({*samples, *firsts.partitions[is_other].tolist()})
         firsts = firsts.only(np.isin(firsts.partitions, partitions))
         edges = np.searchsorted(firsts.partitions, [*partitions, self._count]).tolist()
         first_samples = firsts.samples()
-        known: dict[int, Sequence[TopicLifetime]] = {}
+        lifetimes: dict[int, Sequence[TopicLifetime]] = {}
         for partition, begin, end in zip(partitions, edges, edges[1:], strict=False):
             # The first commits of topics tell which topics there are; how far they got matters where there are several.
             of_files = samples.get(partition, ())
@@ -140,8 +140,8 @@ class _Lifetimes:
                 rows = slice(*np.searchsorted(bounds.partitions, (partition, partition + 1)).tolist())
                 ends = Ends.of([*of_files, *bounds.only(rows).samples()], is_last_stable=is_last_stable)
                 self._of_bounds[rows] = ends.of_commits
-            known[partition] = ends.lifetimes or [TopicLifetime()]
-        return known
+            lifetimes[partition] = ends.lifetimes or [TopicLifetime()]
+        return lifetimes
 
     def _line(self, edges: Array, samples: Line) -> Line:
         """Return the ends that commits imply and no sample of the same time or later refutes."""

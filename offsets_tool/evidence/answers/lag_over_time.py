@@ -29,17 +29,17 @@ def group_lag(replay: EvidenceReplay, rows: GroupRows, ends: EndSources) -> list
     """
     from offsets_tool.lag.lags import Position, lags_of  # noqa: PLC0415 - NumPy, for this alone
 
-    known = {partition: some for partition, some in rows.effective.items() if ends.knows(partition)}
-    if not known:
+    commits = {of: history for of, history in rows.effective.items() if ends.knows(of)}
+    if not commits:
         return []
-    ends.find(replay.snapshot, known)
-    is_each = sum(map(len, known.values())) <= _MOST_COMMITS
+    ends.find(replay.snapshot, commits)
+    is_each = sum(map(len, commits.values())) <= _MOST_COMMITS
     positions = [
         Position(OffsetOf(rows.group, *partition), at, row.committed_offset, row.from_timestamp, row.topic_id)
-        for partition in sorted(known)
-        for at, row in _moments(known[partition], ends.at, is_each=is_each)
+        for partition in sorted(commits)
+        for at, row in _moments(commits[partition], ends.at, is_each=is_each)
     ]
-    samples = {partition: ends.samples(partition) for partition in known}
+    samples = {partition: ends.samples(partition) for partition in commits}
     return lags_of(positions, samples, ends.commits, ends.written, is_last_stable=ends.is_last_stable)
 
 
