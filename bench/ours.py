@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from bench.generator.batches import HEADER
 from bench.tally import Tally, of_events
-from offsets_tool.columns.origin import Origin
+from offsets_tool.columns.decode import Origin
 from offsets_tool.columns.reading import RowReader, RowsRead
 from offsets_tool.lake.tables import EVENTS, LOG
 from offsets_tool.log.batches.compression import inflate

@@ -12,7 +12,7 @@ from bench.table import Table, number, times, without_marks
 from bench.tally import Tally, agreed
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import Snapshot
-from offsets_tool.columns.origin import Origin
+from offsets_tool.columns.decode import Origin
 from offsets_tool.columns.reading import RowReader, RowsRead
 from offsets_tool.columns.replay.history import Start
 from offsets_tool.columns.replay.row_events import with_raw

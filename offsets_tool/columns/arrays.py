@@ -1,4 +1,5 @@
-"""The type of NumPy's arrays, for every module that computes with columns.
+"""The type of NumPy's arrays, for every module that computes with columns, and what NumPy lacks: bounded differences, and arrays of
+one value.
 
 The kind of their elements is said where an array is made: code that is compiled, and Arrow's buffers, do not keep it in a type.
 """
@@ -6,6 +7,8 @@ The kind of their elements is said where an array is made: code that is compiled
 from typing import Any, TypeAlias
 
 import numpy as np
+
+from offsets_tool.wire.longs import MAX_LONG, MIN_LONG
 
 Array: TypeAlias = np.ndarray[Any, Any]
 """An array of any shape, of any kind of element."""
@@ -33,3 +36,14 @@ def joined(first: Array, second: Array) -> Array:
 def is_repeated(column: Array) -> bool:
     """Return whether `repeated` made the array, so that all elements are one."""
     return column.strides == (0,) and len(column) > 0
+
+
+def differences(numbers: Array, less: Array) -> Array:
+    """Return each of `numbers` minus its counterpart in `less`; where that is beyond 64 bits, the nearest number that is not.
+
+    As wire.longs bounds them: NumPy's own overflow silently.
+    """
+    wrapped: Array = numbers - less
+    # Only numbers of unlike signs can be so far apart, and then the difference has the sign of the wrong one.
+    beyond = ((numbers ^ less) & (numbers ^ wrapped)) < 0
+    return np.where(beyond, np.where(numbers < 0, MIN_LONG, MAX_LONG), wrapped) if beyond.any() else wrapped

@@ -7,7 +7,7 @@ each distinct key decoded once. Memory is bounded by the rows of one batch. Know
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,6 +35,15 @@ _DECODED_FROM: Final = ("key", "value", "is_control", "misplaced")
 _ADDED: Final = tuple(name for name in EventRow._fields if name not in LogRow._fields)
 _NO_VALUE: Final = (None,) * 8
 _NO_COMMIT: Final = (None,) * 6
+
+
+class Origin(NamedTuple):
+    """The columns that all rows of a file share: `source` is the file's name in tables, `run` the ingest that reads it."""
+
+    cluster: str
+    source: str
+    log_partition: int | None
+    run: int
 
 
 def log_batches(

@@ -13,9 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.offset_numbers import IN_ORDER, OffsetNumbers
-from offsets_tool.columns.offset_sums import OffsetSums, offset_sums
-from offsets_tool.columns.packing import pack, unpack
+from offsets_tool.columns.offset_sums import IN_ORDER, OffsetNumbers, OffsetSums, offset_sums
 from offsets_tool.columns.sorted_offsets import (
     AT_ONCE,
     RowsOnDemand,
@@ -30,7 +28,7 @@ from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.rebalances.histories import offset_order
 from offsets_tool.replay.changes import TopicPartition
-from offsets_tool.wire.arrow import arrow_schema, shown_batch
+from offsets_tool.wire.arrow import arrow_schema, pack, shown_batch, unpack
 from offsets_tool.wire.text import shown
 
 PackedRows = tuple[tuple[str, ...], bytes]

@@ -1,18 +1,19 @@
 """Reads a segment's records as rows of `log` and `events`: by the fast lane where it is installed, else by the reference reader.
 
 Both make the same rows, ranges and ledger; the lane's texts are dictionary-encoded. Spark's tasks, and the commands that count or
-print many records, loop over them.
+print many records, loop over them. `rows_in_order` leaves out misplaced records and those that go back behind earlier ones.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
-from offsets_tool.columns.decode import ROWS, count_outcomes, decode_batches, log_batches
+from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.decode import ROWS, Origin, count_outcomes, decode_batches, log_batches
 from offsets_tool.columns.lane.availability import lane_problem
-from offsets_tool.columns.origin import Origin
 from offsets_tool.log.batches.batch import read_content
 from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.ledger import Ledger
@@ -174,3 +175,30 @@ def _assembler() -> "Assembler":
     from offsets_tool.columns.assembly.assembler import Assembler  # noqa: PLC0415 - Numba
 
     return Assembler()
+
+
+class RowsInOrder(NamedTuple):
+    """Rows whose offsets rise, up to `end`, and the offsets of those that go back, in their order."""
+
+    read: RowsRead
+    end: int
+    back: Array
+
+
+def rows_in_order(read: RowsRead, end: int) -> RowsInOrder:
+    """Return the rows of `read` whose offsets rise above `end`, the last offset so far; misplaced records are left out."""
+    if read.events is None:
+        return RowsInOrder(read, end, np.empty(0, np.int64))
+    offsets = read.events.column("log_offset").to_numpy()
+    placed = read.events.column("misplaced").is_null().to_numpy(zero_copy_only=False)
+    reached = np.maximum.accumulate(np.concatenate(([end], np.where(placed, offsets, -1))))
+    goes_on = placed & (offsets > reached[:-1])
+    back = offsets[placed & ~goes_on]
+    return RowsInOrder(read if goes_on.all() else _only(read, goes_on), int(reached[-1]), back)
+
+
+def _only(read: RowsRead, rows: Array) -> RowsRead:
+    if not rows.any():
+        return read._replace(log=None, events=None)
+    log, events = (table and table.filter(pa.array(rows)) for table in (read.log, read.events))
+    return read._replace(log=log, events=events)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.offset_numbers import IN_ORDER, CodedTexts, OffsetNumbers
+from offsets_tool.columns.offset_sums import IN_ORDER, CodedTexts, OffsetNumbers
 from offsets_tool.columns.sorting import places_in_order
 from offsets_tool.history.rows import HistoryRow, OffsetHistoryRow
 from offsets_tool.history.transactions import TransactionRow

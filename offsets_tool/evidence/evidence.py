@@ -242,7 +242,7 @@ class Evidence:
 
     def rows(self, source: Source, reader: "RowReader", *, is_counted: bool = True) -> "Iterator[RowsRead]":
         """Yield the records of a segment as rows of Arrow; `is_counted` is False where it is read once more."""
-        from offsets_tool.columns.origin import Origin  # noqa: PLC0415 - with Arrow, where it pays
+        from offsets_tool.columns.decode import Origin  # noqa: PLC0415 - with Arrow, where it pays
         from offsets_tool.columns.reading import RowsRead  # noqa: PLC0415
 
         ledger = self._ledger_of(source)

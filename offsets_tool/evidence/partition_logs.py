@@ -187,7 +187,7 @@ class _Reached:
 
     def new_rows(self, run: _Run, read: "RowsRead") -> "RowsRead":
         """Return the rows whose offsets are above all earlier ones; count the others as left out, or raise UsageError."""
-        from offsets_tool.columns.offset_order import rows_in_order  # noqa: PLC0415 - NumPy, where rows are
+        from offsets_tool.columns.reading import rows_in_order  # noqa: PLC0415 - NumPy, where rows are
 
         found = rows_in_order(read, self._end)
         if len(found.back):

@@ -51,8 +51,8 @@ class SourceNames:
                 self._observe(event)
 
     def _observe_rows(self, sources: list[Source]) -> None:
+        from offsets_tool.columns.decode import Origin  # noqa: PLC0415
         from offsets_tool.columns.distinct_names import committed_partitions, group_ranges  # noqa: PLC0415 - Arrow, where it pays
-        from offsets_tool.columns.origin import Origin  # noqa: PLC0415
         from offsets_tool.columns.reading import RowReader, RowsRead  # noqa: PLC0415
 
         reader = RowReader(log=False)

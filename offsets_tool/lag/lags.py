@@ -12,8 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.differences import differences
+from offsets_tool.columns.arrays import Array, differences
 from offsets_tool.lag.commits import LogCommits
 from offsets_tool.lag.lifetimes import INDEX, EndsAt, TopicLifetimes
 from offsets_tool.lag.numbers import NullableNumbers, clipped, picked, time_before

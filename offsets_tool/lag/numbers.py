@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.differences import differences
+from offsets_tool.columns.arrays import Array, differences
 from offsets_tool.wire.longs import difference
 
 _EXACT_QUOTIENT: Final = float(1 << 62)

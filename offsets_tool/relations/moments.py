@@ -13,8 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
-from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.differences import differences
+from offsets_tool.columns.arrays import Array, differences
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers, plain, uuid_of
 from offsets_tool.columns.replay.history import Start

@@ -1,5 +1,5 @@
 """From a declared row (a NamedTuple of annotated fields, as in table_rows) to Arrow: hence Parquet, Delta and Spark types.
-And from a declared message to the type of its JSON.
+And from a declared message to the type of its JSON, and from a batch of rows to bytes, for those that travel or wait as one value.
 
 Integers keep Kafka's width, text is UTF-8, times of our own are UTC microseconds, a NamedTuple inside is a struct, a tuple a list.
 What is inside a list may be null by its type (Delta has no NOT NULL there). Each column carries its sentence as the
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Final, Union, get_args, get_origin, get_type_hints
 
 import pyarrow as pa
 
@@ -43,6 +43,11 @@ _DDL = {
 }
 """Spark SQL's names of the types that have no other types in them."""
 _CLASSES = {bool: pa.bool_(), float: pa.float64(), bytes: pa.binary(), str: pa.string(), datetime: _TIME}
+
+_PACKED_BY: Final = "lz4_raw"
+"""Half the bytes, at a fraction of what others do with each of them."""
+_SIZE_BYTES: Final = 8
+"""Bytes in front, which say how many there are decompressed."""
 
 
 @cache
@@ -165,3 +170,18 @@ def _type(hint: object) -> tuple[pa.DataType, bool]:
         return _CLASSES[hint], False
     assert isinstance(hint, type)
     return pa.struct([_field(name, inner).with_nullable(True) for name, inner in _hints(hint)]), False
+
+
+def pack(rows: pa.RecordBatch) -> bytes:
+    """Return rows as bytes; their schema is not in them."""
+    content = rows.serialize()
+    size: int = content.size
+    compressed: bytes = pa.compress(content, codec=_PACKED_BY, asbytes=True)
+    return size.to_bytes(_SIZE_BYTES, "little") + compressed
+
+
+def unpack(packed: bytes | pa.Buffer, schema: pa.Schema) -> pa.RecordBatch:
+    """Return the rows that `pack` made bytes of, given their schema; nothing is copied before it is decompressed."""
+    content = memoryview(packed)
+    size = int.from_bytes(content[:_SIZE_BYTES], "little")
+    return pa.ipc.read_record_batch(pa.decompress(content[_SIZE_BYTES:], size, codec=_PACKED_BY), schema)

@@ -17,7 +17,6 @@ from zlib import crc32
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offsets_tool.columns.packing import pack, unpack
 from offsets_tool.columns.sorting import places_in_order
 from offsets_tool.lag.batches import COLUMNS, ORDER, LagAsked, rows_on_grid
 from offsets_tool.lag.samples import EndMethod
@@ -32,7 +31,7 @@ from offsets_tool.lake.scan import (
     values_within,
 )
 from offsets_tool.lake.tables import ENDS, OFFSET_HISTORY, Table
-from offsets_tool.wire.arrow import arrow_schema, record_batch
+from offsets_tool.wire.arrow import arrow_schema, pack, record_batch, unpack
 from offsets_tool.wire.schema import Bytes, Int32, String
 from spark.lake.replaced import Replacement
 from spark.runtime.rows import (

@@ -14,9 +14,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offsets_tool.columns.decode import count_outcomes, decode_batches, log_batches
+from offsets_tool.columns.decode import Origin, count_outcomes, decode_batches, log_batches
 from offsets_tool.columns.lane.availability import PAYS_FROM, Engine, is_fast
-from offsets_tool.columns.origin import Origin
 from offsets_tool.columns.reading import RowReader, RowsRead
 from offsets_tool.errors import SourceError
 from offsets_tool.lake.rows import ARCHIVE

@@ -6,10 +6,9 @@ from itertools import groupby
 import pyarrow as pa
 
 from offsets_tool.columns.assembly.assembler import Assembler
-from offsets_tool.columns.decode import count_outcomes, decode_batches, log_batches
+from offsets_tool.columns.decode import Origin, count_outcomes, decode_batches, log_batches
 from offsets_tool.columns.lane.chunks import Chunk, Lane
 from offsets_tool.columns.lane.sums import run_of
-from offsets_tool.columns.origin import Origin
 from offsets_tool.log.batches.batch import read_content
 from offsets_tool.log.batches.walk import Walker
 from offsets_tool.log.ledger import Ledger

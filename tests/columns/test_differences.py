@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 
-from offsets_tool.columns.differences import differences
+from offsets_tool.columns.arrays import differences
 from offsets_tool.lag.lags import Position, lags_of
 from offsets_tool.lag.samples import EndSample
 from offsets_tool.replay.changes import OffsetOf, TopicPartition

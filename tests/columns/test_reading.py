@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.columns.origin import Origin
+from offsets_tool.columns.decode import Origin
 from offsets_tool.columns.reading import RowReader, RowsRead
 from offsets_tool.log.ledger import Ledger, LedgerEntry
 from offsets_tool.log.names import Segment

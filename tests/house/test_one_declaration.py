@@ -178,7 +178,7 @@ assert coordinator.state.groups["g"].expressions == () and coordinator.rules is 
 
 def test_the_record_type_is_read_by_columns_as_by_the_reference(run: Run, segment: str) -> None:
     script = f"""
-from offsets_tool.columns.origin import Origin
+from offsets_tool.columns.decode import Origin
 from offsets_tool.columns.reading import RowReader
 from offsets_tool.columns.replay.history import Start
 from offsets_tool.relations.histories import replay_batches

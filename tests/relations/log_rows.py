@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from offsets_tool.columns.decode import decode_batches, log_batches
-from offsets_tool.columns.origin import Origin
+from offsets_tool.columns.decode import Origin, decode_batches, log_batches
 from offsets_tool.columns.reading import RowReader, RowsRead
 from offsets_tool.columns.replay.row_events import COLUMNS, with_raw
 from offsets_tool.log.discover import find_segments

@@ -27,7 +27,7 @@ from offsets_tool.columns.assembly.keys import TEXTS, KeyColumns
 from offsets_tool.columns.assembly.kinds import Kinds
 from offsets_tool.columns.assembly.names import NULL, TextDictionary
 from offsets_tool.columns.assembly.topic_ids import TopicIdTexts
-from offsets_tool.columns.decode import added_columns
+from offsets_tool.columns.decode import Origin, added_columns
 from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.json.values import JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
@@ -41,7 +41,6 @@ from offsets_tool.columns.lane.layout import (
     RecordKind,
     has_any,
 )
-from offsets_tool.columns.origin import Origin
 from offsets_tool.log.batches.header import CODECS, MAX_INT
 from offsets_tool.records.kinds import OFFSET_COMMIT, RECORD_TYPES
 from offsets_tool.rows import TimestampType

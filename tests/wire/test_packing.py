@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from offsets_tool.columns.packing import pack, unpack
+from offsets_tool.wire.arrow import pack, unpack
 
 ROWS = pa.record_batch(
     {
