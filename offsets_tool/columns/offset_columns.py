@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain, islice
-from operator import attrgetter
 from typing import Any, Final, overload
 
 import numpy as np
@@ -23,10 +22,9 @@ from offsets_tool.columns.sorted_offsets import (
     values_of,
 )
 from offsets_tool.columns.sorting import places_in_order
-from offsets_tool.findings.commit_sums import KEPT, UNKNOWN, CommitSums, PartitionSums, SummedOffsets
+from offsets_tool.findings.commit_sums import KEPT, CommitSums, PartitionSums, SummedOffsets
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.history.rows import OffsetHistoryRow
-from offsets_tool.rebalances.histories import offset_order
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.wire.arrow import arrow_schema, pack, shown_batch, unpack
 from offsets_tool.wire.text import shown
@@ -71,20 +69,15 @@ class OffsetColumns(SummedOffsets):
     def __iter__(self) -> Iterator[OffsetHistoryRow]:
         return iter(self._rows)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and self._rows == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
-
     @property
     def sums(self) -> CommitSums:
-        """What the rows come to; UNKNOWN where they cannot be summed up."""
-        return UNKNOWN if self._summed is None else self._summed.sums
+        """What the rows come to."""
+        return self._summed.sums
 
     @property
-    def partitions(self) -> dict[TopicPartition, PartitionSums] | None:
-        """What the effective commits of each partition come to, by their first; None where they cannot be summed up."""
-        return None if self._summed is None else self._summed.partitions
+    def partitions(self) -> dict[TopicPartition, PartitionSums]:
+        """What the effective commits of each partition come to, by their first."""
+        return self._summed.partitions
 
     def each_effective(
         self, of: Iterable[TopicPartition]
@@ -113,7 +106,6 @@ class OffsetColumns(SummedOffsets):
         self, of: Mapping[TopicPartition, Sequence[int]]
     ) -> Iterator[tuple[TopicPartition, list[OffsetHistoryRow]]]:
         """Yield some of `partitions`, each with some of its effective rows, by their numbers from 0, or from -1 backwards."""
-        assert self._summed is not None
         places = [self._begin + self._summed.places[at][list(numbers)] for at, numbers in of.items()]
         rows = iter(RowsOnDemand(self._columns, np.concatenate(places)) if places else ())
         yield from ((at, list(islice(rows, len(numbers)))) for at, numbers in of.items())
@@ -123,7 +115,6 @@ class OffsetColumns(SummedOffsets):
 
         Rows of many small ones take as long as those of one.
         """
-        assert self._summed is not None
         waiting, rows = dict[TopicPartition, Array](), 0
         for at in of:
             places = self._begin + self._summed.places[at]
@@ -136,24 +127,20 @@ class OffsetColumns(SummedOffsets):
             yield waiting
 
     def next_effective(self, of: TopicPartition, log_offset: int) -> OffsetHistoryRow | None:
-        """Return the first effective row of a partition behind a place in the log, where `partitions` has it."""
-        assert self._summed is not None
-        rows = self._summed.places[of]
+        """Return the first effective row of a partition behind a place in the log."""
+        rows = self._summed.places.get(of)
+        if rows is None:
+            return None
         began = self._numbers.numbers["from_log_offset"][rows]
         at = int(np.searchsorted(began, log_offset, "right"))
         return None if at == len(rows) else self._columns.row(self._begin + int(rows[at]))
 
     def fields(self, *names: str) -> Iterator[tuple[Any, ...]]:
         """Yield some fields of each row."""
-        if not self._is_in_order:
-            return map(attrgetter(*names), self._rows)
         return self._columns.fields(np.arange(self._begin, self._end), names)
 
     def commit_fields(self, *names: str) -> Iterator[tuple[Any, ...]]:
         """Yield some fields of each commit, as GroupHistories.commits has them."""
-        if not self._is_in_order:
-            commits = (row for row in self._rows if row.from_log_offset == row.commit_log_offset)
-            return map(attrgetter(*names), commits)
         return self._columns.fields(self._commits, names)
 
     def commits_of(self) -> dict[str, list[tuple[int, int]]]:
@@ -178,18 +165,14 @@ class OffsetColumns(SummedOffsets):
         return self._columns.numbers.slice(self._begin, self._end)
 
     @cached_property
-    def _is_in_order(self) -> bool:
-        return self._numbers.is_in_order
-
-    @cached_property
-    def _summed(self) -> OffsetSums | None:
+    def _summed(self) -> OffsetSums:
         return offset_sums(self._numbers, self._proven_from)
 
     @cached_property
     def _rows(self) -> Sequence[OffsetHistoryRow]:
-        """The rows, which are kept unless they are many and the places of the log say their order."""
+        """The rows, which are kept unless they are many."""
         rows = RowsOnDemand(self._columns, np.arange(self._begin, self._end))
-        return rows if len(rows) > KEPT and self._is_in_order else sorted(rows, key=offset_order)
+        return rows if len(rows) > KEPT else list(rows)
 
 
 def in_columns(rows: GroupRows, packed: Iterable[PackedRows]) -> GroupRows:

@@ -1,7 +1,7 @@
 """Columns of committed offsets as numbers, and what those of a group come to, for finders (findings.commit_sums).
 
 The rows of a group stand together: they are a slice, which costs nothing. Texts are numbers too, which stand for their places in a
-list. Sums may decline, and never decide.
+list.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,14 +11,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.arrays import Array, differences
 from offsets_tool.findings.commit_sums import CommitSums, PartitionSums
 from offsets_tool.history.rows import OffsetBeginCause
 from offsets_tool.replay.changes import TopicPartition
+from offsets_tool.wire.longs import MAX_LONG, MIN_LONG
 from offsets_tool.wire.text import from_shown
 
-IN_ORDER: Final = ("from_log_offset", "commit_log_offset")
-"""What rows of a group are sorted by; those that are equal in both have no sums."""
+OF_ONE_PLACE: Final = ("topic", "partition")
+"""What rows of a group are sorted by that are of one place in the log."""
+IN_ORDER: Final = ("from_log_offset", "commit_log_offset", *OF_ONE_PLACE)
+"""What rows of a group are sorted by."""
 _NUMBERS: Final = (
     "from_log_offset",
     "commit_log_offset",
@@ -27,10 +30,6 @@ _NUMBERS: Final = (
     "committed_offset",
 )
 _TEXTS: Final = ("topic", "topic_id", "begin_cause", "end_cause")
-_LIMIT: Final = 1 << 61
-"""Beyond this a difference of two numbers may not fit."""
-_COMMITTED: Final = {OffsetBeginCause.COMMIT.value, OffsetBeginCause.TRANSACTION.value}
-
 _SUMMED: Final = ("committed_offset", "delta", "from_timestamp", "commit_log_offset")
 """The numbers that the sums of partitions rest on."""
 
@@ -87,13 +86,6 @@ class OffsetNumbers(NamedTuple):
             *(CodedTexts.of(column(name)) for name in _TEXTS),
         )
 
-    @property
-    def is_in_order(self) -> bool:
-        """Whether each row is behind the one before by its places in the log: no two are at the same."""
-        first, second = (self.numbers[name] for name in IN_ORDER)
-        rises = (first[1:] > first[:-1]) | ((first[1:] == first[:-1]) & (second[1:] > second[:-1]))
-        return bool(rises.all())
-
     def slice(self, begin: int, end: int) -> "OffsetNumbers":
         """Return the numbers of the rows from `begin` to `end`."""
         rows = slice(begin, end)
@@ -111,14 +103,9 @@ class OffsetSums(NamedTuple):
     places: dict[TopicPartition, Array]
 
 
-def offset_sums(rows: OffsetNumbers, proven_from: int) -> OffsetSums | None:
-    """Return what the rows of a group come to, which are in the order of the log; None for those that need a look at each."""
-    numbers = rows.numbers
-    if not len(rows.partitions) or not all(_is_within(each) for each in numbers.values()):
-        return None
-    begun, ended = rows.begin_causes.distinct(), rows.end_causes.distinct()
-    if not rows.is_in_order or not begun <= {*_COMMITTED, OffsetBeginCause.HIDDEN.value}:
-        return None
+def offset_sums(rows: OffsetNumbers, proven_from: int) -> OffsetSums:
+    """Return what the rows of a group come to, which are in the order of the log."""
+    numbers, begun, ended = rows.numbers, rows.begin_causes.distinct(), rows.end_causes.distinct()
     effective = _Effective(rows, proven_from)
     commits, most_skew, most_back = _times(numbers)
     sums = CommitSums(
@@ -143,10 +130,6 @@ def _times(numbers: Mapping[str, Array]) -> tuple[int, int, int]:
         _most(np.abs(said - at)[(said >= 0) & (at >= 0)]),
         _most((at[:-1] - at[1:])[(at[:-1] >= 0) & (at[1:] >= 0)]),
     )
-
-
-def _is_within(numbers: Array) -> bool:
-    return not len(numbers) or (int(numbers.min()) > -_LIMIT and int(numbers.max()) < _LIMIT)
 
 
 def _most(numbers: Array) -> int:
@@ -225,7 +208,7 @@ class _Effective:
         begins = np.searchsorted(runs, self._begins)
         sizes = np.diff(np.append(runs, len(offsets)))
         times = at[runs]
-        rests = np.diff(times, prepend=times[0])
+        rests = differences(times, np.append(times[:1], times[:-1]))
         rests[begins] = 0
         return (
             np.maximum.reduceat(sizes, begins).tolist(),
@@ -247,10 +230,12 @@ class _Effective:
     def _moves(self) -> tuple[list[int | None], list[int | None]]:
         """Return for each partition the log offsets of the first and the last commit that moved it."""
         log_offsets, has_moved = self._numbers["commit_log_offset"], self._numbers["delta"] != 0
-        first = np.minimum.reduceat(np.where(has_moved, log_offsets, _LIMIT), self._begins)
-        last = np.maximum.reduceat(np.where(has_moved, log_offsets, -_LIMIT), self._begins)
-        return _or_none(first), _or_none(last)
+        first = np.minimum.reduceat(np.where(has_moved, log_offsets, MAX_LONG), self._begins)
+        last = np.maximum.reduceat(np.where(has_moved, log_offsets, MIN_LONG), self._begins)
+        any_moved = np.logical_or.reduceat(has_moved, self._begins)
+        return _or_none(first, any_moved), _or_none(last, any_moved)
 
 
-def _or_none(numbers: Array) -> list[int | None]:
-    return [None if abs(number) == _LIMIT else number for number in numbers.tolist()]
+def _or_none(numbers: Array, are_known: Array) -> list[int | None]:
+    pairs = zip(numbers.tolist(), are_known.tolist(), strict=True)
+    return [number if is_known else None for number, is_known in pairs]

@@ -6,18 +6,17 @@ Rows only, no live state: the command line makes them of events, a task of the l
 from array import array
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise, takewhile
-from operator import attrgetter
+from itertools import pairwise
 from typing import Any, Final, NamedTuple, Protocol
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.expiry.forecast import PartitionRemovals
 from offsets_tool.expiry.rows import ExpiryRow
-from offsets_tool.findings.commit_sums import KEPT, UNKNOWN, CommitSums, PartitionSums, SummedOffsets
+from offsets_tool.findings.commit_sums import KEPT, ListedOffsets, PartitionSums, SummedOffsets
 from offsets_tool.findings.record_sums import RecordSums
 from offsets_tool.history.rows import (
     AnomalyRow,
@@ -41,6 +40,7 @@ GroupRow = OffsetHistoryRow | GroupHistoryRow | MemberHistoryRow | AnomalyRow | 
 class GroupRows(GroupHistories):
     """All rows of one group in one log partition, each list in the order of the log."""
 
+    offsets: SummedOffsets = field(default_factory=ListedOffsets)
     anomalies: list[AnomalyRow] = field(default_factory=list)
     expiry: list[ExpiryRow] = field(default_factory=list)
     transactions: list[TransactionRow] = field(default_factory=list)
@@ -60,7 +60,7 @@ class GroupRows(GroupHistories):
     @cached_property
     def _offsets_began_and_ended(self) -> tuple[Sequence[int], Sequence[int]]:
         began, ended = array("q"), array("q")
-        for from_log_offset, to_log_offset in self.offset_fields("from_log_offset", "to_log_offset"):
+        for from_log_offset, to_log_offset in self.offsets.fields("from_log_offset", "to_log_offset"):
             began.append(from_log_offset)
             if to_log_offset is not None:
                 ended.append(to_log_offset)
@@ -105,11 +105,6 @@ class GroupRows(GroupHistories):
                 found[TopicPartition(row.topic, row.partition)].append(row)
         return found
 
-    @property
-    def sums(self) -> CommitSums:
-        """What the committed offsets come to, by which a finder may rule out that it finds anything; UNKNOWN if nobody knows."""
-        return self.offsets.sums if isinstance(self.offsets, SummedOffsets) else UNKNOWN
-
     @cached_property
     def not_first(self) -> frozenset[int]:
         """Log offsets of commits without a delta that are not the first: below 0, after such a one, or after one not understood."""
@@ -124,97 +119,46 @@ class GroupRows(GroupHistories):
     def effective_where(
         self, is_looked_at: Callable[[PartitionSums], bool]
     ) -> Iterator[tuple[TopicPartition, Sequence[OffsetHistoryRow]]]:
-        """Yield partitions with their effective commits, by the first: those that are looked at, or all if there are no sums."""
-        rows = self.offsets
-        if not isinstance(rows, SummedOffsets) or rows.partitions is None:
-            yield from self.effective.items()
-            return
-        yield from self._each_effective(at for at, sums in rows.partitions.items() if is_looked_at(sums))
+        """Yield the partitions that are looked at with their effective commits, by the first."""
+        return self._each_effective(self._partitions_where(is_looked_at))
 
     def effective_fields(
         self, is_looked_at: Callable[[PartitionSums], bool], *names: str
     ) -> Iterator[tuple[TopicPartition, Iterator[tuple[Any, ...]]]]:
         """Yield partitions as `effective_where` does, each with some fields, two or more, of its commits."""
-        rows = self.offsets
-        if not isinstance(rows, SummedOffsets) or rows.partitions is None:
-            yield from ((at, map(attrgetter(*names), commits)) for at, commits in self.effective.items())
-            return
-        wanted = (at for at, sums in rows.partitions.items() if is_looked_at(sums))
-        yield from rows.each_effective_fields(wanted, names)
+        return self.offsets.each_effective_fields(self._partitions_where(is_looked_at), names)
 
-    def effective_at(
-        self, of: Mapping[TopicPartition, Sequence[int]]
-    ) -> Iterator[tuple[TopicPartition, list[OffsetHistoryRow]]]:
-        """Yield some partitions, each with some of its effective commits, by their numbers from 0, or from -1 backwards."""
-        rows = self.offsets
-        if not isinstance(rows, SummedOffsets) or rows.partitions is None:
-            commits = self.effective
-            return ((at, [commits[at][number] for number in numbers]) for at, numbers in of.items())
-        return rows.effective_at(of)
+    def _partitions_where(self, is_looked_at: Callable[[PartitionSums], bool]) -> Iterator[TopicPartition]:
+        return (at for at, sums in self.offsets.partitions.items() if is_looked_at(sums))
 
     @cached_property
     def last_end_causes(self) -> dict[TopicPartition, str | None]:
         """By partition, in the order of their first commits, how its last effective row ended; None if it holds."""
-        rows = self.offsets
-        if not isinstance(rows, SummedOffsets) or rows.partitions is None:
-            return {at: commits[-1].end_cause for at, commits in self.effective.items()}
-        return {at: sums.end_cause for at, sums in rows.partitions.items()}
+        return {at: sums.end_cause for at, sums in self.offsets.partitions.items()}
 
     @cached_property
     def moved_at(self) -> dict[str, dict[int, int]]:
         """By topic and partition, when its last committed offset was committed first, epoch milliseconds."""
-        rows, found = self.offsets, defaultdict[str, dict[int, int]](dict)
-        if isinstance(rows, SummedOffsets) and rows.partitions is not None:
-            moved = ((at, sums.moved_at) for at, sums in rows.partitions.items())
-        else:
-            moved = ((at, _moved_at(commits)) for at, commits in self.effective.items())
-        for (topic, partition), timestamp in moved:
-            found[topic][partition] = timestamp
-        return found
+        moved = defaultdict[str, dict[int, int]](dict)
+        for (topic, partition), sums in self.offsets.partitions.items():
+            moved[topic][partition] = sums.moved_at
+        return moved
 
     def may_have_rested(self, least: int) -> bool:
-        """Return whether some partition may not have moved for so many milliseconds before it did; true if there are no sums."""
-        rows = self.offsets
-        if not isinstance(rows, SummedOffsets) or rows.partitions is None:
-            return True
-        return any(sums.longest_rest >= least for sums in rows.partitions.values())
+        """Return whether some partition may not have moved for so many milliseconds before it did."""
+        return any(sums.longest_rest >= least for sums in self.offsets.partitions.values())
 
     def busiest(self) -> Sequence[OffsetHistoryRow]:
         """Return the effective commits of the partition that has most, the first of several; none without any."""
-        rows = self.offsets
-        if not isinstance(rows, SummedOffsets) or rows.partitions is None:
-            return max(self.effective.values(), key=len, default=[])
-        commits = {at: sums.commits for at, sums in rows.partitions.items()}
+        commits = {at: sums.commits for at, sums in self.offsets.partitions.items()}
         most = sorted(commits, key=commits.__getitem__, reverse=True)[:1]
         return next((some for _, some in self._each_effective(most)), [])
-
-    def next_effective(self, at: TopicPartition, log_offset: int) -> OffsetHistoryRow | None:
-        """Return the first effective commit of a partition behind a place in the log."""
-        rows = self.offsets
-        if isinstance(rows, SummedOffsets) and rows.partitions is not None:
-            return rows.next_effective(at, log_offset) if at in rows.partitions else None
-        return next((row for row in self.effective.get(at, []) if row.from_log_offset > log_offset), None)
-
-    def offset_fields(self, *names: str) -> Iterator[tuple[Any, ...]]:
-        """Yield some fields, two or more, of each of `offsets`."""
-        rows = self.offsets
-        return rows.fields(*names) if isinstance(rows, SummedOffsets) else map(attrgetter(*names), rows)
-
-    def commit_fields(self, *names: str) -> Iterator[tuple[Any, ...]]:
-        """Yield some fields, two or more, of each of `commits`."""
-        rows = self.offsets
-        return (
-            rows.commit_fields(*names)
-            if isinstance(rows, SummedOffsets)
-            else map(attrgetter(*names), self.commits)
-        )
 
     def _each_effective(
         self, some: Iterable[TopicPartition]
     ) -> Iterator[tuple[TopicPartition, Sequence[OffsetHistoryRow]]]:
         """Yield some partitions with their effective commits; those of a group with KEPT rows or fewer are kept."""
         rows, kept = self.offsets, self._kept
-        assert isinstance(rows, SummedOffsets)
         if len(rows) > KEPT:
             yield from rows.each_effective(some)
             return
@@ -229,19 +173,12 @@ class GroupRows(GroupHistories):
     @cached_property
     def commits_of(self) -> dict[str, list[tuple[int, int]]]:
         """By the member that owned the partition, log offset and record time of each commit."""
-        rows = self.offsets
-        return rows.commits_of() if isinstance(rows, SummedOffsets) else super().commits_of
+        return self.offsets.commits_of()
 
 
 def _is_unknown_after(row: OffsetHistoryRow) -> bool:
     """Return whether a commit leaves nothing to count from: it is no offset, or the next one was not understood."""
     return row.committed_offset < 0 or row.end_cause == OffsetEndCause.UNREAD
-
-
-def _moved_at(commits: Sequence[OffsetHistoryRow]) -> int:
-    last = commits[-1].committed_offset
-    run = takewhile(lambda row: row.committed_offset == last, reversed(commits))
-    return min((row.from_log_offset, row.from_timestamp) for row in run)[1]
 
 
 def is_simple(row: GroupHistoryRow | None) -> bool:
@@ -311,26 +248,25 @@ class ReplayedPartition(NamedTuple):
 
 def gather(rows: Iterable[GroupRow], stretch: LogStretch) -> dict[str, GroupRows]:
     """Return rows of one log partition by group, each kind in the order of the log."""
-    found: dict[str, GroupRows] = {}
+    found, offsets = dict[str, GroupRows](), defaultdict[str, list[OffsetHistoryRow]](list)
     for row in rows:
-        if row.group is not None:
-            of = found.get(row.group)
-            if of is None:
-                of = found[row.group] = GroupRows(row.group, *stretch)
-            _list_of(of, row).append(row)
-    for of in found.values():
+        if row.group is None:
+            continue
+        of = found.get(row.group)
+        if of is None:
+            of = found[row.group] = GroupRows(row.group, *stretch)
+        if isinstance(row, OffsetHistoryRow):
+            offsets[row.group].append(row)
+        else:
+            getattr(of, _LISTS[type(row)]).append(row)
+    for group, of in found.items():
         of.sort()
-    return found
-
-
-def _list_of(rows: GroupRows, row: GroupRow) -> list[GroupRow]:
-    name = _LISTS[type(row)]
-    found: list[GroupRow] = getattr(rows, name)
+        if group in offsets:
+            of.offsets = ListedOffsets(offsets.pop(group))
     return found
 
 
 _LISTS: dict[type, str] = {
-    OffsetHistoryRow: "offsets",
     GroupHistoryRow: "groups",
     MemberHistoryRow: "members",
     AnomalyRow: "anomalies",

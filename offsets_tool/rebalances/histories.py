@@ -27,8 +27,7 @@ class GroupHistories:
     members: list[MemberHistoryRow] = field(default_factory=list)
 
     def sort(self) -> None:
-        """Sort the rows, which come in no certain order, by log offset, and those of one log offset by their subject."""
-        self.offsets = sorted(self.offsets, key=offset_order)
+        """Sort the rows but those of offsets, which come in no certain order, by log offset, and then by their subject."""
         self.groups.sort(key=lambda row: row.from_log_offset)
         self.members.sort(key=lambda row: (row.from_log_offset, row.member_id))
 

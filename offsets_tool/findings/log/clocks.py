@@ -39,7 +39,7 @@ class _Commit(NamedTuple):
 @finder(SKEW, BACK)
 def find_clocks(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield one finding for all commits whose time is not the log's, and one for where the log's time goes back."""
-    sums = rows.sums
+    sums = rows.offsets.sums
     if sums.most_skew >= SKEW_MS:
         skewed = (each for each in _commits(rows) if _skew(each) >= SKEW_MS)
         yield from (_skewed(rows, first, skewed) for first in islice(skewed, 1))
@@ -50,7 +50,7 @@ def find_clocks(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
 
 
 def _commits(rows: GroupRows) -> Iterator[_Commit]:
-    return map(_Commit._make, rows.commit_fields(*_Commit._fields))
+    return map(_Commit._make, rows.offsets.commit_fields(*_Commit._fields))
 
 
 def _skew(commit: _Commit) -> int:

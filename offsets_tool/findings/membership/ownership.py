@@ -134,7 +134,7 @@ def _never_owned(rows: GroupRows, owned: Iterable[str]) -> Iterator[tuple[str, _
         for at, end_cause in rows.last_end_causes.items()
         if end_cause is None and at.topic in topics and f"{at.topic}-{at.partition}" not in names
     ]
-    for at, [last] in rows.effective_at(dict.fromkeys(never, (-1,))):
+    for at, [last] in rows.offsets.effective_at(dict.fromkeys(never, (-1,))):
         yield f"{at.topic}-{at.partition}", _Stretch(last.from_log_offset, last.from_timestamp, None, None)
 
 

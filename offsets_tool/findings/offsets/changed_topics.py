@@ -95,9 +95,9 @@ class _Change(NamedTuple):
 @finder(RECREATED)
 def find_recreated(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for each time that commits of a topic changed to another topic id."""
-    if not rows.sums.is_recreated:
+    if not rows.offsets.sums.is_recreated:
         return
-    commits = map(_Commit._make, rows.offset_fields(*_Commit._fields))
+    commits = map(_Commit._make, rows.offsets.fields(*_Commit._fields))
     latest: dict[str, _Commit] = {}
     for after in sorted((each for each in commits if each.topic_id is not None), key=_log_offset):
         before = latest.get(after.topic)
@@ -165,13 +165,13 @@ def _starts(rows: GroupRows) -> Iterator[_Start]:
 
 def _far_first_commit(rows: GroupRows, at: TopicPartition) -> OffsetHistoryRow | None:
     """Return the first commit of a partition, if it is far above 0 by the pace of those after it."""
-    first = rows.next_effective(at, -1)
+    first = rows.offsets.next_effective(at, -1)
     if first is None or first.committed_offset < LEAST_OFFSET:
         return None
     steps: list[int] = []
     last: OffsetHistoryRow | None = first
     while last is not None and len(steps) < STEPS:
-        last = rows.next_effective(at, last.from_log_offset)
+        last = rows.offsets.next_effective(at, last.from_log_offset)
         steps += [] if last is None else [last.delta or 0]
     return first if len(steps) >= LEAST_STEPS and first.committed_offset >= FAR * max(steps) else None
 
@@ -290,7 +290,7 @@ def _of_partitions(
 ) -> Finding:
     """Return a finding on the last commits of partitions."""
     asked = {TopicPartition(topic, number): [-1] for number in sorted(partitions)}
-    last = [row for _, some in rows.effective_at(asked) for row in some]
+    last = [row for _, some in rows.offsets.effective_at(asked) for row in some]
     return found(
         kind,
         rows,

@@ -73,7 +73,7 @@ class _Commits(NamedTuple):
 @finder(FLOOD, DEAD, METADATA)
 def find_floods(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for a group that commits too often, one for keys that it left, and one for metadata near the limit."""
-    sums = rows.sums
+    sums = rows.offsets.sums
     keys = rows.last_end_causes
     dead = [at for at, end_cause in keys.items() if end_cause in _REMOVED]
     is_fast = sums.commits >= LEAST_COMMITS and sums.usual_pause < PAUSE_MS
@@ -118,7 +118,7 @@ def _keys(keys: int, dead: int) -> str:
 
 def _summed(rows: GroupRows) -> _Commits:
     number, size, first, last = 0, 0, _NONE, _NONE
-    for last in map(_Commit._make, rows.commit_fields(*_Commit._fields)):
+    for last in map(_Commit._make, rows.offsets.commit_fields(*_Commit._fields)):
         first = first if number else last
         number += 1
         size += len(last.topic) + _text_bytes(last.metadata)

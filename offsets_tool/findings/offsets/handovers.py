@@ -149,7 +149,9 @@ class Handovers:
             return None
         if difference(heir.from_at, row.from_timestamp) > SOON_MS:
             return None
-        following = self._rows.next_effective(TopicPartition(row.topic, row.partition), row.from_log_offset)
+        following = self._rows.offsets.next_effective(
+            TopicPartition(row.topic, row.partition), row.from_log_offset
+        )
         if following is not None and following.commit_log_offset < holding.to_offset:
             return None
         number = self._number_at(heir.from_offset)

@@ -230,7 +230,7 @@ def _is_over_when_written(rows: GroupRows, lost: ExpiryRow) -> bool:
     if lost.commit_timestamp is None or not lost.evidence:
         return False
     at = int(lost.evidence[0].rpartition(":")[2])
-    row = rows.next_effective(TopicPartition(lost.topic, lost.partition), at - 1)
+    row = rows.offsets.next_effective(TopicPartition(lost.topic, lost.partition), at - 1)
     is_it = row is not None and row.commit_log_offset == at
     return is_it and row is not None and lost.commit_timestamp + lost.retention_ms <= row.from_timestamp
 
@@ -326,7 +326,7 @@ def _number(rows: GroupRows, log_offset: int) -> tuple[int | None, int | None]:
 
 
 def _next(rows: GroupRows, lost: ExpiryRow) -> OffsetHistoryRow | None:
-    return rows.next_effective(TopicPartition(lost.topic, lost.partition), lost.log_offset)
+    return rows.offsets.next_effective(TopicPartition(lost.topic, lost.partition), lost.log_offset)
 
 
 def _began_again(restart: Restart | None, lost: ExpiryRow) -> str:

@@ -179,7 +179,7 @@ def _moves(rows: GroupRows, handovers: Handovers) -> Iterator[_Move]:
     }
     asked = {at: numbers for at, numbers in by_partition.items() if numbers}
     leaps = list[_Move]()
-    for at, commits in rows.effective_at({at: list(numbers) for at, numbers in asked.items()}):
+    for at, commits in rows.offsets.effective_at({at: list(numbers) for at, numbers in asked.items()}):
         outside = list[_Move]()
         for about, row in zip(asked[at].values(), commits, strict=True):
             move = _move(rows, handovers, row, about)

@@ -27,7 +27,7 @@ COMPACTED: Final = FindingKind(
 @finder(ORPHANS, COMPACTED)
 def find_orphans(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for all offsets that outlived their group, and one for all that another copy proves removed."""
-    sums = rows.sums
+    sums = rows.offsets.sums
     hidden = [
         row
         for row in (rows.offsets if sums.has_hidden else ())

@@ -375,7 +375,7 @@ def _silences(rows: GroupRows) -> Iterator[StandStill]:
     states = deque(_states(rows))
     pace: _Pace | None = None
     last, still = -1, None
-    for log_offset, at, delta in rows.commit_fields("from_log_offset", "from_timestamp", "delta"):
+    for log_offset, at, delta in rows.offsets.commit_fields("from_log_offset", "from_timestamp", "delta"):
         while states and states[0].from_log_offset < log_offset:
             began = states.popleft()
             if began.generation is None or not began.members or last < rows.proven_from:
