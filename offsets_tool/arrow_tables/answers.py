@@ -179,8 +179,8 @@ def read_lag(
     asked, replay = _asked(
         paths, options, Clock.in_zone(zone), as_of, group=group, topic=topic, partition=partition
     )
-    logs, files = _texts(paths), _texts(ends)
-    known = EndSources(logs, files=files, note=replay.evidence.note)
+    evidence, files = replay.evidence, _texts(ends)
+    known = EndSources(_texts(paths), stored=evidence.stored_ends, files=files, note=evidence.note)
     with replay:
         rows = lag_rows(replay_for_lag(replay, known, asked.wanted), known, asked.wanted)
     table = table_of(LagRow, (tuple(row[name] for name in LagRow._fields) for row in rows))
@@ -223,7 +223,7 @@ def _asked(
 ) -> tuple[ReviewAsked, EvidenceReplay]:
     """Return the parsed options of a question, and a replay of the evidence to a moment."""
     asked = asked_about(clock, **about)
-    evidence = open_evidence(*paths, **options)
+    evidence = open_evidence(*paths, groups=asked.wanted.groups.texts, **options)
     note_range(evidence, asked.range, clock)
     return asked, EvidenceReplay(evidence, moment_asked(evidence, as_of, clock))
 

@@ -50,7 +50,7 @@ def read_files(*paths: AnyPath, **options: Any) -> pa.Table:
     >>> files.num_rows, all(files["adds_up"].to_pylist()), sum(files["records"].to_pylist())
     (4, True, 97)
     """
-    with open_evidence(*paths, **options) as evidence:
+    with open_evidence(*paths, is_of_records=True, **options) as evidence:
         return table_of(FileRow, file_rows(evidence))
 
 
@@ -63,7 +63,7 @@ def read_sizes(*paths: AnyPath, **options: Any) -> pa.Table:
     >>> sizes.select(["group", "bytes", "left_bytes"]).to_pylist()[0]
     {'group': 'thermostat', 'bytes': 117638, 'left_bytes': 230}
     """
-    with open_evidence(*paths, **options) as evidence:
+    with open_evidence(*paths, is_of_records=True, **options) as evidence:
         sizes = EvidenceSizes(evidence)
         rows = group_rows(sizes.run(), sizes.newest_timestamp)
     return table_of(SizeRow, (tuple(row[name] for name in SizeRow._fields) for row in rows))
@@ -81,7 +81,7 @@ def read_events(*paths: AnyPath, **options: Any) -> pa.Table:
     >>> frame = table.to_pandas()  # with pandas, of the extras `spark` and `notebook`
     """
     schema = arrow_schema(EventRow)
-    with open_evidence(*paths, **options) as evidence:
+    with open_evidence(*paths, is_of_records=True, **options) as evidence:
         batches = [batch.cast(schema) for batch in _batches(evidence)]
     return pa.Table.from_batches(batches, schema).drop_columns(_OF_LAKES)
 

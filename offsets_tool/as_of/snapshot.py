@@ -54,10 +54,14 @@ class PartitionSnapshot:
         """Number of records up to the moment that were not understood."""
         self.first_unread: Change | None = None
         """The first of them."""
+        self.kept: Callable[[], State] | None = None
+        """Returns the state where it is kept, so that nothing is replayed: it is asked for with the first question."""
 
     @property
     def state(self) -> State:
         """The coordinator's state."""
+        if self.kept is not None:
+            self.coordinator.state, self.kept = self.kept(), None
         return self.coordinator.state
 
     @property

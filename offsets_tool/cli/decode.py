@@ -228,7 +228,7 @@ def decode_command(*, output_path: str | None, strict: bool, **options: Option) 
     filters = parse_filters(options, clock)
     write = _writer(options, default_format(output_path), strict=strict)
     to_terminal = default_format(output_path) == "table"
-    evidence = evidence_of(options, filters, has_bar=not to_terminal, has_hashes=False, is_archive=True)
+    evidence = evidence_of(options, filters, has_bar=not to_terminal, has_hashes=False, is_of_records=True)
     sources = evidence.sources
     said = note_range(evidence, filters, clock)
     shown_as = "" if options["formatter"] else options["format_"] or default_format(output_path)

@@ -172,8 +172,12 @@ def describe_command(
     if bool(options["groups"]) == options.pop("all_groups"):
         raise UsageError("say which groups to describe: --group GROUP (repeatable), or --all-groups")
     wanted = parse_wanted(options)
-    ends = ends_of(options)
-    with open_replay(options, strict=strict, output_path=output_path, is_of_groups=True) as replay:
+    with open_replay(options, strict=strict, output_path=output_path) as replay:
+        ends = ends_of(options, replay.evidence)
+        if not ends.has_any:
+            replay.evidence.narrow_to_groups(replay.snapshot.as_of)
+        # Where ends are known, what other groups commit says more of them.
+        replay.take_states(is_of_groups=not ends.has_any)
         moment = replay.run()
         rows = _VIEWS[view].rows(moment, wanted)
         if view == "offsets":

@@ -48,6 +48,7 @@ def groups_command(*, format_: str | None, output_path: str | None, strict: bool
     table = (CSV if chosen == "csv" else TABLE).chosen(chosen, options)
     wanted = parse_wanted(options)
     with open_replay(options, strict=strict, output_path=output_path, is_of_groups=True) as replay:
+        replay.take_states(is_of_groups=True)
         rows = group_rows(replay.run(), wanted)
         with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)

@@ -174,7 +174,7 @@ def inspect_command(*, format_: str | None, output_path: str | None, strict: boo
     """
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
-    evidence = evidence_of(options, has_bar=True, is_archive=True)
+    evidence = evidence_of(options, has_bar=True, is_of_records=True)
     with evidence, output(output_path, evidence.files) as out:
         rows = chain(_rows(evidence), _left_out(options["logs"], evidence))
         if chosen == "jsonl":

@@ -61,8 +61,8 @@ def lag_command(*, format_: str | None, output_path: str | None, strict: bool, *
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
     wanted = parse_wanted(options)
-    ends = ends_of(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
+        ends = ends_of(options, replay.evidence)
         moment = replay_for_lag(replay, ends, wanted)
         rows = lag_rows(moment, ends, wanted)
         with output(output_path, replay.evidence.files) as out:

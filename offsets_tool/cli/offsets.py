@@ -72,6 +72,7 @@ def offsets_command(
     if partial and chosen != "csv":
         raise UsageError("--partial is about the reset file: add --format csv, or drop it")
     with open_replay(options, strict=strict, output_path=output_path, is_of_groups=True) as replay:
+        replay.take_states(is_of_groups=True)
         moment = replay.run()
         if chosen == "csv" and not partial:
             refuse_partial(moment, wanted, replay.evidence)

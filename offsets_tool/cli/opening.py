@@ -4,28 +4,21 @@ Notes and progress go to stderr; `--strict` ends the program with 3 where someth
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import BinaryIO, Final
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.as_of.selection import NameFilter
 from offsets_tool.cli.filter_options import clock_of
 from offsets_tool.cli.moment_options import parse_leaders, parse_rules, parse_topic_ids
 from offsets_tool.cli.options import OptionsGiven
 from offsets_tool.cli.render import ProgressBar, default_format, note, write_caption
 from offsets_tool.cli.source_options import parse_columns, parse_limits
-from offsets_tool.errors import UsageError
 from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.evidence import Evidence, open_evidence
 from offsets_tool.evidence.filters import EVERYTHING, Filters, unreached
-from offsets_tool.evidence.listener import Listener
 from offsets_tool.evidence.moment_notes import note_moment
-from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED, CopiesAsked
+from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED
 from offsets_tool.evidence.moments.moment_texts import as_of_bound, parse_bound, parse_optional_time
 from offsets_tool.evidence.replaying import EvidenceReplay
-from offsets_tool.log.archive.files import is_lake
-
-if TYPE_CHECKING:
-    from offsets_tool.lake.evidence import LakeCluster
 
 STRICT_EXIT: Final = 3
 
@@ -63,16 +56,14 @@ def evidence_of(
     *,
     has_bar: bool,
     has_hashes: bool = True,
-    is_archive: bool = False,
+    is_of_records: bool = False,
 ) -> Evidence:
     """Open the sources that the options of `source_options` name.
 
-    `has_bar` says whether to show progress, `is_archive` whether a lake is asked for its records alone.
+    `has_bar` says whether to show progress, `is_of_records` whether a lake is asked for its records alone.
     UsageError for options that contradict each other, SourceError for a source that
     is not there or cannot be opened.
     """
-    if (lake := lake_of(options)) is not None:
-        return _lake_evidence(lake, options, filters, Terminal(has_bar=has_bar), is_archive=is_archive)
     return open_evidence(
         *options["logs"],
         filters=filters,
@@ -85,54 +76,20 @@ def evidence_of(
         has_hashes=has_hashes,
         view=options.get("copies_view", COPIES_ASKED.view),
         leader=parse_leaders(options.get("leaders", ())),
+        cluster=options["cluster"],
+        groups=options.get("groups", ()),
+        is_of_records=is_of_records,
     )
 
 
-def lake_of(options: OptionsGiven) -> str | None:
-    """Return the lake that is named as LOG; None where none is. UsageError where it is not named alone."""
-    logs = options["logs"]
-    lake = next(filter(is_lake, logs), None)
-    if lake is None:
-        if options["cluster"] is not None:
-            raise UsageError("--cluster names a cluster of a lake, and LOG... is none: drop it")
-        return None
-    if len(logs) > 1 or options["bootstrap_server"] or options["columns"]:
-        raise UsageError(f"{lake} is a lake, which is read alone: drop the other sources and --columns")
-    return str(lake)
-
-
-def _cluster_of(lake: str, options: OptionsGiven) -> "LakeCluster":
-    from offsets_tool.lake.evidence import LakeCluster  # noqa: PLC0415 - Arrow, where it is needed
-
-    return LakeCluster(lake, options["cluster"])
-
-
-def _lake_evidence(
-    lake: str, options: OptionsGiven, filters: Filters, listener: Listener, *, is_archive: bool
-) -> Evidence:
-    from offsets_tool.lake.evidence import LakeEvidence, archive_evidence  # noqa: PLC0415 - Arrow, where it is needed
-
-    cluster, log_partition = _cluster_of(lake, options), options["log_partition"]
-    if is_archive:
-        return archive_evidence(cluster, filters, listener, log_partition)
-    asked = CopiesAsked.of(
-        options.get("copies_view", COPIES_ASKED.view), parse_leaders(options.get("leaders", ()))
-    )
-    groups = NameFilter(options.get("groups", ()))
-    return LakeEvidence(
-        cluster, filters, listener, copies_asked=asked, log_partition=log_partition, groups=groups
-    )
-
-
-def ends_of(options: OptionsGiven) -> EndSources:
-    """Return the end offsets that the options of `ends_options` and `source_options` name.
+def ends_of(options: OptionsGiven, evidence: Evidence) -> EndSources:
+    """Return the end offsets that the options of `ends_options` name, and those of the evidence or beside it.
 
     UsageError for an unreadable time; SourceError for a file that is in none of the known forms.
     """
-    lake = lake_of(options)
     return EndSources(
-        options["logs"] if lake is None else (),
-        samples=() if lake is None else _cluster_of(lake, options).ends(),
+        options["logs"],
+        stored=evidence.stored_ends,
         files=options["ends"],
         log_starts=options["log_starts"],
         files_at=parse_optional_time(options["ends_at"], "--ends-at", clock_of(options)),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.errors import SourceError
+from offsets_tool.evidence.sources import StoredEnds
 from offsets_tool.lag.data_log import DataLog, data_logs
 from offsets_tool.lag.end_files import read_ends
 from offsets_tool.lag.samples import EndSample, Written
@@ -17,6 +18,13 @@ from offsets_tool.time_texts import shown_time
 
 if TYPE_CHECKING:
     from offsets_tool.lag.commits import LogCommits
+
+_Samples = dict[TopicPartition, list[EndSample]]
+
+
+def _put(samples: _Samples, found: Iterable[EndSample]) -> None:
+    for sample in found:
+        samples.setdefault(TopicPartition(sample.topic, sample.partition), []).append(sample)
 
 
 class EndSources:
@@ -28,27 +36,27 @@ class EndSources:
         *,
         files: Sequence[str] = (),
         log_starts: Sequence[str] = (),
-        samples: Iterable[EndSample] = (),
+        stored: StoredEnds | None = None,
         files_at: int | None = None,
         is_last_stable: bool = False,
         note: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Read the end offsets in `files`, and where logs start in `log_starts`; find data topics' directories below `paths`.
 
-        `samples` are samples that the caller has read already. `files_at` is when files were made that do not say it, in epoch
-        milliseconds; by default when they were written. `is_last_stable` takes ends as consumers with
+        `stored` are samples of a lake, beside which no directories are looked for. `files_at` is when files were made that do not
+        say it, in epoch milliseconds; by default when they were written. `is_last_stable` takes ends as consumers with
         isolation.level=read_committed see them. `note` is called with a sentence for whatever is odd.
         """
         self.is_last_stable = is_last_stable
         self._note = note
-        self._sampled: dict[TopicPartition, list[EndSample]] = {}
+        self._of_files: _Samples = {}
+        self._of_lake: _Samples = {}
         given = [*((path, False) for path in files), *((path, True) for path in log_starts)]
         read = (read_ends(path, files_at, log_starts=is_start) for path, is_start in given)
-        for sample in chain(samples, chain.from_iterable(read)):
-            partition = TopicPartition(sample.topic, sample.partition)
-            self._sampled.setdefault(partition, []).append(sample)
-        self._logs = data_logs(paths)
-        self._samples: dict[TopicPartition, list[EndSample]] = {}
+        _put(self._of_files, chain.from_iterable(read))
+        self._stored, self._asked = stored, set[str]()
+        self._logs = data_logs(paths if stored is None else ())
+        self._samples: _Samples = {}
         self.at = 0
         """The moment in epoch milliseconds; after `find`."""
         self.commit_times: dict[tuple[int | None, int], int] = {}
@@ -59,14 +67,29 @@ class EndSources:
     @property
     def has_any(self) -> bool:
         """Whether the end of any partition is known from a file or a data directory, and not from commits alone."""
-        return bool(self._sampled or self._logs)
+        is_stored = self._stored is not None and self._stored.has_ends
+        return bool(self._of_files or self._logs or is_stored)
 
-    def knows(self, partition: TopicPartition) -> bool:
-        """Return whether this partition's end is known from a file or a data directory, and not from commits alone."""
-        return partition in self._sampled or partition in self._logs
+    def known(self, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
+        """Return the partitions whose end is known from a file or a data directory, and not from commits alone."""
+        asked = set(partitions)
+        self._take_stored(asked)
+        return {each for each in asked if self._sampled(each) or each in self._logs}
+
+    def _sampled(self, partition: TopicPartition) -> list[EndSample]:
+        return [*self._of_lake.get(partition, ()), *self._of_files.get(partition, ())]
+
+    def _take_stored(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read the samples of a lake for the topics of these partitions, unless they are read."""
+        new = {partition.topic for partition in partitions} - self._asked
+        if self._stored is not None and new:
+            _put(self._of_lake, self._stored.ends(new))
+            self._asked |= new
 
     def find(self, snapshot: Snapshot, partitions: Iterable[TopicPartition]) -> None:
         """Read the ends of these partitions from their logs, and set `at`: the time of the moment, else the newest of all."""
+        partitions = list(partitions)
+        self._take_stored(partitions)
         newest = snapshot.newest_timestamp or 0
         asked = snapshot.as_of.time
         reaches = asked is not None and any(p.cut.end is not None for p in snapshot)
@@ -76,7 +99,7 @@ class EndSources:
         }
         self.at = newest if asked is None else asked
         if snapshot.as_of.is_end:
-            sampled = [s.at for partition in partitions for s in self._sampled.get(partition, ())]
+            sampled = [s.at for partition in partitions for s in self._sampled(partition)]
             self.at = max([newest, *sampled, *(s.at for samples in found.values() for s in samples)])
             if self.at > newest and sampled:
                 self._note(
@@ -103,7 +126,7 @@ class EndSources:
 
     def samples(self, partition: TopicPartition) -> list[EndSample]:
         """Return the samples of a partition's end from files and directories; call `find` first."""
-        return [*self._sampled.get(partition, ()), *self._samples.get(partition, ())]
+        return [*self._sampled(partition), *self._samples.get(partition, ())]
 
     def written(self, partition: TopicPartition, offset: int) -> Written | None:
         """Return when the record at an offset was written, from the longest log of its partition; None if no log says it."""

@@ -10,11 +10,13 @@ from operator import attrgetter
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
+from offsets_tool.errors import UsageError
 from offsets_tool.events import Event, decode
 from offsets_tool.evidence.filters import EVERYTHING, Filters
 from offsets_tool.evidence.listener import CommandStep, Listener, Silent, during, items_during
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED, CopiesAsked
-from offsets_tool.evidence.sources import Item, Source, open_sources, records_of
+from offsets_tool.evidence.sources import Item, Source, StoredEnds, open_sources, records_of
+from offsets_tool.log.archive.files import is_lake
 from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.copies.copy_facts import CopyFacts
 from offsets_tool.log.ledger import Ledger, LedgerEntry
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
     from offsets_tool.columns.lane.segments import ChunkRead
     from offsets_tool.columns.printing import ChunkText
     from offsets_tool.columns.reading import RowReader, RowsRead
+    from offsets_tool.expiry.forecast import PartitionRemovals
     from offsets_tool.findings.group_rows import AnyPartition
+    from offsets_tool.lag.commits import LogCommits
 
 C = TypeVar("C", bound="ChunkRead | ChunkText")
 
@@ -49,8 +53,11 @@ def open_evidence(
     has_hashes: bool = True,
     view: str = COPIES_ASKED.view,
     leader: Mapping[int, str] | None = None,
+    cluster: str | None = None,
+    groups: Sequence[str] = (),
+    is_of_records: bool = False,
 ) -> "Evidence":
-    """Open log segments, folders of them, tars and archives, or a live topic, as one evidence.
+    """Open log segments, folders of them, tars and archives, a lake, or a live topic, as one evidence.
 
     `filters` choose what `events` gives; all is read and counted. `bootstrap_server` reads the live topic instead of paths, with
     the client properties of the file `command_config`. `log_partition` is the only partition of `__consumer_offsets` to read, and
@@ -58,6 +65,8 @@ def open_evidence(
     what one batch may hold. `has_hashes` False leaves out the SHA-256 of files. Of several copies of a partition, whoever replays
     asks what the coordinator would have answered (`view` "coordinator"), where `leader` names by log partition the copy that led,
     by its directory: {12: "brokers/1"}; or what all of them know to have happened ("evidence").
+    A lake, by its folder or URI, is read alone: `cluster` names one of several, `groups` those that are asked about, so that less
+    is read of it, and with `is_of_records` it is its records alone, as of an archive.
     UsageError where nothing, or two things at once, are named; SourceError where a path cannot be read.
 
     >>> with open_evidence("fixtures/corpora/3.9.2-txn/segments") as evidence:
@@ -66,6 +75,19 @@ def open_evidence(
     (70, 4, 97)
     """
     names, copies_asked = [os.fspath(path) for path in paths], CopiesAsked.of(view, leader)
+    if lake_in(names, cluster, has_others=bool(bootstrap_server or columns)):
+        from offsets_tool.lake.evidence import lake_evidence  # noqa: PLC0415 - with Arrow, where it is needed
+
+        return lake_evidence(
+            names[0],
+            cluster,
+            filters,
+            listener,
+            copies_asked=copies_asked,
+            log_partition=log_partition,
+            groups=groups,
+            is_of_records=is_of_records,
+        )
     with during(CommandStep.OPEN):
         sources = open_sources(
             names,
@@ -84,6 +106,16 @@ def open_evidence(
         has_hashes=has_hashes,
         copies_asked=copies_asked,
     )
+
+
+def lake_in(paths: Sequence[str], cluster: str | None, *, has_others: bool) -> bool:
+    """Return whether the paths are a lake; UsageError where it is not named alone, or where a cluster of none is named."""
+    lake = next(filter(is_lake, paths), None)
+    if lake is None and cluster is not None:
+        raise UsageError("--cluster names a cluster of a lake, and LOG... is none: drop it")
+    if lake is not None and (len(paths) > 1 or has_others):
+        raise UsageError(f"{lake} is a lake, which is read alone: drop the other sources and --columns")
+    return lake is not None
 
 
 class Evidence:
@@ -114,6 +146,8 @@ class Evidence:
         """Everything that the listener was told."""
         self.ledger: Ledger
         """Of the source that `items` or `through` reads."""
+        self.stored_ends: StoredEnds | None = None
+        """The samples of end offsets that are kept with it; None where files beside it may have some."""
         self.problems = 0
         self.overlaps = 0
         """Segments that have offsets which another of their folder has."""
@@ -145,6 +179,21 @@ class Evidence:
     def narrow_to_groups(self, moment: "AsOf") -> None:
         """Read only the log partitions of the groups that are asked about, and those that a moment names, as `narrow` does."""
 
+    def take_states(self, moment: "Snapshot", *, is_of_groups: bool) -> bool:
+        """Read no log partition where their states at a moment are kept, and return whether they are: here they are not.
+
+        `is_of_groups` says that only those of the log partitions are needed that have the groups that are asked about.
+        """
+        return False
+
+    def kept_commits(self, topics: Collection[str]) -> "LogCommits":
+        """Return all commits for some topics, where states are taken."""
+        raise NotImplementedError
+
+    def kept_removals(self, snapshot: "Snapshot") -> "list[PartitionRemovals]":
+        """Return what was removed in each log partition, where states are taken."""
+        raise NotImplementedError
+
     def reads(self, log_partitions: "Collection[int | None]") -> bool:
         """Return whether all of some log partitions are read: here all are."""
         return True
@@ -152,11 +201,8 @@ class Evidence:
     def stand_in(self, snapshot: "Snapshot") -> None:
         """Add the log partitions that are not read to a snapshot that is about to be replayed: here there are none."""
 
-    def kept_partitions(self, moment: "Snapshot", *, is_default: bool) -> "list[AnyPartition] | None":
-        """Return the rows of all log partitions at a moment where they are kept, so that none need be replayed: here they are not.
-
-        `is_default` says whether nothing is given beside the log that they depend on.
-        """
+    def kept_partitions(self, moment: "Snapshot") -> "list[AnyPartition] | None":
+        """Return the rows of all log partitions at a moment where they are kept, so that none is replayed: here they are not."""
         return None
 
     def again(self) -> Self:

@@ -78,7 +78,11 @@ def find_expiry(replay: EvidenceReplay, given: PolicyOverrides, wanted: Wanted) 
 
     Notes what of the policy is supposed, and what the log cannot tell.
     """
-    return expiry_of(replay, given, wanted, replay.ask(lambda histories: histories.removals()))
+    if replay.take_states():
+        removals = replay.evidence.kept_removals(replay.run())
+    else:
+        removals = replay.ask(lambda histories: histories.removals())
+    return expiry_of(replay, given, wanted, removals)
 
 
 def expiry_of(

@@ -47,6 +47,8 @@ def replay_for_lag(replay: EvidenceReplay, ends: EndSources, wanted: Wanted) -> 
 
     These are all commits of the log where nothing else tells of an end, else the commits that are live at the moment.
     """
+    if replay.take_states(is_of_groups=not ends.has_any):
+        return _take_commits(replay, ends, wanted)
     from offsets_tool.lag.commits import LogCommits  # noqa: PLC0415 - NumPy, for this alone
 
     commits = ends.commits = LogCommits()
@@ -64,8 +66,19 @@ def replay_for_lag(replay: EvidenceReplay, ends: EndSources, wanted: Wanted) -> 
     return snapshot
 
 
+def _take_commits(replay: EvidenceReplay, ends: EndSources, wanted: Wanted) -> Snapshot:
+    """Run a replay whose states are kept, and take the commits for what is described from where they are kept."""
+    snapshot = replay.run()
+    is_whole = not (ends.has_any and _knows_all(snapshot, ends, wanted))
+    topics = {row["topic"] for row in described_offsets(snapshot, wanted)} if is_whole else set()
+    ends.commits = replay.evidence.kept_commits(topics)
+    ends.commits.is_whole = is_whole
+    return snapshot
+
+
 def _knows_all(snapshot: Snapshot, ends: EndSources, wanted: Wanted) -> bool:
-    return all(ends.knows(_topic_partition(row)) for row in described_offsets(snapshot, wanted))
+    described = set(map(_topic_partition, described_offsets(snapshot, wanted)))
+    return ends.known(described) == described
 
 
 def lag_rows(snapshot: Snapshot, ends: EndSources, wanted: Wanted) -> list[Row]:

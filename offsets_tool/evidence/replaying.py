@@ -34,6 +34,7 @@ from offsets_tool.replay.topic_names import NamesSoFar, TopicNames
 
 if TYPE_CHECKING:
     from offsets_tool.columns.reading import RowsRead
+    from offsets_tool.findings.group_rows import AnyPartition
     from offsets_tool.relations.moments import WatchRowsOf
 
 T = TypeVar("T")
@@ -54,13 +55,14 @@ def snapshot_of(
     listener: Listener | None = None,
     view: str = COPIES_ASKED.view,
     leader: Mapping[int, str] | None = None,
+    cluster: str | None = None,
 ) -> Snapshot:
-    """Replay the log below the paths, or of a live topic, and return what the coordinators held at its end or at a moment.
+    """Replay the log below the paths, of a lake or a live topic; return what the coordinators held at its end or at a moment.
 
     `as_of` is a text such as "yesterday 14:05", "-2h" or "2026-11-21T14:05Z", in the time zone `zone` (else UTC), or an AsOf.
     `rules` are those of the coordinator that wrote the log, by default what the log proves. `topic_ids` names topics by id where
-    no record does. `view` and `leader` are those of `open_evidence`. UsageError for texts with no or two meanings and for copies of
-    two clusters; SourceError for paths that cannot be read.
+    no record does. `view`, `leader` and `cluster` are those of `open_evidence`. UsageError for texts with no or two meanings and
+    for copies of two clusters; SourceError for paths that cannot be read.
 
     >>> from offsets_tool import offset_rows
     >>> snapshot = snapshot_of("fixtures/corpora/3.9.2-txn/segments", as_of="2026-11-21T12:22:55.400Z")
@@ -71,10 +73,16 @@ def snapshot_of(
     [24, 29]
     """
     evidence = open_evidence(
-        *paths, bootstrap_server=bootstrap_server, listener=listener, view=view, leader=leader
+        *paths,
+        bootstrap_server=bootstrap_server,
+        listener=listener,
+        view=view,
+        leader=leader,
+        cluster=cluster,
     )
     moment = moment_asked(evidence, as_of, Clock.in_zone(zone))
     with EvidenceReplay(evidence, moment, rules=rules, topic_ids=topic_ids) as replay:
+        replay.take_states()
         return replay.run()
 
 
@@ -139,6 +147,21 @@ class EvidenceReplay:
         replay = EvidenceReplay(evidence, as_of, rules=self.snapshot.rules, topic_ids=self._topic_ids)
         replay._forks = self._forks
         return replay
+
+    def take_states(self, *, is_of_groups: bool = False) -> bool:
+        """Have `run` replay nothing where the states at the moment are kept, and return whether they are.
+
+        `is_of_groups` says that what is asked of a group rests on its own records alone.
+        """
+        return not self._topic_ids and self.evidence.take_states(self.snapshot, is_of_groups=is_of_groups)
+
+    def kept_partitions(self, *, is_default: bool = True) -> "list[AnyPartition] | None":
+        """Return the rows of all log partitions at the moment where they are kept, so that `run` replays nothing; else None.
+
+        `is_default` says whether no settings of brokers are given.
+        """
+        is_asked = is_default and not self._topic_ids
+        return self.evidence.kept_partitions(self.snapshot) if is_asked else None
 
     def reading(self, log_partitions: Collection[int | None]) -> "EvidenceReplay":
         """Return this replay, after `run`, or one to the same moment that has run, if it has not read these log partitions."""

@@ -3,7 +3,7 @@
 Knows nothing about decoding. pyarrow and kafka-python are imported only when an archive or a live topic is read.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from offsets_tool.errors import SourceError, UsageError
 from offsets_tool.evidence.listener import CommandStep, yields_during
+from offsets_tool.lag.samples import EndSample
 from offsets_tool.log.archive.files import ArchiveFile, archive_files
 from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.files.folders import PathKind, look_at, size_of
@@ -50,6 +51,19 @@ class StoredLog(Protocol):
 
     def records(self, offsets: frozenset[int] | None = None) -> Iterator[LogRecord]:
         """Yield the records, or those at some offsets."""
+        ...
+
+
+class StoredEnds(Protocol):
+    """Samples of end offsets that a lake has."""
+
+    @property
+    def has_ends(self) -> bool:
+        """Whether there are any."""
+        ...
+
+    def ends(self, topics: Collection[str]) -> Iterable[EndSample]:
+        """Return the samples of the partitions of some topics."""
         ...
 
 

@@ -16,8 +16,6 @@ class RecordSums:
     def __init__(self, log_partition: int | None) -> None:
         """Start before the first record."""
         self.log_partition = log_partition
-        self.has_bytes = True
-        """Whether records were observed one by one, or their bytes at least."""
         self.bytes: Counter[str] = Counter()
         """By group, the bytes of keys and values of its records."""
         self.versions: Mapping[TypeVersion, VersionRange] = {}
@@ -25,6 +23,10 @@ class RecordSums:
 
         self.unread = UnreadKeys()
         """Records whose keys were not understood, as LogFacts counted them."""
+
+    def bytes_of(self, group: str) -> int:
+        """Return the bytes of the keys and values of a group's records."""
+        return self.bytes[group]
 
     def observe(self, event: Event) -> None:
         """Add the record of an event; an absence, which has no record, is ignored."""

@@ -1,4 +1,4 @@
-"""The lake's checkpoints, one file for each log partition: find them, and read the log facts at their beginning.
+"""The lake's checkpoints, one file for each log partition: find them, read the log facts at their beginning, or all that held.
 
 A name says which version a checkpoint is of, so that one that nobody needs is not opened. Does not know what else is in a
 checkpoint (offsets_tool.checkpoint does), nor when one is written or deleted (spark.replay).
@@ -13,8 +13,10 @@ from offsets_tool.checkpoint import VERSION, read_log_facts
 from offsets_tool.errors import SourceError
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.lake.plan import LakeRow, LogPartition
-from offsets_tool.log.archive.delta_mirror import whole_file
+from offsets_tool.log.archive.delta_mirror import file_bytes, whole_file
 from offsets_tool.log.stored_bytes import open_binary
+from offsets_tool.relations.carried import LiveState
+from offsets_tool.relations.histories import restore_live
 
 CHECKPOINTS: Final = "_checkpoints"
 """The folder of the lake that holds the checkpoints."""
@@ -48,6 +50,16 @@ def log_facts_of(root: Path, row: LakeRow) -> LogFacts:
         raise SourceError(path.as_posix(), f"cannot be read ({error.strerror})") from error
     assert facts is not None
     return facts
+
+
+def live_state_of(root: Path, row: LakeRow) -> LiveState:
+    """Return what held in a partition at its end from its checkpoint, given its row of `replays`; errors as `log_facts_of`."""
+    path = checkpoint_path(root, row["checkpoint"])
+    try:
+        data = file_bytes(path)
+    except OSError as error:
+        raise SourceError(path.as_posix(), f"cannot be read ({error.strerror})") from error
+    return restore_live(data, path.as_posix())
 
 
 def absent_checkpoints(

@@ -3,12 +3,13 @@
 Reads the tables' files and starts no Spark. Rows of runs that are not finished do not count, and nothing is locked.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property, partial
 from typing import Any, Final, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.selection import ANY, NameFilter
@@ -22,26 +23,26 @@ from offsets_tool.evidence.filters import EVERYTHING, Filters
 from offsets_tool.evidence.listener import Listener
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED, CopiesAsked
 from offsets_tool.evidence.sources import Item, Source
+from offsets_tool.expiry.forecast import PartitionRemovals
 from offsets_tool.findings.group_rows import AnyPartition
 from offsets_tool.job_rows import SUBSCRIPTIONS
+from offsets_tool.lag.commits import LogCommits
 from offsets_tool.lag.samples import EndMethod, EndSample
 from offsets_tool.lake.copies import LakeCopy, StoredPart, copies_of, last_ingests
 from offsets_tool.lake.histories import LakeHistories
 from offsets_tool.lake.merge import once
 from offsets_tool.lake.plan import Work
 from offsets_tool.lake.rows import ARCHIVE, LakeRows, SourceFields, counts
-from offsets_tool.lake.scan import LakeTables, scan
+from offsets_tool.lake.scan import LakeTables, scan, values_within
 from offsets_tool.lake.tables import COPIES, ENDS, LOG, SOURCES, TOPIC_NAMES, Table
 from offsets_tool.lake.whole import check_whole, chosen_cluster, no_lake
 from offsets_tool.log.archive.delta_mirror import logs_listed_once
 from offsets_tool.log.ledger import Ledger, LedgerEntry, MisplacedRange
 from offsets_tool.log.storage import as_path
 from offsets_tool.rows import Batch, Codec, Header, LogRecord, Row, TimestampType, Unreadable, UnreadableKind
-from offsets_tool.wire.text import from_shown
+from offsets_tool.wire.text import from_shown, shown
 
 _SAMPLE: Final = tuple({"at": "timestamp"}.get(name, name) for name in EndSample._fields)
-_MANY: Final = 5_000_000
-"""Of a log of more records, rows of histories are read where no group is named: replaying them would take minutes."""
 _LEDGER: Final = tuple(field.name for field in fields(LedgerEntry))
 
 
@@ -64,12 +65,15 @@ class LakeCluster:
             self.sources: Final[list[SourceFields]] = [row for row in rows if row["cluster"] == self.name]
             self._records = LakeRows.now(self._tables, self.sources)
             self._copies = copies_of(self._of_cluster(COPIES), self.sources)
+        names = sorted(self._of_cluster(TOPIC_NAMES), key=lambda row: int(row["run"]))
         self.names: Final = {
-            row["topic_id"]: from_shown(row["topic"])
-            for row in sorted(self._of_cluster(TOPIC_NAMES), key=lambda row: int(row["run"]))
-            if row["method"] != SUBSCRIPTIONS
+            row["topic_id"]: from_shown(row["topic"]) for row in names if row["method"] != SUBSCRIPTIONS
         }
         """The names of topics by id that an option, a file or a record has said."""
+        self.derived: Final = {
+            row["topic_id"]: from_shown(row["topic"]) for row in names if row["method"] == SUBSCRIPTIONS
+        }
+        """The names of topics by id that follow from what members subscribe to."""
 
     def _of_cluster(self, table: Table) -> list[Row]:
         rows = self._tables.rows(table) if self._tables.has(table) else []
@@ -91,12 +95,23 @@ class LakeCluster:
         """Return the files as ledgers, one of each range that an ingest read."""
         return list(map(_ledger, self.counting))
 
-    def ends(self) -> Iterator[EndSample]:
-        """Yield the samples of end offsets that were brought for the cluster."""
-        if not self._tables.has(ENDS):
-            return
-        for rows in scan(self._tables, ENDS, _SAMPLE, [self.name]):
-            for facts in zip(*map(values_of, rows.columns), strict=True):
+    @cached_property
+    def has_ends(self) -> bool:
+        """Whether samples of end offsets were brought for the cluster."""
+        return self._tables.has(ENDS) and any(scan(self._tables, ENDS, ["topic"], [self.name]))
+
+    def ends(self, topics: Collection[str]) -> Iterator[EndSample]:
+        """Yield the samples of end offsets that were brought for some topics of the cluster."""
+        names = sorted(map(shown, topics))
+        for rows in scan(
+            self._tables,
+            ENDS,
+            _SAMPLE,
+            [self.name] if self.has_ends else [],
+            may_have=lambda facts: bool(values_within(facts, "topic", names)),
+        ):
+            of_topics = pc.is_in(rows.column("topic").cast(pa.string()), pa.array(names, pa.string()))
+            for facts in zip(*map(values_of, rows.filter(of_topics).columns), strict=True):
                 sample = EndSample._make(facts)
                 yield sample._replace(method=EndMethod(sample.method))
 
@@ -208,6 +223,7 @@ class LakeEvidence(Evidence):
         super().__init__(
             [_source(path, log) for log in logs], filters, listener, paths=[path], copies_asked=copies_asked
         )
+        self.stored_ends = cluster
         self._cluster, self._groups, self._all = cluster, groups, self.sources
         for log in logs:
             if log.copy is not None:
@@ -215,6 +231,8 @@ class LakeEvidence(Evidence):
                 of_partition.append(log.copy.facts)
         self._numbers = {log.log_partition for log in logs}
         self._is_whole = not named
+        self._stated: Collection[int | None] = ()
+        """The log partitions whose state at the end is taken from its checkpoint, if they are not read."""
         for entry in cluster.files():
             if entry.is_archive or entry.log_partition in self._numbers:
                 self.ledgers.append(entry)
@@ -240,8 +258,35 @@ class LakeEvidence(Evidence):
 
     def narrow_to_groups(self, moment: AsOf) -> None:
         """Read only the log partitions that have rows of the groups that are asked about, and those that a moment names."""
-        if self._groups and self._histories is not None and (homes := self._histories.homes(self._groups)):
-            self.narrow(homes | set(moment.ends or ()))
+        if self._groups and self._histories is not None and self._homes:
+            self.narrow(self._homes | set(moment.ends or ()))
+
+    @cached_property
+    def _homes(self) -> set[int | None]:
+        """The log partitions that have rows of the groups that are asked about; all, where none are named."""
+        return self._histories.homes(self._groups) if self._groups and self._histories else self._numbers
+
+    def take_states(self, moment: Snapshot, *, is_of_groups: bool) -> bool:
+        """Read no log partition at the end of the log, by its own rules, if checkpoints have all states; return whether they do.
+
+        Not where an archive has rows: whether its commits say that they are of a transaction, no checkpoint tells.
+        """
+        has_archive = any(row["kind"] == ARCHIVE for row in self._cluster.counting)
+        if not moment.as_of.is_end or moment.rules is not None or has_archive or self._histories is None:
+            return False
+        self._stated = self._homes if is_of_groups else self._numbers
+        self.narrow(())
+        return True
+
+    def kept_commits(self, topics: Collection[str]) -> LogCommits:
+        """Return all commits for some topics, where states are taken."""
+        assert self._histories is not None
+        return self._histories.commits(topics)
+
+    def kept_removals(self, snapshot: Snapshot) -> list[PartitionRemovals]:
+        """Return what was removed in each log partition, where states are taken."""
+        assert self._histories is not None
+        return list(map(self._histories.removals, snapshot))
 
     def reads(self, log_partitions: Collection[int | None]) -> bool:
         """Return whether all of some log partitions are read."""
@@ -252,24 +297,30 @@ class LakeEvidence(Evidence):
         for number in self._numbers - {source.log_partition for source in self.sources}:
             assert self._histories is not None
             records = self._cluster.records(number)
-            self._histories.stand_in(snapshot, number, self._cluster.begins(number), records)
+            partition = self._histories.stand_in(snapshot, number, self._cluster.begins(number), records)
+            if number in self._stated and snapshot.as_of.is_end:
+                partition.kept = partial(self._histories.state, number)
+            snapshot.names.kept_derived = self._cluster.derived
 
-    def kept_partitions(self, moment: Snapshot, *, is_default: bool) -> list[AnyPartition] | None:
+    def kept_partitions(self, moment: Snapshot) -> list[AnyPartition] | None:
         """Return the rows of all log partitions from histories where these answer, and read no log partition.
 
-        They do at the end of the log, by its own rules and settings, and are worth it where a group is named or the log is long.
+        They do at the end of the log, by its own rules.
         """
-        is_asked = is_default and moment.as_of.is_end and moment.rules is None
-        is_long = sum(entry.records for entry in self.ledgers) > _MANY
-        if not (is_asked and (self._groups or is_long)) or self._histories is None:
+        if not moment.as_of.is_end or moment.rules is not None or self._histories is None:
             return None
+        self._stated = self._homes
         self.narrow(())
-        return [*self._histories.partitions()]
+        # A replay asks for all names that rows of histories have.
+        moment.names.asked_derived |= self._cluster.derived
+        moment.names.asked_unnamed |= self._histories.unnamed
+        reads = {source.log_partition: source.stored.rows() for source in self._all if source.stored}
+        return [*self._histories.partitions(reads)]
 
     @cached_property
     def _histories(self) -> LakeHistories | None:
         """The cluster's histories; None where they are not of all its records, or copies are joined."""
-        if not self._is_whole or self.copy_facts:
+        if not self._is_whole or self.copy_facts or self.copies_asked.leaders:
             return None
         found = LakeHistories(self._cluster.root, self._cluster.name)
         return found if found.has_all(self._cluster.last_ingests()) else None
@@ -282,17 +333,41 @@ class LakeEvidence(Evidence):
         """Return the same sources for another pass, with the ledgers that tables have."""
         beside = super().again()
         beside.ledgers = list(self.ledgers)
+        # Where tables answered, none is left.
+        beside.sources = self.sources or self._all
         return beside
 
     def _close(self, ledger: Ledger, source: Source) -> None:
         """Keep no ledger of rows: the tables have those of the files that they came from."""
 
 
-def archive_evidence(
-    cluster: LakeCluster,
+def lake_evidence(
+    lake: str,
+    cluster: str | None = None,
     filters: Filters = EVERYTHING,
     listener: Listener | None = None,
+    *,
+    copies_asked: CopiesAsked = COPIES_ASKED,
     log_partition: int | None = None,
+    groups: Sequence[str] = (),
+    is_of_records: bool = False,
+) -> Evidence:
+    """Open a cluster of a lake as evidence; if it `is_of_records`, its table `log` as an archive. Errors as of LakeCluster."""
+    opened = LakeCluster(lake, cluster)
+    if is_of_records:
+        return _archive_evidence(opened, filters, listener, log_partition)
+    return LakeEvidence(
+        opened,
+        filters,
+        listener,
+        copies_asked=copies_asked,
+        log_partition=log_partition,
+        groups=NameFilter(groups),
+    )
+
+
+def _archive_evidence(
+    cluster: LakeCluster, filters: Filters, listener: Listener | None, log_partition: int | None
 ) -> Evidence:
     """Return the table `log` of a cluster as an archive: its records, without their batches and files."""
     named = filters.log_partitions() | ({log_partition} - {None})

@@ -23,7 +23,7 @@ def evidence_pictures(
     >>> [each.name for each in evidence_pictures("fixtures/incidents/reset-to-earliest/segments")]
     ['groups-cadence', 'topic-sizes']
     """
-    with open_evidence(*paths, **options) as evidence:
+    with open_evidence(*paths, is_of_records=True, **options) as evidence:
         sizes = EvidenceSizes(evidence)
         sized = group_rows(sizes.run(), sizes.newest_timestamp)
     with EvidenceReplay(open_evidence(*paths, **options)) as replay:

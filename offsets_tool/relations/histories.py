@@ -279,6 +279,7 @@ class Histories:
 
     def live_state(self) -> LiveState:
         """Return all that the coordinator holds, and how long offsets have lived; call it once, after `finish` or all rows."""
+        self.advance(None)
         self._groups.finish()
         of_transactions = open_transactions(self._transactions, self._subjects.groups)
         lifetimes = put_open(self._coordinator.state, self._open.all(), self._reader, of_transactions)
@@ -600,9 +601,7 @@ def restore_live(checkpoint: bytes, source: str) -> LiveState:
     """Return the state of a coordinator that a checkpoint has, which EventHistoryReplay may have saved; errors as `restore`."""
     saved = restore(checkpoint, source)
     if saved.offsets:
-        histories = Histories(Start(None, checkpoint=checkpoint, source=source))
-        histories.finish()
-        return histories.live_state()
+        return Histories(Start(None, checkpoint=checkpoint, source=source)).live_state()
     if saved.observers is None:
         raise SourceError(source, "a checkpoint of the coordinator alone; replay the log from its start")
     removals = saved.observers.removals.tracker.saved_state()

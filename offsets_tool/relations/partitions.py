@@ -43,6 +43,7 @@ from offsets_tool.relations.moments import RowsToMoment, start_of
 from offsets_tool.replay.changes import Change, ChangeKind, GroupKind, GroupOf, MemberOf
 from offsets_tool.replay.epoch_groups import new_group
 from offsets_tool.replay.topic_names import TopicNames
+from offsets_tool.wire.json import uuid_text
 from offsets_tool.wire.text import from_shown
 
 _TABLES: Final[dict[type, str]] = {
@@ -121,8 +122,8 @@ class RowHistories:
         return chain.from_iterable(_changes_of(change, self.partition.log_partition) for change in groups)
 
     def removals(self) -> PartitionRemovals:
-        """Return the offsets that were removed, and what expiry asks besides."""
-        histories = _Followed(self._start, self._name_of, self._observe)
+        """Return the offsets that were removed, and what expiry asks besides: no cause asks for the name of a topic id."""
+        histories = _Followed(self._start, uuid_text, self._observe)
         for _ in self._replay(histories):
             pass
         return self._removals(histories)

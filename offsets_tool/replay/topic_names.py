@@ -50,6 +50,8 @@ class TopicNames:
         self._later: list[Callable[[], None]] = []
         self._later_bytes = 0
         self._derived: dict[UUID, str] | None = None
+        self.kept_derived: Mapping[str, str] = MappingProxyType({})
+        """Names by id as text that were derived from records which are not read now."""
         self.asked_derived: dict[str, str] = {}
         """Ids that were asked for and whose names are derived, as text."""
         self.asked_unnamed: set[str] = set()
@@ -126,9 +128,10 @@ class TopicNames:
         if self._derived is None:
             elsewhere = {id_: name for text, name in self._given.items() if (id_ := parse_uuid(text))}
             self._derived = derive_names(self.candidates.snapshots(), elsewhere | self._names)
-        if topic_id in self._derived:
-            self.asked_derived[text] = self._derived[topic_id]
-            return self._derived[topic_id]
+        derived = self._derived.get(topic_id, self.kept_derived.get(text))
+        if derived is not None:
+            self.asked_derived[text] = derived
+            return derived
         self.asked_unnamed.add(text)
         return text
 

@@ -122,6 +122,7 @@ def review_of(
     view: str = COPIES_ASKED.view,
     leader: Mapping[int, str] | None = None,
     most_groups: int = MOST_GROUPS,
+    cluster: str | None = None,
 ) -> Review:
     """Return the incident review of the log below `paths`: verdict, coverage, findings, stories, plan, cited records.
 
@@ -129,7 +130,7 @@ def review_of(
     are told in detail, the worst first. `since` and `until` choose findings and sentences, as a time ("2026-11-21T02:30Z",
     "yesterday 22:00", read in `zone`, else UTC) or a place "LOG_PARTITION:LOG_OFFSET". `plan_as_of` is the moment that the plan
     goes back to; without it one is proposed where offsets were lost or moved. `server_logs` are brokers' own logs, `ends` files of
-    end offsets, `policy` what is known of the brokers' settings; `view` and `leader` are those of `open_evidence`.
+    end offsets, `policy` what is known of the brokers' settings; `view`, `leader` and `cluster` are those of `open_evidence`.
     UsageError for texts that cannot be parsed; SourceError where a path cannot be read.
 
     >>> review = review_of("fixtures/incidents/reset-to-earliest/segments", group="payments")
@@ -145,11 +146,13 @@ def review_of(
         if plan_as_of is None
         else as_of_bound(parse_bound((plan_as_of,), "plan_as_of", clock), "plan_as_of")
     )
-    evidence = open_evidence(*names, view=view, leader=leader)
+    evidence = open_evidence(
+        *names, view=view, leader=leader, cluster=cluster, groups=asked.wanted.groups.texts
+    )
     with EvidenceReplay(evidence) as replay:
         note_range(evidence, asked.range, clock)
         given = ReviewInputs(
-            EndSources(names, files=[os.fspath(path) for path in ends]),
+            EndSources(names, stored=evidence.stored_ends, files=[os.fspath(path) for path in ends]),
             PolicyOverrides() if policy is None else policy,
             read_server_logs([os.fspath(path) for path in server_logs]),
             None if back is None else PlanAsked(back, asked.wanted),

@@ -94,8 +94,8 @@ def way_back(replay: EvidenceReplay, found: LogFindings, asked: PlanAsked, tools
     """Replay the evidence of a finished replay once more, up to the moment, and return the plan back to it."""
     groups = list(found.rows(asked.wanted))
     here = {*(asked.as_of.ends or ()), *(rows.log_partition for rows in groups)}
-    moment, end = replay.again(asked.as_of, here).run(), replay.reading(here).snapshot
-    plan = plan_between(moment, end, groups, tools.ends, asked.wanted)
+    moment = replay.again(asked.as_of, here).run()
+    plan = plan_between(moment, replay.snapshot, groups, tools.ends, asked.wanted)
     return way_back_of(plan, replay.evidence.ledgers, asked, tools)
 
 

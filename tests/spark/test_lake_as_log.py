@@ -11,8 +11,21 @@ from typing import Final, NamedTuple
 import pytest
 from click.testing import CliRunner
 
+from offsets_tool import (
+    group_rows,
+    member_rows,
+    offset_rows,
+    open_evidence,
+    read_events,
+    read_findings,
+    read_lag,
+    review_of,
+    snapshot_of,
+)
 from offsets_tool.cli import main
 from offsets_tool.columns.lane.availability import Engine, asking_for
+from offsets_tool.errors import UsageError
+from offsets_tool.evidence.replaying import END
 from spark.ingest.ingest import Request
 from spark.run import run
 from tests.corpora import CORPORA, INCIDENTS, LAG, REPLICATED
@@ -32,15 +45,25 @@ LOGS: Final = {
 }
 COMMANDS: Final = (
     "groups",
+    "groups --as-of MOMENT",
     "groups --group nobody",
+    "groups --group GROUP --as-of MOMENT",
+    "describe --all-groups",
+    "describe --all-groups --state --as-of MOMENT",
     "describe --group GROUP",
     "describe --group GROUP --members",
+    "describe --group GROUP --members --as-of MOMENT",
     "offsets",
     "offsets --as-of MOMENT",
+    "offsets --coordinator classic",
     "offsets --group GROUP",
+    "offsets --group GROUP --as-of MOMENT",
     "lag",
+    "lag --group GROUP",
     "lag --group GROUP --as-of MOMENT",
     "expiry",
+    "expiry --as-of MOMENT",
+    "expiry --group GROUP",
     "expiry --group GROUP --retention 1d",
     "transactions",
     "history",
@@ -71,6 +94,7 @@ EXCEPTIONS: Final = {
 NOTES: Final = ("supposed: by the rules of", "the lake's histories answer")
 """How notes begin that a lake says otherwise: which settings are supposed, its own job has said where its histories answer."""
 ENGINES: Final = [Engine.REFERENCE, Engine.FAST] if DEEP else [Engine.AUTO]
+_RECORD: Final = ("log_partition", "log_offset", "record_type", "value_json")
 LakeOf = Callable[[str], Path]
 
 
@@ -124,6 +148,27 @@ def test_a_lake_says_what_its_log_says(lake_of: LakeOf, name: str, engine: Engin
             if (name, each) not in EXCEPTIONS:
                 command = each.replace("GROUP", group).replace("MOMENT", moment)
                 assert said(lake, command, log) == said(log, command), command
+
+
+@pytest.mark.parametrize("name", ["reset-to-earliest", "3.9.2-txn", "replicas"])
+def test_the_library_takes_a_lake_as_the_command_line_does(lake_of: LakeOf, name: str) -> None:
+    group, moment = asked_of(LOGS[name])
+
+    def answers(log: Path) -> list[object]:
+        with open_evidence(log) as evidence:
+            records = {(event.record.key, event.record.value) for event in evidence.events()}
+        moments = [snapshot_of(log, as_of=as_of) for as_of in (END, moment)]
+        review, events = review_of(log, group=group), read_events(log)
+        return [
+            records,
+            [(offset_rows(each), group_rows(each), member_rows(each)) for each in moments],
+            read_lag(log, group=group, as_of=moment).to_pylist(),
+            read_findings(log, group=group).to_pylist(),
+            set(zip(*(events.column(name).to_pylist() for name in _RECORD), strict=True)),
+            (review.headlines, review.findings, review.timeline),
+        ]
+
+    assert answers(lake_of(name)) == answers(LOGS[name])
 
 
 def test_records_are_those_of_the_table_log(lake_of: LakeOf) -> None:
@@ -183,6 +228,11 @@ def test_of_several_clusters_one_is_named(tmp_path: Path) -> None:
         ) and "name one with --cluster, among east, west" in refused.notes[-1]
     east = said(tmp_path, "offsets --cluster east", LOGS["reset-to-earliest"])
     assert east == said(LOGS["reset-to-earliest"], "offsets")
+    with pytest.raises(UsageError, match="among east, west"):
+        snapshot_of(tmp_path)
+    assert offset_rows(snapshot_of(tmp_path, cluster="east")) == offset_rows(
+        snapshot_of(LOGS["reset-to-earliest"])
+    )
     refusals = {
         "choose among east, west": said(tmp_path, "groups --cluster north"),
         "LOG... is none": said(LOGS["3.9.2-txn"], "groups --cluster east"),

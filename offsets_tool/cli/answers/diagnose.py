@@ -258,11 +258,11 @@ def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **o
     wanted = parse_wanted(options)
     since, until = (parse_bound(options[name], f"--{name}", clock) for name in ("since", "until"))
     asked = ReviewAsked(wanted, Filters(since=since, until=until))
-    given, ends = parse_policy(options), ends_of(options)
+    given = parse_policy(options)
     server_logs = parse_server_logs(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         captions = note_range(replay.evidence, asked.range, clock)
-        found = LogFindings(replay, given, server_logs, ends)
+        found = LogFindings(replay, given, server_logs, ends_of(options, replay.evidence))
         verdict = verdict_of(found, replay.snapshot, asked)
         page = VerdictPage(
             verdict,

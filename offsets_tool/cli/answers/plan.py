@@ -162,9 +162,9 @@ def plan_command(*, format_: str | None, output_path: str | None, strict: bool, 
     _refuse(format_, options)
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
-    wanted, given, ends = parse_wanted(options), parse_policy(options), ends_of(options)
+    wanted, given = parse_wanted(options), parse_policy(options)
     with open_replay(options, strict=strict, output_path=output_path, is_of_groups=True) as replay:
-        plan = plan_back(replay, replay.again(), ends, given, wanted)
+        plan = plan_back(replay, replay.again(), ends_of(options, replay.evidence), given, wanted)
         if chosen == "csv":
             _refuse_file(plan, wanted, replay, options, given.release)
         with output(output_path, replay.evidence.files) as out:

@@ -138,7 +138,7 @@ def _review_inputs(
     policy = parse_policy(options)
     cluster = ClusterAddress(options["bootstrap_server"] or ANY_BROKER, options["command_config"])
     return ReviewInputs(
-        ends_of(options),
+        ends_of(options, replay.evidence),
         policy,
         parse_server_logs(options),
         _plan_asked(replay, asked, options, clock),

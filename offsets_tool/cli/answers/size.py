@@ -230,7 +230,7 @@ def size_command(
     table = (GROUPS if by == "group" else PARTITIONS).chosen(chosen, options)
     wanted = parse_wanted(options)
     evidence = evidence_of(
-        options, has_bar=default_format(output_path) != "table", has_hashes=False, is_archive=True
+        options, has_bar=default_format(output_path) != "table", has_hashes=False, is_of_records=True
     )
     with evidence:
         sizes = EvidenceSizes(evidence)

@@ -29,7 +29,7 @@ def group_lag(replay: EvidenceReplay, rows: GroupRows, ends: EndSources) -> list
     """
     from offsets_tool.lag.lags import Position, lags_of  # noqa: PLC0415 - NumPy, for this alone
 
-    commits = {of: history for of, history in rows.effective.items() if ends.knows(of)}
+    commits = {partition: rows.effective[partition] for partition in ends.known(rows.effective)}
     if not commits:
         return []
     ends.find(replay.snapshot, commits)

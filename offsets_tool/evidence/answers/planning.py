@@ -64,8 +64,7 @@ def plan_back(
     for text in at_end.evidence.notes:
         replay.evidence.note_once(text)
     groups = [rows for partition in partitions for rows in partition.groups(wanted)]
-    end = at_end.reading({rows.log_partition for rows in groups}).snapshot
-    return plan_between(snapshot, end, groups, ends, wanted)
+    return plan_between(snapshot, at_end.snapshot, groups, ends, wanted)
 
 
 def plan_between(

@@ -39,8 +39,7 @@ from offsets_tool.server_log.notes import notes_on
 from offsets_tool.server_log.parse import ServerLogFile
 
 _OF_TABLES: Final = (
-    "the lake's histories answer: which settings of brokers are supposed, its last offsets-spark expiry says, and how many "
-    "bytes a group takes is not known"
+    "the lake's histories answer: which settings of brokers are supposed, its last offsets-spark expiry says"
 )
 _ByPartition = dict[int | None, list[GroupRow]]
 
@@ -105,10 +104,9 @@ class LogFindings:
         """Return the rebalances of a group, in the order of the log."""
         return list(rebalance_rows(rows, self._context.session_timeout_ms, self.server_log))
 
-    def bytes_of(self, rows: GroupRows) -> int | None:
-        """Return the bytes of the keys and values of a group's records, in the log partition of these rows; None if not known."""
-        sums = self._sums[rows.log_partition]
-        return sums.bytes[rows.group] if sums.has_bytes else None
+    def bytes_of(self, rows: GroupRows) -> int:
+        """Return the bytes of the keys and values of a group's records, in the log partition of these rows."""
+        return self._sums[rows.log_partition].bytes_of(rows.group)
 
 
 def _known_ends(with_lag: Iterable[Row], at: int) -> KnownEnds:
@@ -177,7 +175,7 @@ def _with_copies(replay: EvidenceReplay, facts: PartitionFacts) -> PartitionFact
 
 def partition_rows(replay: EvidenceReplay, given: PolicyOverrides) -> list[AnyPartition]:
     """Run the replay and return the rows of every log partition by group: by columns where that pays."""
-    kept = replay.evidence.kept_partitions(replay.snapshot, is_default=given == PolicyOverrides())
+    kept = replay.kept_partitions(is_default=given == PolicyOverrides())
     if kept is not None:
         replay.evidence.note(_OF_TABLES)
         return _with_gaps(replay, kept)
@@ -206,7 +204,7 @@ def history_rows(replay: EvidenceReplay) -> list[AnyPartition]:
 
     Notes what the log cannot tell.
     """
-    kept = replay.evidence.kept_partitions(replay.snapshot, is_default=True)
+    kept = replay.kept_partitions()
     if kept:
         return _with_gaps(replay, kept)
     replayed = replay.ask(lambda histories: histories.replayed())
