@@ -14,13 +14,13 @@ from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.columns.decode import Origin
 from offsets_tool.columns.reading import RowReader, RowsRead
-from offsets_tool.columns.replay.history import Start
-from offsets_tool.columns.replay.row_events import with_raw
 from offsets_tool.events import Event, decode
 from offsets_tool.history.history import History
 from offsets_tool.log.segment import read_segment
 from offsets_tool.relations.histories import replay_batches
 from offsets_tool.relations.moments import replay_read
+from offsets_tool.relations.replays import Start
+from offsets_tool.relations.row_events import with_raw
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.state import State
 from offsets_tool.replay.topic_names import TopicNames

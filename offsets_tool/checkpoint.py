@@ -68,15 +68,9 @@ class Checkpoint(NamedTuple):
     """What relations carry, and neither the coordinator nor an observer (relations.carried)."""
 
 
-def save(
-    coordinator: Coordinator, position: int, observers: Observers | None = None, offsets: bytes = b""
-) -> bytes:
-    """Return the coordinator, the position at which it goes on, and the observers as the bytes of a checkpoint.
-
-    `offsets` are committed offsets besides those of the coordinator, as Checkpoint has them.
-    """
-    body = packed(coordinator, observers)
-    return seal(position, observers and observers.log_facts, body, offsets)
+def save(coordinator: Coordinator, position: int, observers: Observers | None = None) -> bytes:
+    """Return the coordinator, the position at which it goes on, and the observers as the bytes of a checkpoint."""
+    return seal(position, observers and observers.log_facts, packed(coordinator, observers), b"")
 
 
 def packed(coordinator: Coordinator, observers: Observers | None) -> str:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.columns.replay.row_facts import observe_times
 from offsets_tool.lag.commits import dated
 from offsets_tool.log_clock import FIRST_KAFKA_MS, LONGEST_PAUSE_MS, SKEW_MS, LogClock, age_at, latest_of
+from offsets_tool.relations.row_facts import observe_times
 
 T = 1_795_000_000_000
 DAY = 86_400_000

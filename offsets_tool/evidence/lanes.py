@@ -171,7 +171,7 @@ class RowLane:
     @staticmethod
     def events(partition: PartitionSnapshot, reads: "Iterator[RowsRead]") -> Iterator[Event]:
         """Yield the events of one partition again, from the rows that were replayed: all that a replay looks at."""
-        from offsets_tool.columns.replay.row_events import RowEvents, rows_below  # noqa: PLC0415 - with Arrow, where it pays
+        from offsets_tool.relations.row_events import RowEvents, rows_below  # noqa: PLC0415 - with Arrow, where it pays
 
         events = RowEvents()
         for rows in rows_below(reads, partition.end):

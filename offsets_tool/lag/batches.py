@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.columns_of_rows import are_there, flags, numbers
+from offsets_tool.columns.columns_of_rows import are_there, flags, numbers
 from offsets_tool.lag.commits import Commits, topic_id_numbers
 from offsets_tool.lag.lags import Positions, lag_columns
 from offsets_tool.lag.lifetimes import TopicLifetimes

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array, differences
-from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, numbers
+from offsets_tool.columns.columns_of_rows import are_there, encoded, numbers
 from offsets_tool.events import Event
 from offsets_tool.lag.numbers import Rising, are_begun, beyond_all_before
 from offsets_tool.lag.samples import EndMethod, EndSample

@@ -14,9 +14,8 @@ import pyarrow.compute as pc
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.selection import ANY, NameFilter
 from offsets_tool.as_of.snapshot import Snapshot
+from offsets_tool.columns.columns_of_rows import plain
 from offsets_tool.columns.reading import RowsRead
-from offsets_tool.columns.replay.columns_of_rows import plain
-from offsets_tool.columns.replay.row_events import RAW, MomentRows
 from offsets_tool.columns.sorted_offsets import values_of
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.filters import EVERYTHING, Filters
@@ -39,6 +38,7 @@ from offsets_tool.lake.whole import check_whole, chosen_cluster, no_lake
 from offsets_tool.log.archive.delta_mirror import logs_listed_once
 from offsets_tool.log.ledger import Ledger, LedgerEntry, MisplacedRange
 from offsets_tool.log.storage import as_path
+from offsets_tool.relations.row_events import RAW, MomentRows
 from offsets_tool.rows import Batch, Codec, Header, LogRecord, Row, TimestampType, Unreadable, UnreadableKind
 from offsets_tool.wire.text import from_shown, shown
 

@@ -17,7 +17,6 @@ from offsets_tool.as_of.selection import ANY, NameFilter, Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.columns.findings import COMMITS, PartitionColumns, highest_commits
 from offsets_tool.columns.reading import RowsRead
-from offsets_tool.columns.replay.row_events import rows_of
 from offsets_tool.columns.sorted_offsets import values_of
 from offsets_tool.errors import SourceError
 from offsets_tool.expiry.forecast import PartitionRemovals, partition_removals
@@ -37,6 +36,7 @@ from offsets_tool.lake.whole import open_table
 from offsets_tool.log.archive.delta import OpenDelta, open_delta
 from offsets_tool.relations.carried import LiveState
 from offsets_tool.relations.partitions import observe_batch
+from offsets_tool.relations.row_events import rows_of
 from offsets_tool.replay.changes import Change, ChangeKind, GroupOf, TopicPartition
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.state import State

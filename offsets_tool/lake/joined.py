@@ -13,9 +13,8 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from offsets_tool.as_of.coverage import Contradiction
+from offsets_tool.columns.columns_of_rows import plain
 from offsets_tool.columns.decode import KEYS_KEPT
-from offsets_tool.columns.replay.columns_of_rows import plain
-from offsets_tool.columns.replay.row_events import PLACE, RAW, log_record
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event, KeyReader, decode, decode_key
 from offsets_tool.evidence.joined_log import contradiction_of, of_two_clusters, parted, with_absences
@@ -24,6 +23,7 @@ from offsets_tool.log.copies.forks import Forks
 from offsets_tool.log.copies.lineage import NO_END, Lineage
 from offsets_tool.log.copies.union import Distinct, distinct
 from offsets_tool.log.copies.views import BranchEnd, LeftOut, Union
+from offsets_tool.relations.row_events import PLACE, RAW, log_record
 from offsets_tool.rows import Absence, LogRecord
 
 _REMEDY: Final = "take one of them out with offsets-spark forget"

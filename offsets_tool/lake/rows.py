@@ -13,7 +13,6 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offsets_tool.columns.replay.row_events import COLUMNS, PLACE, RAW
 from offsets_tool.lake.merge import Part, merged, sorted_parts
 from offsets_tool.lake.plan import Work
 from offsets_tool.lake.scan import (
@@ -30,6 +29,7 @@ from offsets_tool.lake.scan import (
 from offsets_tool.lake.tables import EVENTS, LOG, Table
 from offsets_tool.log.names import SegmentKind, is_set_aside
 from offsets_tool.records.kinds import COMMITS
+from offsets_tool.relations.row_events import COLUMNS, PLACE, RAW
 
 ORIGIN: Final = ("cluster", "source", "run", "misplaced")
 """The columns that tell whether a row counts."""
@@ -128,7 +128,7 @@ class LakeRows(NamedTuple):
         return [file for file in self.events if file.may_be_after(runs, clusters)]
 
     def of(self, work: Work) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a log partition for columns.replay.history, in the order of offsets, then of ingests."""
+        """Yield the rows of a log partition for relations.replays, in the order of offsets, then of ingests."""
         events = [file for file in self.events if file.may_have(work)]
         odd = _Odd.of(_Reading(self, work, EVENTS, _is_odd), events)
         with TemporaryDirectory(prefix="offsets-tool-") as folder:

@@ -281,6 +281,6 @@ def _made_by(*makers: Maker) -> tuple[Table, ...]:
 TABLES: Final = _made_by(Maker.INGEST)
 REPLAY_TABLES: Final = _made_by(Maker.REPLAY)
 HISTORIES: Final = tuple(table for table in REPLAY_TABLES if table.ends)
-"""The tables of histories, in the order of columns.replay.history.ROWS."""
+"""The tables of histories, in the order of relations.replays.ROWS."""
 DERIVED_TABLES: Final = _made_by(Maker.LAG, Maker.EXPIRY, Maker.FINDINGS)
 """The tables that are derived from histories and replaced as a whole; `derivations` says which of their rows count."""

@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.columns_of_rows import numbers, tuples_of
-from offsets_tool.columns.replay.row_events import COLUMNS
+from offsets_tool.columns.columns_of_rows import numbers, tuples_of
 from offsets_tool.expiry.lifetimes import Lifetime, Lifetimes
 from offsets_tool.expiry.removal_codec import pack_removal_facts, unpack_removal_facts
 from offsets_tool.expiry.removal_tracker import time_or_none
@@ -25,6 +24,7 @@ from offsets_tool.expiry.removals import Removal
 from offsets_tool.history.owners import Owner
 from offsets_tool.relations.offsets import OPEN, Begun, Past
 from offsets_tool.relations.removals import SavedRemovals
+from offsets_tool.relations.row_events import COLUMNS
 from offsets_tool.relations.transactions import OpenTransaction, with_groups
 from offsets_tool.relations.writes import NONE, OffsetAction, WriteReader, Writes
 from offsets_tool.replay.changes import (

@@ -5,20 +5,25 @@ the log. By masks, as replay.offsets says it of one record after the other.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from offsets_tool.as_of.transactions import EndedTransaction
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.columns_of_rows import flags
-from offsets_tool.columns.replay.subjects import Subjects
-from offsets_tool.relations.groups import GroupEvent
+from offsets_tool.columns.columns_of_rows import flags
+from offsets_tool.relations.groups import GroupChanges, GroupEvent, ValueChange
+from offsets_tool.relations.lifetimes import RowLifetimes
 from offsets_tool.relations.offsets import Holdings, Past, Pieces
+from offsets_tool.relations.subjects import Subjects
+from offsets_tool.relations.transactions import Markers, Transactions
 from offsets_tool.relations.visibility import late
 from offsets_tool.relations.writes import NONE, REMOVALS, OffsetAction, Writes, have_producers
 from offsets_tool.replay.changes import UNREAD, Change, ChangeKind, TransactionOf
 from offsets_tool.replay.offsets import RETURNED, UNSURE
+from offsets_tool.replay.state import State
 
 
 class HistoryChunk(NamedTuple):
@@ -34,6 +39,42 @@ class HistoryChunk(NamedTuple):
     is_unsure: Array
     """By place, whether it is a commit that the two coordinators take for one in a transaction or not."""
     problems: Mapping[int, str]
+
+
+class ReplayedChunk(NamedTuple):
+    """A chunk and what its records came to, of which no rows are made yet.
+
+    `pieces` are rows of offset_history as they were to be seen, where those of the chunk know nothing of groups; `owners` and
+    `of_writes` are the numbers of owners and of Kafka's writes by place. `groups_before` has groups that tombstones are about.
+    """
+
+    chunk: HistoryChunk
+    pieces: Pieces
+    owners: Array
+    of_groups: GroupChanges
+    of_writes: Array
+    lifetimes: RowLifetimes
+    groups_before: State
+    over: Transactions
+    """The transactions that ended."""
+    markers: Markers
+
+
+class StateChanges(NamedTuple):
+    """What rows did besides to committed offsets: anomalies, what became of groups, and the transactions that ended."""
+
+    anomalies: list[Change]
+    groups: Sequence[GroupEvent | ValueChange]
+    ended: Iterator[EndedTransaction]
+    """In the order of their markers; made when it is asked for."""
+
+    def and_then(self, later: "StateChanges") -> "StateChanges":
+        """Return what these rows did, and later ones."""
+        return StateChanges(
+            [*self.anomalies, *later.anomalies],
+            [*self.groups, *later.groups],
+            chain(self.ended, later.ended),
+        )
 
 
 def in_transactions(chunk: HistoryChunk, events: Sequence[GroupEvent]) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.columns_of_rows import (
+from offsets_tool.columns.columns_of_rows import (
     are_there,
     batches,
     bytes_at,
@@ -23,13 +23,13 @@ from offsets_tool.columns.replay.columns_of_rows import (
     plain,
     tuples_of,
 )
-from offsets_tool.columns.replay.groups.group_keys import GroupKey
-from offsets_tool.columns.replay.row_events import PLACE, log_record
-from offsets_tool.columns.replay.subjects import Names
 from offsets_tool.events import Event
 from offsets_tool.expiry.log_facts import TypeVersion
 from offsets_tool.records.kinds import Family
+from offsets_tool.relations.group_keys import GroupKey
 from offsets_tool.relations.offsets import Holdings, order_of
+from offsets_tool.relations.row_events import PLACE, log_record
+from offsets_tool.relations.subjects import Names
 from offsets_tool.relations.writes import NONE, REMOVALS, OffsetAction, Writes, have_producers, own_commits
 from offsets_tool.replay.changes import Group
 from offsets_tool.rows import NO_TIMESTAMP, LogRecord

@@ -5,23 +5,25 @@ generation; other records one at a time by Coordinator. Where only the state cou
 their group: by then, later ones have replaced most of them. Of committed offsets it is told whether a group holds any, which the
 set knows for every place. A first commit makes a simple group, and the tombstone that takes the last offset removes it by the
 classic rules.
+
+Which values a value replaces, its handler states (replay.handling.Replaces). Members are counted as they change, how many there
+are and who is behind; what counts is said by replay.changes and replay.member_state.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 from struct import Struct
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
-from offsets_tool.columns.replay.columns_of_rows import tuples_of
-from offsets_tool.columns.replay.groups.counted_members import CountedMembers
-from offsets_tool.columns.replay.groups.group_keys import GroupKey, GroupKeys
-from offsets_tool.columns.replay.postponed import WaitingRecord, WaitingRecords
-from offsets_tool.columns.replay.row_events import ExpectedEvents, RowEvents
+from offsets_tool.columns.columns_of_rows import tuples_of
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import Event, Value
 from offsets_tool.expiry.log_facts import TypeVersion
+from offsets_tool.records.kinds import RECORD_TYPES, RecordType
+from offsets_tool.relations.group_keys import GroupKey, GroupKeys
 from offsets_tool.relations.group_values import GroupChunk, GroupInputs, GroupValue
+from offsets_tool.relations.row_events import ExpectedEvents, RowEvents
 from offsets_tool.relations.writes import FIRST_JOINS, NONE, OffsetAction
 from offsets_tool.replay.changes import (
     Change,
@@ -34,12 +36,167 @@ from offsets_tool.replay.changes import (
     TopicPartition,
 )
 from offsets_tool.replay.classic import Generation, generation_of, next_generation
-from offsets_tool.replay.coordinator import Coordinator
-from offsets_tool.replay.epoch_groups import new_group
-from offsets_tool.replay.handling import ValueRules
+from offsets_tool.replay.coordinator import REPLAYS, Coordinator
+from offsets_tool.replay.epoch_groups import changed_group, new_group
+from offsets_tool.replay.handling import Replaces, ValueRules
+from offsets_tool.replay.member_state import is_behind
 from offsets_tool.replay.offsets import add_simple_group, remove_unused_simple_group
 from offsets_tool.replay.rules import Rules, is_of_new
 from offsets_tool.replay.step import Step
+
+_LEAST: Final = 64
+"""For so many bytes a record counts besides its value: about those of its key."""
+_FEW: Final = 64
+"""So many records of a group are kept without a look at what they replace."""
+_MOST_BYTES: Final = 32 << 20
+"""Bytes of all records that are put off, at most; memory stays flat however many groups there are."""
+_FACTS: Final = frozenset(
+    type_id for type_id, handling in REPLAYS.items() if handling.replaces is Replaces.FACT
+)
+_WHOLE: Final = frozenset(
+    type_id for type_id, handling in REPLAYS.items() if handling.replaces is Replaces.GROUP
+)
+
+
+class WaitingRecord(NamedTuple):
+    """A record that was put off: its type, its key (equal for equal ones), its raw value, and what its replay needs besides."""
+
+    type_id: int
+    key: Hashable
+    value: bytes
+    facts: Any
+
+
+def _size(records: Iterable[WaitingRecord]) -> int:
+    """Return about how many bytes records take."""
+    return sum([_LEAST + len(record.value) for record in records])
+
+
+class _OfGroup:
+    """The records of one group, in their order, and how many there may be before those that are replaced are dropped."""
+
+    __slots__ = ("most", "records")
+
+    def __init__(self) -> None:
+        self.records: list[WaitingRecord] = []
+        self.most = _FEW
+
+
+class WaitingRecords:
+    """Records of groups that are replayed later, but for those that make no difference by then."""
+
+    def __init__(self, decode: Callable[[RecordType, bytes], Value]) -> None:
+        """Start without records; `decode` does as events.decode_value."""
+        self._decode = decode
+        self._groups: dict[str, _OfGroup] = {}
+        self._bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the records take so many bytes that all are due; memory stays flat however many groups there are."""
+        return self._bytes > _MOST_BYTES
+
+    def groups(self) -> list[str]:
+        """Return the groups that records wait for."""
+        return list(self._groups)
+
+    def add(self, group: str, records: Sequence[WaitingRecord]) -> None:
+        """Add records of a group, in their order: of such as are the whole group, one."""
+        of_group = self._groups.get(group)
+        if of_group is None:
+            of_group = self._groups[group] = _OfGroup()
+        if records[0].type_id in _WHOLE:
+            self._bytes -= _size(of_group.records)
+            of_group.records.clear()
+        of_group.records += records
+        self._bytes += _size(records)
+        if len(of_group.records) > of_group.most:
+            self._drop_replaced(of_group)
+
+    def pop(self, group: str) -> list[WaitingRecord]:
+        """Return what is due of a group, in order, once."""
+        of_group = self._groups.pop(group, None)
+        if of_group is None:
+            return []
+        self._drop_replaced(of_group)
+        self._bytes -= _size(of_group.records)
+        return of_group.records
+
+    def _drop_replaced(self, of_group: _OfGroup) -> None:
+        """Drop the records that make no difference to the state after the last one."""
+        records = of_group.records
+        before = _size(records)
+        changed = self._last_change(records)
+        # In the order in which keys came first: members stay in the order of coming.
+        newest = {record.key: record for record in records[:changed]}
+        of_group.records = [*newest.values(), *records[changed:]]
+        of_group.most = max(_FEW, 4 * len(of_group.records))
+        self._bytes += _size(of_group.records) - before
+
+    def _last_change(self, records: list[WaitingRecord]) -> int:
+        """Return the place of the last record that surely changes its group; 0 if there is none.
+
+        What comes before it makes no difference to the group's log offset, which is that of its last change.
+        """
+        newest: dict[Hashable, int] = {}
+        replaced: list[tuple[int, int]] = []
+        for place, record in enumerate(records):
+            if record.type_id in _FACTS:
+                if record.key in newest:
+                    replaced.append((newest[record.key], place))
+                newest[record.key] = place
+        for earlier, place in reversed(replaced):
+            before, after = records[earlier], records[place]
+            if before.value != after.value and self._value(before) != self._value(after):
+                return place
+        return 0
+
+    def _value(self, record: WaitingRecord) -> Value:
+        return self._decode(RECORD_TYPES[record.type_id], record.value)
+
+
+class CountedMembers:
+    """Counts of one group's members; `put` follows each change of theirs."""
+
+    __slots__ = ("_behind", "_epoch", "_members", "count")
+
+    def __init__(self, members: Mapping[str, Member]) -> None:
+        """Start with all records of members that the group has; `members` is that of a State, which changes."""
+        self.count = sum([member.is_member for member in members.values()])
+        """How many members the group has."""
+        self._members = members
+        self._epoch: int | None = None
+        self._behind: set[str] = set()
+        """Who is behind the target assignment of this epoch."""
+
+    def put(
+        self, members: Mapping[str, Member], member_id: str, before: Member | None, after: Member
+    ) -> None:
+        """Observe a member of the group's `members`, as it was and as it is there now."""
+        self._members = members
+        self.count += after.is_member - (before is not None and before.is_member)
+        if self._epoch is None:
+            return
+        if is_behind(after, self._epoch):
+            self._behind.add(member_id)
+        else:
+            self._behind.discard(member_id)
+
+    def is_any_behind(self, assignment_epoch: int) -> bool:
+        """Return whether a member is behind the target assignment of this epoch."""
+        if assignment_epoch != self._epoch:
+            self._epoch = assignment_epoch
+            of_members = self._members.items()
+            self._behind = {name for name, member in of_members if is_behind(member, assignment_epoch)}
+        return bool(self._behind)
+
+    def changed_group(
+        self, before: Group | None, group: Group, rules: ValueRules, log_offset: int
+    ) -> Group | None:
+        """Return a group with members and state found anew, as a record at this log offset leaves it; None if it is as before."""
+        now = group if self.count == group.members else group._replace(members=self.count)
+        state = rules.state_of(now, lambda: self.is_any_behind(now.assignment_epoch or 0))
+        return changed_group(before, now, state, log_offset)
 
 
 class Held(dict[str, dict[TopicPartition, CommittedOffset]]):

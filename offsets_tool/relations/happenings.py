@@ -17,19 +17,19 @@ from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lines import text_of
 from offsets_tool.columns.reading import RowsRead
-from offsets_tool.columns.replay.history import Start
-from offsets_tool.columns.replay.row_events import rows_below
 from offsets_tool.columns.sorted_offsets import rows_of
 from offsets_tool.history.change_log import Happening, batch_happenings
 from offsets_tool.history.history import History, RowChange
 from offsets_tool.history.owners import NameOf
 from offsets_tool.history.row_builders import anomaly_row
 from offsets_tool.history.rows import OffsetEndCause, OffsetHistoryRow
-from offsets_tool.relations.chunks import anomalies
+from offsets_tool.relations.chunks import ReplayedChunk, anomalies
 from offsets_tool.relations.groups import ValueChange
-from offsets_tool.relations.histories import Histories, ReplayedChunk
+from offsets_tool.relations.histories import Histories
 from offsets_tool.relations.offset_changes import CommitLines, LinesAsked, OffsetChanges, offset_changes, seen
 from offsets_tool.relations.offsets import CAUSES
+from offsets_tool.relations.replays import Start
+from offsets_tool.relations.row_events import rows_below
 from offsets_tool.relations.writes import NONE, OffsetAction
 from offsets_tool.replay.changes import (
     VISIBILITY,

@@ -6,19 +6,15 @@ lies behind the cut waits for the next chunk. Open rows are carried on. `replay`
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from offsets_tool.as_of.transactions import EndedTransaction
 from offsets_tool.checkpoint import Observers, packed, restore, seal, understanding
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.columns_of_rows import behind_gaps, plain
-from offsets_tool.columns.replay.history import HistoryRows, ReplayEnd, ShownNames, Start
-from offsets_tool.columns.replay.row_events import COLUMNS
-from offsets_tool.columns.replay.row_facts import observe_rows, observe_values
+from offsets_tool.columns.columns_of_rows import behind_gaps, plain
 from offsets_tool.errors import SourceError
 from offsets_tool.events import Event
 from offsets_tool.expiry.log_facts import LogFacts
@@ -33,6 +29,8 @@ from offsets_tool.history.transactions import TransactionLog, TransactionRow
 from offsets_tool.relations.carried import Carried, LiveState, nothing_carried, pack, put_open, unpack
 from offsets_tool.relations.chunks import (
     HistoryChunk,
+    ReplayedChunk,
+    StateChanges,
     anomalies,
     are_doubtful,
     are_unsure,
@@ -47,7 +45,6 @@ from offsets_tool.relations.groups import (
     GroupEvent,
     GroupReplay,
     NoQuestions,
-    ValueChange,
 )
 from offsets_tool.relations.kafka_writes import (
     GroupEnd,
@@ -72,6 +69,9 @@ from offsets_tool.relations.offsets import (
 )
 from offsets_tool.relations.owners import OwnerJoin
 from offsets_tool.relations.removals import RemovalInputs, RemovalRelation, groups_with_tombstones
+from offsets_tool.relations.replays import HistoryRows, ReplayEnd, ShownNames, Start
+from offsets_tool.relations.row_events import COLUMNS
+from offsets_tool.relations.row_facts import observe_rows, observe_values
 from offsets_tool.relations.transactions import (
     NO_MARKER,
     NO_TRANSACTIONS,
@@ -98,7 +98,6 @@ from offsets_tool.relations.writes import (
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
-from offsets_tool.replay.state import State
 from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.arrow import arrow_schema, shown_batch
 
@@ -106,42 +105,6 @@ _OFFSETS: Final = arrow_schema(OffsetHistoryRow)
 _BEGAN: Final = pa.array([cause.value for cause in OffsetBeginCause])
 _ENDED: Final = pa.array([cause.value for cause in CAUSES])
 _ENDS: Final = ("to_log_offset", "to_timestamp", "end_cause")
-
-
-class StateChanges(NamedTuple):
-    """What rows did besides to committed offsets: anomalies, what became of groups, and the transactions that ended."""
-
-    anomalies: list[Change]
-    groups: Sequence[GroupEvent | ValueChange]
-    ended: Iterator[EndedTransaction]
-    """In the order of their markers; made when it is asked for."""
-
-    def and_then(self, later: "StateChanges") -> "StateChanges":
-        """Return what these rows did, and later ones."""
-        return StateChanges(
-            [*self.anomalies, *later.anomalies],
-            [*self.groups, *later.groups],
-            chain(self.ended, later.ended),
-        )
-
-
-class ReplayedChunk(NamedTuple):
-    """A chunk and what its records came to, of which no rows are made yet.
-
-    `pieces` are rows of offset_history as they were to be seen, where those of the chunk know nothing of groups; `owners` and
-    `of_writes` are the numbers of owners and of Kafka's writes by place. `groups_before` has groups that tombstones are about.
-    """
-
-    chunk: HistoryChunk
-    pieces: Pieces
-    owners: Array
-    of_groups: GroupChanges
-    of_writes: Array
-    lifetimes: RowLifetimes
-    groups_before: State
-    over: Transactions
-    """The transactions that ended."""
-    markers: Markers
 
 
 class Histories:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.columns_of_rows import are_there, batches, flags
+from offsets_tool.columns.columns_of_rows import are_there, batches, flags
 from offsets_tool.expiry.removal_tracker import RUN_MS
 from offsets_tool.history.rows import OffsetEndCause
 from offsets_tool.relations.groups import GroupChanges, GroupEvent, ValueChange

@@ -14,15 +14,15 @@ import pyarrow as pa
 
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.columns.arrays import Array, differences
+from offsets_tool.columns.columns_of_rows import are_there, encoded, flags, numbers, plain, uuid_of
 from offsets_tool.columns.reading import RowsRead
-from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers, plain, uuid_of
-from offsets_tool.columns.replay.history import Start
-from offsets_tool.columns.replay.row_events import RowEvents, rows_of
-from offsets_tool.columns.replay.row_facts import NO_TIME, observe_times, times_of
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import Key, Value
 from offsets_tool.records.kinds import CLASSIC_TYPES, COMMITS, GROUP_METADATA, TOPIC_LISTS
 from offsets_tool.relations.histories import Histories
+from offsets_tool.relations.replays import Start
+from offsets_tool.relations.row_events import RowEvents, rows_of
+from offsets_tool.relations.row_facts import NO_TIME, observe_times, times_of
 from offsets_tool.relations.writes import are_sound, group_named, have_producers, types_of
 from offsets_tool.replay.rules import TOPIC_ID_VERSION
 from offsets_tool.replay.topic_candidates import OBSERVED_TYPES

@@ -18,7 +18,7 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lines import Template, classes, cut_at, filled, number_texts, written
 from offsets_tool.history.change_log import Happening
 from offsets_tool.history.rows import OffsetEndCause
-from offsets_tool.relations.histories import ReplayedChunk
+from offsets_tool.relations.chunks import ReplayedChunk
 from offsets_tool.relations.offsets import CAUSE, NEVER, Begun, Pieces, begun, order_of
 from offsets_tool.relations.writes import NONE, REMOVALS, WriteReader, Writes
 from offsets_tool.wire.text import from_shown

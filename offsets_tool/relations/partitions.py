@@ -15,12 +15,9 @@ import pyarrow.compute as pc
 from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.as_of.transactions import EndedTransaction
 from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.columns_of_rows import encoded, numbers
 from offsets_tool.columns.findings import PartitionColumns
 from offsets_tool.columns.reading import RowsRead
-from offsets_tool.columns.replay.columns_of_rows import encoded, numbers
-from offsets_tool.columns.replay.history import HistoryRows, Start
-from offsets_tool.columns.replay.row_events import BYTES, rows_below
-from offsets_tool.columns.replay.row_events import rows_of as rows_of_reads
 from offsets_tool.columns.sorted_offsets import rows_of
 from offsets_tool.expiry.forecast import PartitionRemovals, partition_removals
 from offsets_tool.expiry.removals import DroppedCommit, Removal
@@ -40,6 +37,9 @@ from offsets_tool.relations.carried import LiveState
 from offsets_tool.relations.groups import GroupEvent, ValueChange
 from offsets_tool.relations.histories import Histories
 from offsets_tool.relations.moments import RowsToMoment, start_of
+from offsets_tool.relations.replays import HistoryRows, Start
+from offsets_tool.relations.row_events import BYTES, rows_below
+from offsets_tool.relations.row_events import rows_of as rows_of_reads
 from offsets_tool.replay.changes import Change, ChangeKind, GroupKind, GroupOf, MemberOf
 from offsets_tool.replay.epoch_groups import new_group
 from offsets_tool.replay.topic_names import TopicNames

@@ -14,9 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.columns_of_rows import are_there, batches, flags, tuples_of
-from offsets_tool.columns.replay.row_events import MAGIC
-from offsets_tool.columns.replay.subjects import Subjects
+from offsets_tool.columns.columns_of_rows import are_there, batches, flags, tuples_of
 from offsets_tool.expiry.lifetimes import LeftOffset, partly_removed_topics
 from offsets_tool.expiry.removal_tracker import LastChange, Open, time_or_none
 from offsets_tool.expiry.removals import (
@@ -32,6 +30,8 @@ from offsets_tool.history.rows import OffsetEndCause
 from offsets_tool.relations.groups import GroupChanges, GroupEvent, ValueChange
 from offsets_tool.relations.lifetimes import RowLifetimes
 from offsets_tool.relations.offsets import CAUSE, NEVER, Holdings, Pieces, order_of
+from offsets_tool.relations.row_events import MAGIC
+from offsets_tool.relations.subjects import Subjects
 from offsets_tool.relations.writes import NONE, REMOVALS, OffsetAction, WriteReader, Writes, have_producers
 from offsets_tool.replay.changes import (
     Change,

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from offsets_tool.as_of.transactions import EndedTransaction, TransactionOutcome
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.replay.columns_of_rows import numbers
-from offsets_tool.columns.replay.subjects import Names
+from offsets_tool.columns.columns_of_rows import numbers
 from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.relations.offsets import order_of
+from offsets_tool.relations.subjects import Names
 from offsets_tool.relations.writes import NONE, OffsetAction, Writes
 from offsets_tool.replay.changes import Transaction
 from offsets_tool.rows import NO_PRODUCER_ID

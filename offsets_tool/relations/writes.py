@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array, joined, repeated, taken
-from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers, plain, tuples_of
-from offsets_tool.columns.replay.row_events import PLACE, RAW, RowEvents
-from offsets_tool.columns.replay.subjects import Subjects, TopicIdNumbers
+from offsets_tool.columns.columns_of_rows import are_there, encoded, flags, numbers, plain, tuples_of
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import Event, KeyReader
 from offsets_tool.log.batches.control import decode_control
 from offsets_tool.records.kinds import COMMITS, GROUP_METADATA
+from offsets_tool.relations.row_events import PLACE, RAW, RowEvents
+from offsets_tool.relations.subjects import Subjects, TopicIdNumbers
 from offsets_tool.replay.changes import CommittedOffset
 from offsets_tool.replay.rules import TOPIC_ID_VERSION, proves_new
 from offsets_tool.rows import NO_PRODUCER_ID, LogRecord

@@ -1,7 +1,7 @@
 """Replay the `events` of a lake into histories of offsets, groups and members, `anomalies` and `removals`, each record once.
 
 Steps: finish an interrupted replay, learn names of topics, plan, replay each log partition in a task of its own, commit.
-A replay that finds nothing new writes nothing. Holds no rules about groups (columns.replay.history), reads no rows (replay.rows).
+A replay that finds nothing new writes nothing. Holds no rules about groups (relations.replays), reads no rows (replay.rows).
 
 What ingests have added since (new records by log partition, and names of topics) tasks find in some columns of files of `events`.
 """

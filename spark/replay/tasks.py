@@ -16,12 +16,6 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from offsets_tool.columns.replay.history import (
-    EventHistoryReplay,
-    HistoryRows,
-    ReplayEnd,
-    Start,
-)
 from offsets_tool.errors import OffsetsToolError, SetupError, SourceError
 from offsets_tool.lake.checkpoints import OF_VERSION, checkpoint_path
 from offsets_tool.lake.copies import LakeCopies, LakeCopy
@@ -33,6 +27,12 @@ from offsets_tool.lake.tables import HISTORIES, Table
 from offsets_tool.log.archive.delta_mirror import file_bytes, file_written
 from offsets_tool.log.copies.views import LeftOut
 from offsets_tool.relations.histories import Histories
+from offsets_tool.relations.replays import (
+    EventHistoryReplay,
+    HistoryRows,
+    ReplayEnd,
+    Start,
+)
 from offsets_tool.rows import Row
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import Int32, String

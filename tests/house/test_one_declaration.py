@@ -180,9 +180,9 @@ def test_the_record_type_is_read_by_columns_as_by_the_reference(run: Run, segmen
     script = f"""
 from offsets_tool.columns.decode import Origin
 from offsets_tool.columns.reading import RowReader
-from offsets_tool.columns.replay.history import Start
+from offsets_tool.relations.replays import Start
 from offsets_tool.relations.histories import replay_batches
-from offsets_tool.columns.replay.row_events import with_raw
+from offsets_tool.relations.row_events import with_raw
 
 lanes = []
 for fast in (True, False):

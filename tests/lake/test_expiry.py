@@ -10,7 +10,6 @@ import pytest
 
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.checkpoint import restore, save
-from offsets_tool.columns.replay.history import HistoryRows, Start
 from offsets_tool.errors import SourceError
 from offsets_tool.events import decode
 from offsets_tool.expiry.causes import PolicyConfidence
@@ -27,6 +26,7 @@ from offsets_tool.lake.expiry import (
     removal_facts_by_topic,
 )
 from offsets_tool.relations.histories import Histories
+from offsets_tool.relations.replays import HistoryRows, Start
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord

@@ -7,9 +7,9 @@ import pyarrow as pa
 
 from offsets_tool.columns.decode import Origin, decode_batches, log_batches
 from offsets_tool.columns.reading import RowReader, RowsRead
-from offsets_tool.columns.replay.row_events import COLUMNS, with_raw
 from offsets_tool.log.discover import find_segments
 from offsets_tool.log.names import Segment, SegmentKind
+from offsets_tool.relations.row_events import COLUMNS, with_raw
 from offsets_tool.replay.changes import GroupKind
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.rows import LogRecord

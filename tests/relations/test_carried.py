@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.columns.replay.history import Start
 from offsets_tool.errors import SourceError
 from offsets_tool.relations.histories import Histories
+from offsets_tool.relations.replays import Start
 from tests.relations.test_histories import random_log, rows_of, sorted_rows
 
 Lines = list[bytes]

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.columns.replay.groups import dictionaries
-from offsets_tool.columns.replay.history import Start
 from offsets_tool.events import Key, Value, encode_key, encode_value
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.records.classic import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from offsets_tool.records.kinds import GROUP_METADATA, Family, Role
 from offsets_tool.records.offsets import OffsetCommitKey
+from offsets_tool.relations import dictionaries
 from offsets_tool.relations.histories import replay_batches
+from offsets_tool.relations.replays import Start
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
 from offsets_tool.wire.schema import FieldSpec, Primitive, schema_of

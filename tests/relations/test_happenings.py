@@ -14,7 +14,6 @@ from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.cli.history import Asked, _happenings_of, _json_row
 from offsets_tool.cli.texts import json_line, json_text
 from offsets_tool.columns.reading import RowsRead
-from offsets_tool.columns.replay.row_events import RAW
 from offsets_tool.events import Key, Value, decode, encode_key, encode_value
 from offsets_tool.evidence.filters import EVERYTHING, Filters
 from offsets_tool.evidence.moments.moment_texts import Bound
@@ -23,6 +22,7 @@ from offsets_tool.records import RECORD_TYPES
 from offsets_tool.records.offsets import OffsetCommitKey
 from offsets_tool.relations.happenings import partition_happenings
 from offsets_tool.relations.offset_changes import LinesAsked
+from offsets_tool.relations.row_events import RAW
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topic_names import TopicNames

@@ -17,8 +17,6 @@ from bench.generator.batches import write_batches
 from bench.generator.mixes import MIXES
 from offsets_tool.checkpoint import read_log_facts
 from offsets_tool.columns.decode import decode_batches, log_batches
-from offsets_tool.columns.replay.history import ROWS, HistoryRows, ReplayEnd, Start
-from offsets_tool.columns.replay.row_events import COLUMNS, with_raw
 from offsets_tool.events import Key, Value, decode, encode_key, encode_value
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.removal_log import RemovalLog
@@ -30,6 +28,8 @@ from offsets_tool.records import RECORD_TYPES
 from offsets_tool.records.classic import GroupMetadataKey, GroupMetadataValue
 from offsets_tool.records.kinds import GROUP_METADATA
 from offsets_tool.relations.histories import Histories, replay_batches
+from offsets_tool.relations.replays import ROWS, HistoryRows, ReplayEnd, Start
+from offsets_tool.relations.row_events import COLUMNS, with_raw
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules, RulesUsed
 from offsets_tool.rows import LogRecord

@@ -8,13 +8,13 @@ from random import Random
 
 import pytest
 
-from offsets_tool.columns.replay.compiled import growing_tables
-from offsets_tool.columns.replay.history import Start
+from offsets_tool.columns import numbering
 from offsets_tool.events import Key, encode_key, encode_value
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.records.classic import GroupMetadataKey
 from offsets_tool.records.kinds import GROUP_METADATA, Family
 from offsets_tool.relations.histories import replay_batches
+from offsets_tool.relations.replays import Start
 from offsets_tool.rows import LogRecord
 from tests.depth import DEEP
 from tests.relations.test_generations import generation, of_epochs
@@ -117,7 +117,7 @@ class JointLog:
 def test_one_record_at_a_time_and_many(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whole, cut, and left and restored every few rows; in every other log, tables are small at first."""
     if seed % 2:
-        monkeypatch.setattr(growing_tables, "_FIRST", 2)
+        monkeypatch.setattr(numbering, "_FIRST", 2)
     random = Random(~seed)
     log = JointLog(seed).records(random.choice((40, 90, 150)))
     check(log, random.choice((1, 2, 5, 9, 30)), [random.randrange(len(log)) for _ in range(seed % 4)], seed)

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import Snapshot
-from offsets_tool.columns.replay.row_events import COLUMNS, COMMIT, RAW, MomentRows
 from offsets_tool.events import Key, Value, decode, encode_key, encode_value
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.records.offsets import OffsetCommitKey
 from offsets_tool.relations.moments import replay_rows
+from offsets_tool.relations.row_events import COLUMNS, COMMIT, RAW, MomentRows
 from offsets_tool.replay import topic_names
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topic_candidates import derive_names

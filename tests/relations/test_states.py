@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.columns.replay.history import Start
 from offsets_tool.events import Key, Value, decode, encode_key, encode_value
 from offsets_tool.expiry.removal_tracker import RemovalTracker
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.relations.histories import Histories, restore_live
+from offsets_tool.relations.replays import Start
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord

@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.columns.replay.subjects import Subjects
+from offsets_tool.relations.subjects import Subjects
 from offsets_tool.replay.changes import OffsetOf
 
 OFFSETS = st.builds(

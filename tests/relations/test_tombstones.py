@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.columns.replay.history import Start
 from offsets_tool.events import Key, Value, encode_key, encode_value
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.records.classic import GroupMetadataKey, GroupMetadataValue
 from offsets_tool.records.kinds import GROUP_METADATA
 from offsets_tool.records.offsets import OffsetCommitKey
 from offsets_tool.relations.histories import replay_batches
+from offsets_tool.relations.replays import Start
 from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import LogRecord
 from tests.cases import TOPIC_ID, commit

@@ -16,7 +16,7 @@ MOST = 100 << 20
 _WORKER = f"""
 import resource, sys
 import pyarrow as pa
-from offsets_tool.columns.replay.row_events import COLUMNS
+from offsets_tool.relations.row_events import COLUMNS
 from offsets_tool.lake.plan import Work
 from offsets_tool.lake.rows import LakeRows
 from spark.replay.tasks import ReplayJob, replay_rows

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.columns_of_rows import encoded, numbers, uuid_of
 from offsets_tool.columns.numbering import Numbers
-from offsets_tool.columns.replay.columns_of_rows import encoded, numbers, uuid_of
 from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.json import uuid_text

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array, differences
-from offsets_tool.columns.replay.columns_of_rows import are_there, numbers
+from offsets_tool.columns.columns_of_rows import are_there, numbers
 from offsets_tool.expiry.log_facts import LogFacts, TypeVersion, VersionRange
 from offsets_tool.log_clock import SKEW_MS, LogClock
 from offsets_tool.replay.rules import TOPIC_ID_VERSION

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.columns_of_rows import are_there, encoded, flags, numbers, plain, uuid_of
 from offsets_tool.columns.decode import KEYS_KEPT
 from offsets_tool.columns.reading import RowsRead
-from offsets_tool.columns.replay.columns_of_rows import are_there, encoded, flags, numbers, plain, uuid_of
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import (
     Event,

@@ -121,13 +121,13 @@ class EventHistoryReplay:
 
 
 def _replay_end(
-    coordinator: Coordinator, observers: Observers, position: int, names: "ShownNames", offsets: bytes = b""
+    coordinator: Coordinator, observers: Observers, position: int, names: "ShownNames"
 ) -> ReplayEnd:
-    """Return the end of a replay, without rows of the committed offsets that are packed in `offsets`."""
+    """Return the end of a replay."""
     history, removals, facts, transactions = observers
     settled = history.settled
     facts.observe_end(position)
-    checkpoint = save(coordinator, position, observers, offsets)
+    checkpoint = save(coordinator, position, observers)
     open_ = open_transactions(coordinator.state.transactions.values(), coordinator.log_partition)
     held = [
         *history.flush(),
@@ -171,17 +171,9 @@ class ShownNames:
         return name
 
 
-def _columns(rows: Sequence[_Row], more: Mapping[str, Sequence[pa.RecordBatch]] = {}) -> HistoryRows:
-    """Return rows as columns, with `more` by field of HistoryRows, which are columns already."""
+def _columns(rows: Sequence[_Row]) -> HistoryRows:
+    """Return rows as columns."""
     by_kind: dict[type, list[_Row]] = {kind: [] for kind in ROWS}
     for row in rows:
         by_kind[type(row)].append(row)
-    made = HistoryRows(*(shown_batch(kind, of_kind) for kind, of_kind in by_kind.items()))
-    return made._replace(**{name: _joined([*some, getattr(made, name)]) for name, some in more.items()})
-
-
-def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    filled = [batch for batch in batches if batch.num_rows]
-    if len(filled) > 1:
-        return pa.Table.from_batches(filled).combine_chunks().to_batches()[0]
-    return filled[0] if filled else batches[0]
+    return HistoryRows(*(shown_batch(kind, of_kind) for kind, of_kind in by_kind.items()))

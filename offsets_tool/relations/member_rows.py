@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from offsets_tool.columns.replay.groups.dictionaries import NONE, Dictionary, Place, or_null, pairs
 from offsets_tool.history.history import History
 from offsets_tool.history.row_builders import client_columns, held_columns, member_columns, target_column
 from offsets_tool.history.rows import MemberEndCause, MemberHistoryRow
+from offsets_tool.relations.dictionaries import NONE, Dictionary, Place, or_null, pairs
 from offsets_tool.replay.changes import Group, GroupKind, Member, MemberOf
 from offsets_tool.replay.member_records import Client, Timeouts, lists_of
 from offsets_tool.replay.member_state import member_epoch, member_state
