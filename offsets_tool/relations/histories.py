@@ -242,7 +242,8 @@ class Histories:
 
     def live_state(self) -> LiveState:
         """Return all that the coordinator holds, and how long offsets have lived; call it once, after `finish` or all rows."""
-        self.advance(None)
+        # With its rows: they say when groups changed.
+        self._rows_of(self.advance(None))
         self._groups.finish()
         of_transactions = open_transactions(self._transactions, self._subjects.groups)
         lifetimes = put_open(self._coordinator.state, self._open.all(), self._reader, of_transactions)

@@ -197,11 +197,12 @@ def test_the_page_of_a_lake_is_that_of_its_log(lake_of: LakeOf, tmp_path: Path, 
 
 
 def sentences(log: Path, file: Path, of: str, *names: Path) -> list[str]:
-    """Return what a report says, but for its list of files, whose notes are those on stderr, and for how long names are."""
+    """Return what a report says, but for its list of files, its notes, which are those on stderr, and for how long names are."""
     assert said(log, f"report -o {file}{of}").code == 0
     text = Parsed(file.read_text()).text
     for name in (log, *names):
         text = text.replace(str(name), "LOG")
+    text = re.sub(r"Noted while reading.*?(?=Findings \d)", "", text, flags=re.DOTALL)
     told = re.sub(r"\(\d+ characters\)|LOG/|__consumer_o…", "", text).split(". ")
     return [sentence for sentence in told if "Files as they were read" not in sentence]
 
