@@ -18,18 +18,15 @@ from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import json_text
 from offsets_tool.errors import UsageError
-from offsets_tool.events import Event
 from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.listener import CommandStep, items_during
 from offsets_tool.evidence.moment_notes import note_range
 from offsets_tool.evidence.moments.moment_notes import gaps, offset_text
 from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
 from offsets_tool.evidence.replaying import EvidenceReplay
-from offsets_tool.history.change_log import Happening, HappeningKind, batch_happenings
-from offsets_tool.history.history import History
-from offsets_tool.history.owners import NameOf
+from offsets_tool.history.change_log import Happening, HappeningKind, LinesAsked
 from offsets_tool.rebalances.members import client_name
-from offsets_tool.replay.changes import Change, OffsetOf
+from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.rows import Row
 from offsets_tool.time_texts import shown_time, time_text
 
@@ -233,35 +230,12 @@ def happenings(
 
     Of commits that the options cannot choose, some or all are left out. With `is_printed`, those that they do may be JSON lines.
     """
-    name_of = replay.snapshot.names.name
-    if not replay.rows_pay:
-        for _, replayed in replay.once_more():
-            yield from _happenings_of(replayed, name_of)
-        return
-    from offsets_tool.relations.happenings import partition_happenings  # noqa: PLC0415 - with Arrow, where it pays
-    from offsets_tool.relations.offset_changes import LinesAsked  # noqa: PLC0415 - with Arrow, where it pays
-
     # Whether a member is asked for is known of a happening only.
     are_lines = is_printed and not (asked.members or asked.instances)
     lines = LinesAsked(_json_row, json_text, time_text) if are_lines else None
-    for partition, (_, reads) in replay.rows_once_more():
-        wanted = asked.commits_in(partition.log_partition)
-        yield from items_during(
-            CommandStep.REPLAY,
-            partition_happenings(partition, reads, name_of, wanted, lines=lines),
-        )
-
-
-def _happenings_of(
-    replayed: Iterator[tuple[Event, tuple[Change, ...]]], name_of: NameOf
-) -> Iterator[Happening]:
-    history = History(name_of)
-    for event, changes in replayed:
-        history.observe_record(event.record.log_offset)
-        for change in changes:
-            if row_changes := history.row_changes(change):
-                yield from batch_happenings(row_changes)
-    yield from batch_happenings(history.flush_row_changes())
+    for histories in replay.histories():
+        wanted = asked.commits_in(histories.partition.log_partition)
+        yield from items_during(CommandStep.REPLAY, histories.happenings(wanted, lines))
 
 
 def _json_row(happening: Happening) -> Row:

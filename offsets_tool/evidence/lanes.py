@@ -1,17 +1,15 @@
 """Reads evidence through the fast lane where columns.lane.availability chooses it; its results equal those of the reference reader.
 
-One lane yields text that is ready to be printed, one surveys, one replays rows. A replay of rows has no events to watch: commands
-that show a state, lag or removals use it; those that show a history replay events made of rows.
+One lane yields text that is ready to be printed, one surveys, one replays rows.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
+from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.columns.lane.availability import is_fast
 from offsets_tool.dialects.output import Printer
-from offsets_tool.events import Event
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.sources import Item, Source
 from offsets_tool.log.batches.limits import Limits
@@ -167,12 +165,3 @@ class RowLane:
 
         watch = self._watch_of(log_partition) if self._watch_of else None
         replay_read(snapshots, log_partition, reads, begins=begins, watch=watch)
-
-    @staticmethod
-    def events(partition: PartitionSnapshot, reads: "Iterator[RowsRead]") -> Iterator[Event]:
-        """Yield the events of one partition again, from the rows that were replayed: all that a replay looks at."""
-        from offsets_tool.relations.row_events import RowEvents, rows_below  # noqa: PLC0415 - with Arrow, where it pays
-
-        events = RowEvents()
-        for rows in rows_below(reads, partition.end):
-            yield from events.events(rows)

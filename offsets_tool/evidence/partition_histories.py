@@ -12,6 +12,7 @@ from offsets_tool.events import Event
 from offsets_tool.expiry.forecast import PartitionRemovals, RemovalsByEvent
 from offsets_tool.findings.group_rows import GroupRow, PartitionRows, ReplayedPartition, gather, stretch_of
 from offsets_tool.findings.record_sums import RecordSums
+from offsets_tool.history.change_log import Happening, LinesAsked, WantedCommits, batch_happenings
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import NameOf
 from offsets_tool.history.rows import HistoryRow
@@ -24,7 +25,7 @@ _Row = TypeVar("_Row", bound=HistoryRow)
 class PartitionHistories(Protocol):
     """The histories of one log partition up to its moment, by the rules that hold in it; ask one question of each.
 
-    All of the log is read when the answer is returned, but for `group_changes`.
+    All of the log is read when the answer is returned, but for `group_changes` and `happenings`.
     """
 
     @property
@@ -42,6 +43,12 @@ class PartitionHistories(Protocol):
 
     def group_changes(self) -> Iterator[Change]:
         """Yield what was set and removed of groups and members, in the order of the log."""
+        ...
+
+    def happenings(
+        self, wanted: WantedCommits, lines: LinesAsked | None = None
+    ) -> Iterator[Happening | memoryview]:
+        """Yield what happened, in the order of the log; of commits all that are wanted, perhaps as text if `lines` are given."""
         ...
 
     def removals(self) -> PartitionRemovals:
@@ -84,6 +91,14 @@ class EventHistories:
         """Yield what was set and removed of groups and members, in the order of the log."""
         for _, changes in self._replayed:
             yield from (change for change in changes if isinstance(change.subject, GroupOf | MemberOf))
+
+    def happenings(self, wanted: WantedCommits, lines: LinesAsked | None = None) -> Iterator[Happening]:
+        """Yield all that happened, in the order of the log."""
+        for event, changes in self._replayed:
+            self._history.observe_record(event.record.log_offset)
+            for change in changes:
+                yield from batch_happenings(self._history.row_changes(change))
+        yield from batch_happenings(self._history.flush_row_changes())
 
     def removals(self) -> PartitionRemovals:
         """Return the offsets that were removed, and what expiry asks besides."""

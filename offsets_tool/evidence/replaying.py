@@ -5,7 +5,7 @@ It reads what Kafka would read: set-aside files are left out. partition_logs kno
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot, Watch, replay_events
@@ -33,7 +33,6 @@ from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topic_names import NamesSoFar, TopicNames
 
 if TYPE_CHECKING:
-    from offsets_tool.columns.reading import RowsRead
     from offsets_tool.findings.group_rows import AnyPartition
     from offsets_tool.relations.moments import WatchRowsOf
 
@@ -93,13 +92,6 @@ def moment_asked(evidence: Evidence, as_of: str | AsOf, clock: Clock) -> AsOf:
     bound = parse_bound((as_of,), "as_of", clock, takes_epochs=True)
     note_moment(evidence, bound, "as_of", clock)
     return as_of_bound(bound)
-
-
-class RowsAgain(NamedTuple):
-    """What replays a partition again by rows: its rows, and an empty coordinator with the rules that were found to hold."""
-
-    coordinator: Coordinator
-    reads: "Iterator[RowsRead]"
 
 
 class EvidenceReplay:
@@ -204,7 +196,7 @@ class EvidenceReplay:
 
         def replay(log: Log, lane: RowLane | None) -> None:
             names[log.log_partition] = so_far = NamesSoFar(self.snapshot.names)
-            answers[log.log_partition] = question(self._to_moment(log, so_far.name, lane))
+            answers[log.log_partition] = question(self._histories(log, lane, so_far.name))
             if isinstance(log, JoinedLog):
                 self.snapshot.contradicted(log.log_partition, log.contradiction)
 
@@ -226,15 +218,19 @@ class EvidenceReplay:
                 self.note_overlaps(log)
             self.replay_again(replay, lane)
 
-    def _to_moment(self, log: Log, name_of: NameOf, lane: RowLane | None) -> PartitionHistories:
-        """Return the histories of a log up to the moment, with which its partition is replayed."""
+    def _histories(
+        self, log: Log, lane: RowLane | None, name_of: NameOf, replayed: PartitionSnapshot | None = None
+    ) -> PartitionHistories:
+        """Return the histories of a log up to the moment, with which its partition is replayed, if it was not before."""
         names, end = self.snapshot.names, log.end if isinstance(log, JoinedLog) else None
-        partition = self.snapshot.begin(log.log_partition, log.begins, end)
-        if lane is None or isinstance(log, JoinedLog):
-            return EventHistories(partition, partition.replayed(log.events(), names.learn), name_of)
-        from offsets_tool.relations.partitions import RowHistories  # noqa: PLC0415 - with Arrow, where it pays
+        partition = replayed or self.snapshot.begin(log.log_partition, log.begins, end)
+        if lane is not None and isinstance(log, PartitionLog):
+            from offsets_tool.relations.partitions import RowHistories  # noqa: PLC0415 - with Arrow, where it pays
 
-        return RowHistories.to_moment(partition, log.rows(lane.rows), names, name_of)
+            return RowHistories(partition, log.rows(lane.rows), name_of, None if replayed else names)
+        events = log.events()
+        changes = _changes(partition, events) if replayed else partition.replayed(events, names.learn)
+        return EventHistories(partition, changes, name_of)
 
     def note_overlaps(self, log: Log) -> None:
         """Note records of segments that reach into each other, and of copies that differ: no file's own ledger can tell."""
@@ -317,41 +313,11 @@ class EvidenceReplay:
 
     def histories(self) -> Iterator[PartitionHistories]:
         """After `run`: yield the histories of each partition up to the moment; one question of one partition at a time."""
-        name_of = self.snapshot.names.name
-        if not self.rows_pay:
-            yield from (EventHistories(*replayed, name_of) for replayed in self.once_more())
-            return
-        from offsets_tool.relations.partitions import RowHistories  # noqa: PLC0415 - with Arrow, where it pays
-
-        for partition, (_, reads) in self.rows_once_more():
-            yield RowHistories.once_more(partition, reads, name_of)
-
-    def once_more(self) -> Iterator[tuple[PartitionSnapshot, Iterator[tuple[Event, tuple[Change, ...]]]]]:
-        """After `run`: yield the same events again, partition by partition, with their changes by the rules found to hold."""
-        if self.rows_pay:
-            for partition, (coordinator, reads) in self.rows_once_more():
-                yield partition, _changes(coordinator, RowLane.events(partition, reads))
-            return
-        for partition, log in self._read():
-            events = _below(partition.end, log.events())
-            yield partition, _changes(_coordinator_again(partition), events)
-
-    def _read(self) -> Iterator[tuple[PartitionSnapshot, Log]]:
-        """Yield the partitions that were read, with their logs."""
+        lane = RowLane(self.evidence, is_counted=False) if self.rows_pay else None
         logs = self.logs(uncounted)
-        yield from (
-            (partition, logs[partition.log_partition])
-            for partition in self.snapshot
-            if partition.log_partition in logs
-        )
-
-    def rows_once_more(self) -> Iterator[tuple[PartitionSnapshot, RowsAgain]]:
-        """Yield each partition that is replayed once more by rows, and what replays them; only where `rows_pay`."""
-        lane = RowLane(self.evidence, is_counted=False)
-        for partition, log in self._read():
-            assert isinstance(log, PartitionLog)
-            reads = log.rows(lane.rows)
-            yield partition, RowsAgain(_coordinator_again(partition), reads)
+        for partition in self.snapshot:
+            if log := logs.get(partition.log_partition):
+                yield self._histories(log, lane, self.snapshot.names.name, partition)
 
 
 def _leave_out_set_aside(evidence: Evidence) -> None:
@@ -365,21 +331,16 @@ def _leave_out_set_aside(evidence: Evidence) -> None:
 
 
 @yields_during(CommandStep.REPLAY)
-def _changes(coordinator: Coordinator, events: Iterable[Event]) -> Iterator[tuple[Event, tuple[Change, ...]]]:
-    for event in events:
-        yield event, coordinator.replay(event)
-
-
-def _below(end: int, events: Iterable[Event]) -> Iterator[Event]:
-    """Yield the events below the offset `end`, which were replayed before; a live log may have grown since."""
-    # Not by the cut, which would count late records once more.
-    return (event for event in events if event.record.log_offset < end)
-
-
-def _coordinator_again(partition: PartitionSnapshot) -> Coordinator:
-    """Return a coordinator for replaying a partition again, by the rules that were found to hold."""
+def _changes(
+    partition: PartitionSnapshot, events: Iterable[Event]
+) -> Iterator[tuple[Event, tuple[Change, ...]]]:
+    """Yield the events of a partition that was replayed before, with their changes by the rules that were found to hold."""
     found = partition.coordinator
-    return Coordinator(partition.log_partition, None if found.auto else found.rules)
+    coordinator = Coordinator(partition.log_partition, None if found.auto else found.rules)
+    for event in events:
+        # A live log may have grown since. Not by the cut, which would count late records once more.
+        if event.record.log_offset < partition.end:
+            yield event, coordinator.replay(event)
 
 
 def replay_log(

@@ -4,9 +4,9 @@ It looks at a whole batch, so that a conversion is one happening, not a deletion
 that came and went. It adds nothing to what the rows say.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from offsets_tool.as_of.views_groups import GROUP_FIELDS
 from offsets_tool.history.change_labels import GOES_ON, group_label, is_new, member_label, offset_label
@@ -57,6 +57,35 @@ class Happening(NamedTuple):
     joined: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     note: str | None = None
+
+
+class WantedCommits(Protocol):
+    """Which commits become happenings; what else happens always does."""
+
+    def wants_offset(self, offset: OffsetOf) -> bool:
+        """Return whether commits of this offset may be wanted; it is asked once for each that a record names."""
+        ...
+
+    def meet(self, offset: OffsetOf) -> None:
+        """Remember that there is a commit of this offset; it is called once for each, wanted or not."""
+        ...
+
+    def wants_record(self, timestamp: int, log_offset: int) -> bool:
+        """Return whether a commit in this record of the partition may be wanted."""
+        ...
+
+    @property
+    def wants_all_records(self) -> bool:
+        """Whether `wants_record` is true of every record."""
+        ...
+
+
+class LinesAsked(NamedTuple):
+    """How the lines of happenings are made: the fields of one as JSON has them, JSON of a value, and the text of a time."""
+
+    row_of: Callable[[Happening], Mapping[str, Any]]
+    json_of: Callable[[Any], str]
+    time_of: Callable[[int], str | None]
 
 
 class _SubjectChange(NamedTuple):

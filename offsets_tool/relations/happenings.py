@@ -8,28 +8,25 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lines import text_of
-from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.sorted_offsets import rows_of
-from offsets_tool.history.change_log import Happening, batch_happenings
+from offsets_tool.history.change_log import Happening, LinesAsked, WantedCommits, batch_happenings
 from offsets_tool.history.history import History, RowChange
 from offsets_tool.history.owners import NameOf
 from offsets_tool.history.row_builders import anomaly_row
 from offsets_tool.history.rows import OffsetEndCause, OffsetHistoryRow
 from offsets_tool.relations.chunks import ReplayedChunk, anomalies
-from offsets_tool.relations.groups import ValueChange
+from offsets_tool.relations.groups import GroupEvent, ValueChange
 from offsets_tool.relations.histories import Histories
-from offsets_tool.relations.offset_changes import CommitLines, LinesAsked, OffsetChanges, offset_changes, seen
+from offsets_tool.relations.offset_changes import CommitLines, OffsetChanges, offset_changes, seen
 from offsets_tool.relations.offsets import CAUSES
 from offsets_tool.relations.replays import Start
-from offsets_tool.relations.row_events import rows_below
 from offsets_tool.relations.writes import NONE, OffsetAction
 from offsets_tool.replay.changes import (
     VISIBILITY,
@@ -46,44 +43,19 @@ from offsets_tool.replay.epoch_groups import new_group
 _DELETED: Final = (OffsetEndCause.DELETED, OffsetEndCause.GROUP_DELETED)
 
 
-class WantedCommits(Protocol):
-    """Which commits become happenings; what else happens always does."""
-
-    def wants_offset(self, offset: OffsetOf) -> bool:
-        """Return whether commits of this offset may be wanted; it is asked once for each that a record names."""
-        ...
-
-    def meet(self, offset: OffsetOf) -> None:
-        """Remember that there is a commit of this offset; it is called once for each, wanted or not."""
-        ...
-
-    def wants_record(self, timestamp: int, log_offset: int) -> bool:
-        """Return whether a commit in this record of the partition may be wanted."""
-        ...
-
-    @property
-    def wants_all_records(self) -> bool:
-        """Whether `wants_record` is true of every record."""
-        ...
-
-
 def partition_happenings(
-    partition: PartitionSnapshot,
-    reads: Iterable[RowsRead],
+    start: Start,
+    pages: Iterable[pa.RecordBatch],
     name_of: NameOf,
     wanted: WantedCommits,
-    *,
-    lines: LinesAsked | None = None,
+    lines: LinesAsked | None,
 ) -> Iterator[Happening | memoryview]:
-    """Yield what happened in a partition up to its moment, in the order of the log, but for commits that are not wanted.
+    """Yield what happened in a partition, in the order of the log, but for commits that are not wanted.
 
-    It is replayed by the rules that were found to hold. With `lines`, commits are yielded as text, many at a time. Memory holds
-    what happened in one page of rows.
+    With `lines`, commits are yielded as text, many at a time. Memory holds what happened in one page of rows.
     """
-    used = partition.coordinator
-    start = Start(partition.log_partition, rules=None if used.auto else used.rules)
     happenings = _Happenings(start, name_of, wanted, lines)
-    for rows in rows_below(reads, partition.end):
+    for rows in pages:
         yield from happenings.of(rows)
     yield from happenings.of(None)
 
@@ -158,11 +130,7 @@ class _Happenings(Histories):
             yield [
                 change
                 for record in write
-                for change in (
-                    value_changes(record, self._log_partition)
-                    if isinstance(record, ValueChange)
-                    else record.changes
-                )
+                for change in record_changes(record, self._log_partition)
                 if change.is_anomaly or isinstance(change.subject, GroupOf | MemberOf)
             ]
 
@@ -220,7 +188,12 @@ class _Happenings(Histories):
             yield RowChange(change, ended, row if has_begun else None)
 
 
-def value_changes(value: ValueChange, log_partition: int | None) -> Iterator[Change]:
+def record_changes(record: GroupEvent | ValueChange, log_partition: int | None) -> Iterable[Change]:
+    """Return the changes that Coordinator makes of a record of a group."""
+    return record.changes if isinstance(record, GroupEvent) else _value_changes(record, log_partition)
+
+
+def _value_changes(value: ValueChange, log_partition: int | None) -> Iterator[Change]:
     """Yield the changes that Coordinator makes of a value that was replayed at once."""
     name, before, after = value.group.group, value.before, value.group
     change = partial(Change, log_partition, value.log_offset, value.timestamp, value.log_offset)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lines import Template, classes, cut_at, filled, number_texts, written
-from offsets_tool.history.change_log import Happening
+from offsets_tool.history.change_log import Happening, LinesAsked
 from offsets_tool.history.rows import OffsetEndCause
 from offsets_tool.relations.chunks import ReplayedChunk
 from offsets_tool.relations.offsets import CAUSE, NEVER, Begun, Pieces, begun, order_of
@@ -141,14 +141,6 @@ def _first_written(writes: Writes, pieces: Pieces, goes_on: Array, known: dict[i
         elif first != commit:
             known[commit] = first
     return first_written
-
-
-class LinesAsked(NamedTuple):
-    """How the lines of happenings are made: the fields of one as JSON has them, JSON of a value, and the text of a time."""
-
-    row_of: Callable[[Happening], Mapping[str, Any]]
-    json_of: Callable[[Any], str]
-    time_of: Callable[[int], str | None]
 
 
 class CommitLines:

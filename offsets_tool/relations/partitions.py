@@ -24,6 +24,7 @@ from offsets_tool.expiry.removals import DroppedCommit, Removal
 from offsets_tool.expiry.rows import RemovalRow
 from offsets_tool.findings.group_rows import GroupRow, ReplayedPartition, stretch_of
 from offsets_tool.findings.record_sums import RecordSums
+from offsets_tool.history.change_log import Happening, LinesAsked, WantedCommits
 from offsets_tool.history.owners import NameOf
 from offsets_tool.history.rows import (
     AnomalyRow,
@@ -34,14 +35,13 @@ from offsets_tool.history.rows import (
 )
 from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.relations.carried import LiveState
-from offsets_tool.relations.groups import GroupEvent, ValueChange
+from offsets_tool.relations.happenings import partition_happenings, record_changes
 from offsets_tool.relations.histories import Histories
 from offsets_tool.relations.moments import RowsToMoment, start_of
 from offsets_tool.relations.replays import HistoryRows, Start
 from offsets_tool.relations.row_events import BYTES, rows_below
 from offsets_tool.relations.row_events import rows_of as rows_of_reads
-from offsets_tool.replay.changes import Change, ChangeKind, GroupKind, GroupOf, MemberOf
-from offsets_tool.replay.epoch_groups import new_group
+from offsets_tool.replay.changes import Change
 from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.wire.json import uuid_text
 from offsets_tool.wire.text import from_shown
@@ -63,35 +63,23 @@ class RowHistories:
     def __init__(
         self,
         partition: PartitionSnapshot,
-        pages: Iterable[pa.RecordBatch],
+        reads: Iterable[RowsRead],
         name_of: NameOf,
-        *,
-        gives_state: bool = False,
+        names: TopicNames | None = None,
     ) -> None:
-        """Take all rows of a partition up to the moment; `name_of` returns the name of a topic id.
+        """Take all rows of a partition; `name_of` returns the name of a topic id.
 
-        If it `gives_state`, the partition was not replayed before: the answer comes with its state.
+        With `names`, which learns names of topics, the partition was not replayed before: the answer comes with its state.
         """
         self.partition = partition
-        self._pages = pages
+        self._pages = (
+            rows_below(reads, partition.end)
+            if names is None
+            else RowsToMoment(partition, names).pages(rows_of_reads(reads))
+        )
         self._name_of = name_of
-        self._gives_state = gives_state
+        self._gives_state = names is not None
         self._start = start_of(partition)
-
-    @classmethod
-    def once_more(
-        cls, partition: PartitionSnapshot, reads: Iterable[RowsRead], name_of: NameOf
-    ) -> "RowHistories":
-        """Return the histories of a partition that was replayed to its moment before, given all its rows."""
-        return cls(partition, rows_below(reads, partition.end), name_of)
-
-    @classmethod
-    def to_moment(
-        cls, partition: PartitionSnapshot, reads: Iterable[RowsRead], names: TopicNames, name_of: NameOf
-    ) -> "RowHistories":
-        """Return the histories of a partition that is replayed to its moment by them; `names` learns names of topics."""
-        pages = RowsToMoment(partition, names).pages(rows_of_reads(reads))
-        return cls(partition, pages, name_of, gives_state=True)
 
     def rows(self, *kinds: type[_Row]) -> Iterator[_Row]:
         """Return the rows of these kinds, those that hold last."""
@@ -119,7 +107,13 @@ class RowHistories:
         """Return the changes of groups and members, of a partition that was replayed before."""
         histories = Histories(self._start)
         groups = chain.from_iterable(histories.replay_state(page).groups for page in self._pages)
-        return chain.from_iterable(_changes_of(change, self.partition.log_partition) for change in groups)
+        return chain.from_iterable(record_changes(record, self.partition.log_partition) for record in groups)
+
+    def happenings(
+        self, wanted: WantedCommits, lines: LinesAsked | None = None
+    ) -> Iterator[Happening | memoryview]:
+        """Yield what happened, in the order of the log, of a partition that was replayed before."""
+        return partition_happenings(self._start, self._pages, self._name_of, wanted, lines)
 
     def removals(self) -> PartitionRemovals:
         """Return the offsets that were removed, and what expiry asks besides: no cause asks for the name of a topic id."""
@@ -190,21 +184,6 @@ class _Followed(Histories):
     def observe_changes(self, changes: Iterable[Change]) -> None:
         """Pass changes on."""
         self._observe(changes)
-
-
-def _changes_of(change: GroupEvent | ValueChange, log_partition: int | None) -> Iterator[Change]:
-    """Yield what a record changed of its group, in the order of Coordinator; what members were before a value is not said."""
-    if isinstance(change, GroupEvent):
-        yield from change.changes
-        return
-    name, place = change.group.group, (log_partition, change.log_offset, change.timestamp, change.log_offset)
-    if change.before is None and change.group.kind is not GroupKind.CLASSIC:
-        first = new_group(change.group.kind, name, change.log_offset)
-        yield Change(*place, ChangeKind.SET, GroupOf(name), None, first)
-    for member_id, member in {**dict.fromkeys(change.gone), **change.written}.items():
-        yield Change(*place, ChangeKind.SET, MemberOf(name, member_id), None, member)
-    if change.group is not change.before:
-        yield Change(*place, ChangeKind.SET, GroupOf(name), change.before, change.group)
 
 
 def observe_batch(sums: RecordSums, page: pa.RecordBatch) -> None:

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.selection import NameFilter, Wanted
 from offsets_tool.as_of.snapshot import Snapshot
-from offsets_tool.cli.history import Asked, _happenings_of, _json_row
+from offsets_tool.cli.history import Asked, _json_row
 from offsets_tool.cli.texts import json_line, json_text
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.events import Key, Value, decode, encode_key, encode_value
 from offsets_tool.evidence.filters import EVERYTHING, Filters
 from offsets_tool.evidence.moments.moment_texts import Bound
-from offsets_tool.history.change_log import Happening, HappeningKind
+from offsets_tool.evidence.partition_histories import EventHistories
+from offsets_tool.history.change_log import Happening, HappeningKind, LinesAsked
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.records.offsets import OffsetCommitKey
-from offsets_tool.relations.happenings import partition_happenings
-from offsets_tool.relations.offset_changes import LinesAsked
+from offsets_tool.relations.partitions import RowHistories
 from offsets_tool.relations.row_events import RAW
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
@@ -99,12 +99,13 @@ def assert_same(
     coordinator = Coordinator(number, None if used.auto else used.rules)
     replayed = ((event, coordinator.replay(event)) for event in map(decode, log))
     name_of, other = moment.names.name, copied(options)
-    wanted = shown(_happenings_of(replayed, name_of), options)
+    by_events = EventHistories(partition, replayed, name_of).happenings(other.commits_in(number))
+    wanted = shown(by_events, options)
 
     def found(lines: LinesAsked | None) -> Iterator[Happening | memoryview]:
         reads = (RowsRead(0, 0, rows, rows.drop_columns(list(RAW))) for rows in cut(rows_of(log), sizes))
         asked_here = other.commits_in(number)
-        return partition_happenings(partition, reads, name_of, asked_here, lines=lines)
+        return RowHistories(partition, reads, name_of).happenings(asked_here, lines)
 
     described = found(None)
     assert shown((each for each in described if isinstance(each, Happening)), other) == wanted

@@ -78,12 +78,12 @@ def check(question: Any, log: list[LogRecord], as_of: AsOf, rules: Rules | None,
     [partition] = moment
     answer = question(by_events(partition, log))
     name_of = TopicNames().name
-    assert question(RowHistories.once_more(partition, reads_of(log, sizes), name_of)) == answer
+    assert question(RowHistories(partition, reads_of(log, sizes), name_of)) == answer
     if question is audits:
         return
     at_once = Snapshot(as_of, TopicNames(), rules)
     replayed = at_once.begin(0)
-    by_rows = RowHistories.to_moment(replayed, reads_of(log, sizes), at_once.names, name_of)
+    by_rows = RowHistories(replayed, reads_of(log, sizes), name_of, at_once.names)
     assert question(by_rows) == answer
     assert comparable(at_once) == comparable(moment)
     assert unread(replayed) == unread(partition)

@@ -9,11 +9,12 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.as_of.snapshot import Snapshot
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.events import Event, decode
 from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.rows import RemovalRow
 from offsets_tool.history.history import History
+from offsets_tool.history.owners import NameOf
 from offsets_tool.history.rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
 from offsets_tool.history.transactions import TransactionRow, ended_transactions, open_transactions
 from offsets_tool.log.archive.delta import delta_rows
@@ -117,20 +118,25 @@ def _rows(path: Path) -> Iterator[Any]:
     for number in moment.to_replay_again():
         moment.replay(number, logs[number])
     for partition in moment:
-        found = partition.coordinator
-        coordinator = Coordinator(partition.log_partition, None if found.auto else found.rules)
-        history, removals = History(names.name), RemovalLog(partition.log_partition)
-        for event in logs[partition.log_partition]:
-            history.observe_record(event.record.log_offset)
-            changes = coordinator.replay(event)
-            removals.observe(event, changes)
-            yield from ended_transactions(event, changes)
-            for change in changes:
-                yield from history.observe_change(change)
-        yield from history.flush()
-        yield from history.open_rows()
-        yield from removals.unsettled()
-        yield from open_transactions(coordinator.state.transactions.values(), partition.log_partition)
+        yield from rows_by_event(partition, logs[partition.log_partition], names.name)
+
+
+def rows_by_event(partition: PartitionSnapshot, events: Iterable[Event], name_of: NameOf) -> Iterator[Any]:
+    """Yield the rows of the histories of a partition that was replayed before, given all its events."""
+    found = partition.coordinator
+    coordinator = Coordinator(partition.log_partition, None if found.auto else found.rules)
+    history, removals = History(name_of), RemovalLog(partition.log_partition)
+    for event in events:
+        history.observe_record(event.record.log_offset)
+        changes = coordinator.replay(event)
+        removals.observe(event, changes)
+        yield from ended_transactions(event, changes)
+        for change in changes:
+            yield from history.observe_change(change)
+    yield from history.flush()
+    yield from history.open_rows()
+    yield from removals.unsettled()
+    yield from open_transactions(coordinator.state.transactions.values(), partition.log_partition)
 
 
 @cache

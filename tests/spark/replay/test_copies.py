@@ -11,10 +11,8 @@ from typing import Any
 import pytest
 
 from offsets_tool.evidence.evidence import open_evidence
+from offsets_tool.evidence.partition_logs import uncounted
 from offsets_tool.evidence.replaying import EvidenceReplay
-from offsets_tool.expiry.removal_log import RemovalLog
-from offsets_tool.history.history import History
-from offsets_tool.history.transactions import ended_transactions, open_transactions
 from spark.replay.replay import Replayed, replay
 from tests.corpora import REPLICATED
 from tests.evidence.copies import copy, rolled
@@ -22,7 +20,7 @@ from tests.expiry.log_cleaner import cleaned
 from tests.replay.random_logs import READERS, RandomLog, segment
 from tests.replay.story import commit, commit_marker, txn_commit
 from tests.replay.story_segments import Placed, in_order
-from tests.spark.histories import Rows, histories, rows, table_rows
+from tests.spark.histories import Rows, histories, rows, rows_by_event, table_rows
 from tests.spark.kills import Killed, killed
 from tests.spark.lakes import ingest_here, no_session
 
@@ -46,20 +44,9 @@ def by_evidence(paths: list[Path], cluster: str = "c") -> Rows:
 
 def _rows(paths: list[Path]) -> Iterator[Any]:
     with EvidenceReplay(open_evidence(*paths, view="evidence")) as replayed:
-        names = replayed.run().names
-        for partition, happened in replayed.once_more():
-            history, removals = History(names.name), RemovalLog(partition.log_partition)
-            for event, changes in happened:
-                history.observe_record(event.record.log_offset)
-                removals.observe(event, changes)
-                yield from ended_transactions(event, changes)
-                for change in changes:
-                    yield from history.observe_change(change)
-            yield from history.flush()
-            yield from history.open_rows()
-            yield from removals.unsettled()
-            waiting = partition.state.transactions.values()
-            yield from open_transactions(waiting, partition.log_partition)
+        moment, logs = replayed.run(), replayed.logs(uncounted)
+        for partition in moment:
+            yield from rows_by_event(partition, logs[partition.log_partition].events(), moment.names.name)
 
 
 @pytest.fixture(scope="module", params=CORPORA)
