@@ -14,10 +14,9 @@ from contextlib import contextmanager
 from typing import IO, Final, NamedTuple
 
 from offsets_tool.errors import DecodeError, SourceError
+from offsets_tool.expiry.lifetimes import Lifetimes
 from offsets_tool.expiry.log_facts import LogFacts
-from offsets_tool.expiry.removal_codec import pack_removals, unpack_removals
-from offsets_tool.expiry.removal_log import RemovalLog, RemovalLogState
-from offsets_tool.expiry.rows import RemovalRow
+from offsets_tool.expiry.removal_codec import pack_lifetimes, unpack_lifetimes
 from offsets_tool.history.history import History, HistoryState
 from offsets_tool.history.json_codec import (
     Packed,
@@ -31,7 +30,6 @@ from offsets_tool.history.json_codec import (
     unpack_subject,
 )
 from offsets_tool.history.owners import NameOf
-from offsets_tool.history.transactions import TransactionLog, TransactionRow
 from offsets_tool.replay.changes import GroupOf, MemberOf
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
@@ -44,17 +42,18 @@ READ: Final = (VERSION,)
 
 _FORMAT: Final = "offsets-tool checkpoint"
 _LEVEL: Final = 1
-_TOPICS: Final = RemovalRow._fields.index("topics")
 _REMEDY: Final = "replay the log from its start without it, and save it again"
 
 
 class Observers(NamedTuple):
-    """What observes the same records as the coordinator and is saved with it: history, removals, log facts, transactions."""
+    """What observed the same records as the coordinator and is saved with it: history, log facts, and facts for expiry."""
 
     history: History
-    removals: RemovalLog
     log_facts: LogFacts
-    transactions: TransactionLog
+    lifetimes: Lifetimes
+    """Of the committed offsets that the coordinator has."""
+    changed: dict[str, int]
+    """When each group last changed, epoch milliseconds."""
 
 
 class Checkpoint(NamedTuple):
@@ -83,8 +82,11 @@ def packed(coordinator: Coordinator, observers: Observers | None) -> str:
         "differed_at": coordinator.differed_at,
         **pack_state(coordinator.state),
         "history": observers and _packed_history(observers.history.saved_state()),
-        "removals": observers and _packed_removal_log(observers.removals.saved_state(), coordinator.state),
-        "ended_transactions": observers and observers.transactions.saved_state(),
+        "removals": observers
+        and {
+            "lifetimes": pack_lifetimes(observers.lifetimes, coordinator.state),
+            "changed": observers.changed,
+        },
     }
     return json.dumps(body, separators=(",", ":"))
 
@@ -168,12 +170,12 @@ def _head(line: bytes, source: str) -> dict[str, Packed]:
 def _observers(
     head: dict[str, Packed], body: dict[str, Packed], coordinator: Coordinator, name_of: NameOf
 ) -> Observers:
-    now = coordinator.state
+    now, removals = coordinator.state, body["removals"]
     return Observers(
         History(name_of, _history_state(body["history"], now)),
-        RemovalLog(coordinator.log_partition, _removal_log_state(body["removals"], now)),
         LogFacts.unpack(head["log_facts"]),
-        TransactionLog(TransactionRow(*row) for row in body["ended_transactions"]),
+        unpack_lifetimes(removals["lifetimes"], now),
+        removals["changed"],
     )
 
 
@@ -209,12 +211,3 @@ def _history_state(body: Packed, now: State) -> HistoryState:
         after_gap=body["after_gap"],
         owners=now.of_groups() if body["owners"] is None else unpack_state(body["owners"]),
     )
-
-
-def _packed_removal_log(saved: RemovalLogState, now: State) -> Packed:
-    return {**pack_removals(saved.removals, now), "complete": saved.complete}
-
-
-def _removal_log_state(body: Packed, now: State) -> RemovalLogState:
-    complete = [RemovalRow(*row)._replace(topics=tuple(row[_TOPICS])) for row in body["complete"]]
-    return RemovalLogState(unpack_removals(body, now), complete)

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.as_of.transactions import EndedTransaction
 from offsets_tool.events import Event
-from offsets_tool.expiry.forecast import PartitionRemovals, RemovalsByEvent
+from offsets_tool.expiry.forecast import PartitionRemovals, removals_by_event
 from offsets_tool.findings.group_rows import GroupRow, PartitionRows, ReplayedPartition, gather, stretch_of
 from offsets_tool.findings.record_sums import RecordSums
 from offsets_tool.history.change_log import Happening, LinesAsked, WantedCommits, batch_happenings
@@ -102,27 +102,27 @@ class EventHistories:
 
     def removals(self) -> PartitionRemovals:
         """Return the offsets that were removed, and what expiry asks besides."""
-        removals = RemovalsByEvent(self.partition)
-        for event, changes in self._replayed:
-            removals.observe(event, changes)
-        return removals.all()
+        return removals_by_event(self.partition, self._replayed)
 
     def replayed(self) -> ReplayedPartition:
         """Return all rows by group, the removals, and the sums of the records."""
-        partition = self.partition
-        removals, sums = RemovalsByEvent(partition), RecordSums(partition.log_partition)
+        partition, sums = self.partition, RecordSums(self.partition.log_partition)
         rows: list[GroupRow] = []
-        for event, changes in self._replayed:
-            removals.observe(event, changes)
-            sums.observe(event)
-            rows += (*self._ended(event, changes), *ended_transactions(event, changes))
+
+        def replayed() -> Iterator[tuple[Event, tuple[Change, ...]]]:
+            for event, changes in self._replayed:
+                yield event, changes
+                sums.observe(event)
+                rows.extend((*self._ended(event, changes), *ended_transactions(event, changes)))
+
+        removals = removals_by_event(partition, replayed())
         open_ = open_transactions(partition.state.transactions.values(), partition.log_partition)
         rows += (*self._last(), *open_)
 
         def with_rows(more: Iterable[GroupRow]) -> PartitionRows:
             return PartitionRows(gather([*rows, *more], stretch_of(partition)), sums)
 
-        return ReplayedPartition(sums, removals.all(), with_rows)
+        return ReplayedPartition(sums, removals, with_rows)
 
     def _ended(self, event: Event, changes: Iterable[Change]) -> Iterator[HistoryRow]:
         """Yield the rows that ended before an event."""

@@ -96,27 +96,17 @@ def partition_removals(
     )
 
 
-class RemovalsByEvent:
-    """The removals of one partition, whose events and changes are observed one at a time."""
-
-    def __init__(self, partition: PartitionSnapshot) -> None:
-        """Start before the first event of a partition that was replayed before."""
-        self._partition, self._facts = partition, LogFacts()
-        self._tracker = RemovalTracker(partition.log_partition)
-        self._removals: list[Removal | DroppedCommit] = []
-
-    def observe(self, event: Event, changes: Sequence[Change]) -> None:
-        """Observe an event and its changes."""
-        self._facts.observe(event)
-        self._removals += self._tracker.take_event(event, changes)
-
-    def all(self) -> PartitionRemovals:
-        """Return all removals; call it once, after the last event."""
-        self._removals += self._tracker.close()
-        changed = self._tracker.saved_state().changed
-        return partition_removals(
-            self._partition, changed, self._tracker.lifetimes, self._removals, self._facts
-        )
+def removals_by_event(
+    partition: PartitionSnapshot, replayed: Iterable[tuple[Event, Sequence[Change]]]
+) -> PartitionRemovals:
+    """Return the removals of one partition, given its events and their changes; none is held."""
+    facts, tracker = LogFacts(), RemovalTracker(partition.log_partition)
+    removals: list[Removal | DroppedCommit] = []
+    for event, changes in replayed:
+        facts.observe(event)
+        removals += tracker.take_event(event, changes)
+    removals += tracker.close()
+    return partition_removals(partition, tracker.changed, tracker.lifetimes, removals, facts)
 
 
 def ages(found: Iterable[PartitionRemovals], policy: Policy) -> Ages:

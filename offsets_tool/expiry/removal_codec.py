@@ -1,4 +1,4 @@
-"""Removals, and the state of the removal tracker, as JSON and back: for rows of `removals` and for checkpoints.
+"""Removals, and how long offsets have lived, as JSON and back: for rows of `removals` and for checkpoints.
 
 Unpacking what is damaged raises KeyError, TypeError or ValueError.
 """
@@ -10,15 +10,12 @@ from typing import Final
 from uuid import UUID
 
 from offsets_tool.expiry.lifetimes import ByGroup, Lifetime, Lifetimes
-from offsets_tool.expiry.removal_tracker import LastChange, Open, TrackerState
 from offsets_tool.expiry.removals import DroppedCommit, KeptOffset, Removal, RemovedOffset
 from offsets_tool.history.json_codec import (
     Packed,
     pack_commit,
-    pack_state,
     unpack_commit,
     unpack_group,
-    unpack_state,
 )
 from offsets_tool.replay.changes import ChangeKind, PendingOf
 from offsets_tool.replay.state import State
@@ -99,32 +96,24 @@ def _dropped(kind: str, facts: Packed) -> DroppedCommit:
     )
 
 
-def pack_removals(saved: TrackerState, now: State) -> Packed:
-    """Return the tracker's state as JSON; `now` is the coordinator's state, which holds the commits and the groups."""
+def pack_lifetimes(lifetimes: Lifetimes, now: State) -> Packed:
+    """Return the lifetimes of the committed offsets of a state as JSON."""
     return {
-        "lifetimes": {
-            group: [_packed_lifetime(saved.lifetimes.by_group[group][at]) for at in offsets]
-            for group, offsets in now.offsets.items()
-        },
-        "changed": saved.changed,
-        "open": [_packed_open(group, opened) for group, opened in saved.open.items()],
-        "place": saved.place,
+        group: [_packed_lifetime(lifetimes.by_group[group][at]) for at in offsets]
+        for group, offsets in now.offsets.items()
     }
 
 
-def unpack_removals(body: Packed, now: State) -> TrackerState:
-    """Return the tracker's state from which `pack_removals` made this JSON; `now` must equal the state given then."""
-    lifetimes: ByGroup = {
+def unpack_lifetimes(packed: Packed, now: State) -> Lifetimes:
+    """Return the lifetimes from which `pack_lifetimes` made this JSON; `now` must equal the state given then."""
+    by_group: ByGroup = {
         group: {
             at: _lifetime(commit, facts)
-            for (at, commit), facts in zip(offsets.items(), body["lifetimes"][group], strict=True)
+            for (at, commit), facts in zip(offsets.items(), packed[group], strict=True)
         }
         for group, offsets in now.offsets.items()
     }
-    state = now.of_groups()
-    state.pending = {producer: dict(commits) for producer, commits in now.pending.items()}
-    opened = dict(map(_open, body["open"]))
-    return TrackerState(state, Lifetimes(lifetimes), body["changed"], opened, LastChange(*body["place"]))
+    return Lifetimes(by_group)
 
 
 def _packed_lifetime(lifetime: Lifetime) -> Packed:
@@ -141,23 +130,3 @@ def _lifetime(commit: Packed, facts: Packed) -> Lifetime:
         return Lifetime(commit, began_at, committed_at, commit.topic_id)
     topic_id, doubtful = more
     return Lifetime(commit, began_at, committed_at, UUID(topic_id) if topic_id else None, doubtful)
-
-
-def _packed_open(group: str, opened: Open) -> Packed:
-    there = (
-        State(groups={group: opened.group}, members={group: dict(opened.members)})
-        if opened.group
-        else State()
-    )
-    facts = [opened.at, opened.changed_at, opened.is_by_new_coordinator, opened.group_deleted_at]
-    return [group, pack_state(there), *facts, list(map(_packed_removed, opened.removed))]
-
-
-def _open(packed: Packed) -> tuple[str, Open]:
-    group, there, at, changed_at, is_by_new_coordinator, group_deleted_at, removed = packed
-    state = unpack_state(there)
-    members = state.members.get(group, {})
-    went = list(map(_removed, removed))
-    return group, Open(
-        at, state.groups.get(group), members, changed_at, is_by_new_coordinator, went, group_deleted_at
-    )

@@ -77,38 +77,21 @@ class LastChange(NamedTuple):
         return is_alone and is_next and is_deletion and abs(change.timestamp - self.timestamp) <= RUN_MS
 
 
-class TrackerState(NamedTuple):
-    """All that a RemovalTracker needs to go on later, as a checkpoint keeps it."""
-
-    state: State
-    """The coordinator's state without offsets and transactions."""
-    lifetimes: Lifetimes
-    changed: dict[str, int]
-    """When each group last changed, epoch milliseconds."""
-    open: dict[str, Open]
-    """Open removals by group."""
-    place: LastChange
-
-
 class RemovalTracker:
     """The removals of one log partition: `take` and `take_event` return those that are complete."""
 
-    def __init__(self, log_partition: int | None, saved: TrackerState | None = None) -> None:
-        """Start without removals, or from a saved state (`saved`)."""
-        state = saved or TrackerState(State(), Lifetimes(), {}, {}, LastChange(-1, -1, -1))
+    def __init__(self, log_partition: int | None) -> None:
+        """Start without removals."""
         self._log_partition = log_partition
         self._is_by_new_coordinator: bool | None = None
-        self.state = state.state
+        self.state = State()
         """What a caller that makes no Change of it puts there itself: pending commits, groups, members."""
-        self.lifetimes = state.lifetimes
+        self.lifetimes = Lifetimes()
+        self.changed: dict[str, int] = {}
+        """When each group last changed, epoch milliseconds."""
         self._doubted: tuple[OffsetOf, int] | None = None
-        self._changed = state.changed
-        self._open = state.open
-        self._place = state.place
-
-    def saved_state(self) -> TrackerState:
-        """Return the state of this tracker to save it; save it at once, because the tracker goes on changing the same objects."""
-        return TrackerState(self.state, self.lifetimes, self._changed, self._open, self._place)
+        self._open: dict[str, Open] = {}
+        self._place = LastChange(-1, -1, -1)
 
     def take(self, change: Change, *, is_by_new_coordinator: bool | None) -> list[Removal | DroppedCommit]:
         """Return what this change completes; `is_by_new_coordinator` says of a tombstone whether the new coordinator wrote it."""
@@ -141,7 +124,7 @@ class RemovalTracker:
     def mark_group(self, group: str, timestamp: int) -> None:
         """Note that a record of this time, of which no Change comes here, changed a group or its members."""
         if timestamp >= 0:
-            self._changed[group] = timestamp
+            self.changed[group] = timestamp
 
     def close(self) -> list[Removal | DroppedCommit]:
         """Return the open removals, which are complete now: later records belong to none of them."""
@@ -235,7 +218,7 @@ class RemovalTracker:
         """Forget when a group last changed, if nothing is left of the group."""
         is_there = deleted is None and group in self.state.groups
         if not is_there and not self.lifetimes.of_group(group):
-            self._changed.pop(group, None)
+            self.changed.pop(group, None)
 
     def _opened(self, timestamp: int, group: str) -> Open:
         if group not in self._open:
@@ -243,7 +226,7 @@ class RemovalTracker:
                 time_or_none(timestamp),
                 self.state.groups.get(group),
                 dict(self.state.members.get(group, {})),
-                self._changed.get(group),
+                self.changed.get(group),
                 self._is_by_new_coordinator,
             )
         return self._open[group]

@@ -69,37 +69,6 @@ def ended_transactions(event: Event, changes: Sequence[Change]) -> Iterator[Tran
         yield from _rows(ended.transaction, event.record.log_partition, ended.outcome, marker)
 
 
-class TransactionLog:
-    """Transactions of one log partition that ended, as rows: `observe` takes events, `take_settled` and `unsettled` return rows."""
-
-    def __init__(self, complete: Iterable[TransactionRow] = ()) -> None:
-        """Start with rows that were not returned yet."""
-        self._complete = list(complete)
-
-    def saved_state(self) -> list[TransactionRow]:
-        """Return the rows that were not returned yet, as a checkpoint keeps them."""
-        return list(self._complete)
-
-    def observe(self, event: Event, changes: Sequence[Change]) -> None:
-        """Observe an event and its changes; keep the rows of the transaction that it ends."""
-        self._complete += ended_transactions(event, changes)
-
-    def take_settled(self, before: int) -> list[TransactionRow]:
-        """Return, once, the rows of transactions whose marker lies below the log offset `before`."""
-        complete = [row for row in self._complete if _end(row) < before]
-        self._complete = [row for row in self._complete if _end(row) >= before]
-        return complete
-
-    def unsettled(self) -> Iterator[TransactionRow]:
-        """Yield the rows that `take_settled` has not returned."""
-        yield from self._complete
-
-
-def _end(row: TransactionRow) -> int:
-    assert row.marker_log_offset is not None
-    return row.marker_log_offset
-
-
 def open_transactions(
     transactions: Iterable[Transaction], log_partition: int | None
 ) -> Iterator[TransactionRow]:

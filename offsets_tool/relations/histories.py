@@ -17,15 +17,15 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.columns_of_rows import behind_gaps, plain
 from offsets_tool.errors import SourceError
 from offsets_tool.events import Event
+from offsets_tool.expiry.lifetimes import Lifetimes
 from offsets_tool.expiry.log_facts import LogFacts
-from offsets_tool.expiry.removal_log import RemovalLog
 from offsets_tool.expiry.removals import DroppedCommit, Removal
 from offsets_tool.expiry.rows import RemovalRow, removal_rows
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import NameOf
 from offsets_tool.history.row_builders import anomaly_row
 from offsets_tool.history.rows import AnomalyRow, OffsetBeginCause, OffsetHistoryRow
-from offsets_tool.history.transactions import TransactionLog, TransactionRow
+from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.relations.carried import Carried, LiveState, nothing_carried, pack, put_open, unpack
 from offsets_tool.relations.chunks import (
     HistoryChunk,
@@ -164,9 +164,8 @@ class Histories:
             open_transactions(self._transactions, self._subjects.groups),
             removals._replace(changed=dict(removals.changed)),
         )
-        others = RemovalLog(self._log_partition), self.facts, TransactionLog()
         self._group_rows.give()
-        body = packed(self._coordinator, Observers(self._history, *others))
+        body = packed(self._coordinator, Observers(self._history, self.facts, Lifetimes(), {}))
         self._group_rows.take()
         return body, carried
 
@@ -568,5 +567,4 @@ def restore_live(checkpoint: bytes, source: str) -> LiveState:
         return Histories(Start(None, checkpoint=checkpoint, source=source)).live_state()
     if saved.observers is None:
         raise SourceError(source, "a checkpoint of the coordinator alone; replay the log from its start")
-    removals = saved.observers.removals.tracker.saved_state()
-    return LiveState(saved.coordinator, removals.lifetimes, removals.changed)
+    return LiveState(saved.coordinator, saved.observers.lifetimes, saved.observers.changed)

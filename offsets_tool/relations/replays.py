@@ -12,8 +12,8 @@ import pyarrow as pa
 from offsets_tool.checkpoint import Observers, save
 from offsets_tool.events import Event
 from offsets_tool.expiry.log_facts import LogFacts
-from offsets_tool.expiry.removal_log import RemovalLog
-from offsets_tool.expiry.rows import RemovalRow
+from offsets_tool.expiry.removal_tracker import RemovalTracker
+from offsets_tool.expiry.rows import RemovalRow, removal_rows
 from offsets_tool.history.history import History
 from offsets_tool.history.rows import (
     AnomalyRow,
@@ -22,7 +22,7 @@ from offsets_tool.history.rows import (
     MemberHistoryRow,
     OffsetHistoryRow,
 )
-from offsets_tool.history.transactions import TransactionLog, TransactionRow, open_transactions
+from offsets_tool.history.transactions import TransactionRow, ended_transactions, open_transactions
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.wire.arrow import shown_batch
@@ -94,13 +94,14 @@ class EventHistoryReplay:
         self._names = ShownNames(start.names)
         self._position = 0
         self._coordinator = Coordinator(start.log_partition, start.rules)
-        history, removals = History(self._names.name), RemovalLog(start.log_partition)
-        self._observers = Observers(history, removals, LogFacts(), TransactionLog())
+        self._history, self._facts = History(self._names.name), LogFacts()
+        self._removals = RemovalTracker(start.log_partition)
+        self._ended: list[RemovalRow | TransactionRow] = []
+        """Rows that were not returned yet, because rows of history that end with the same record were not."""
 
     def replay(self, events: Iterable[Event]) -> HistoryRows:
         """Replay events; return the rows that ended with them, and anomalies."""
-        history, removals, facts, transactions = self._observers
-        rows: list[_Row] = []
+        history, facts, rows = self._history, self._facts, list[_Row]()
         for event in events:
             at = event.record.log_offset
             if event.absence is None:
@@ -109,45 +110,42 @@ class EventHistoryReplay:
             facts.observe(event)
             history.observe_record(at)
             changes = self._coordinator.replay(event)
-            removals.observe(event, changes)
-            transactions.observe(event, changes)
+            self._ended += removal_rows(self._removals.take_event(event, changes))
+            self._ended += ended_transactions(event, changes)
             rows += (row for change in changes for row in history.observe_change(change))
-        rows += (*removals.take_settled(history.settled), *transactions.take_settled(history.settled))
+        rows += (row for row in self._ended if _end(row) < history.settled)
+        self._ended = [row for row in self._ended if _end(row) >= history.settled]
         return _columns(rows)
 
     def leave(self, end: int = 0) -> ReplayEnd:
         """Return the end of the replay, as Histories.leave does; call it once, after all events."""
-        return _replay_end(self._coordinator, self._observers, max(end, self._position), self._names)
+        coordinator, history, facts, removals = self._coordinator, self._history, self._facts, self._removals
+        settled, position = history.settled, max(end, self._position)
+        facts.observe_end(position)
+        observers = Observers(history, facts, removals.lifetimes, removals.changed)
+        checkpoint = save(coordinator, position, observers)
+        open_ = open_transactions(coordinator.state.transactions.values(), coordinator.log_partition)
+        of_removals = removal_rows(removals.open_removals(), are_open=True)
+        held = [*history.flush(), *history.open_rows(), *self._ended, *of_removals, *open_]
+        return ReplayEnd(
+            ended=_columns([]),
+            rows=_columns(held),
+            settled=settled,
+            position=position,
+            proven_from=facts.proven_from,
+            checkpoint=checkpoint,
+            rules=coordinator.rules,
+            proved_at=coordinator.proved_at,
+            differed_at=coordinator.differed_at,
+            unnamed=tuple(sorted(self._names.missing)),
+        )
 
 
-def _replay_end(
-    coordinator: Coordinator, observers: Observers, position: int, names: "ShownNames"
-) -> ReplayEnd:
-    """Return the end of a replay."""
-    history, removals, facts, transactions = observers
-    settled = history.settled
-    facts.observe_end(position)
-    checkpoint = save(coordinator, position, observers)
-    open_ = open_transactions(coordinator.state.transactions.values(), coordinator.log_partition)
-    held = [
-        *history.flush(),
-        *history.open_rows(),
-        *removals.unsettled(),
-        *transactions.unsettled(),
-        *open_,
-    ]
-    return ReplayEnd(
-        ended=_columns([]),
-        rows=_columns(held),
-        settled=settled,
-        position=position,
-        proven_from=facts.proven_from,
-        checkpoint=checkpoint,
-        rules=coordinator.rules,
-        proved_at=coordinator.proved_at,
-        differed_at=coordinator.differed_at,
-        unnamed=tuple(sorted(names.missing)),
-    )
+def _end(row: RemovalRow | TransactionRow) -> int:
+    """Return the offset in the log at which a row ended."""
+    end = row.to_log_offset if isinstance(row, RemovalRow) else row.marker_log_offset
+    assert end is not None
+    return end
 
 
 class ShownNames:

@@ -32,9 +32,6 @@ TWICE: Final[Mapping[str, frozenset[str]]] = {
     "MemberHistoryRow": frozenset((REFERENCE, "offsets_tool/relations/member_rows.py")),
     # relations make columns of offset_history; finders read one row of them at a time.
     "OffsetHistoryRow": frozenset((REFERENCE, "offsets_tool/columns/sorted_offsets.py")),
-    # A checkpoint has rows that wait.
-    "RemovalRow": frozenset(("offsets_tool/expiry/rows.py", "offsets_tool/checkpoint.py")),
-    "TransactionRow": frozenset(("offsets_tool/history/transactions.py", "offsets_tool/checkpoint.py")),
 }
 """The rows that are made in two modules, and why."""
 

@@ -19,8 +19,8 @@ from offsets_tool.checkpoint import read_log_facts
 from offsets_tool.columns.decode import decode_batches, log_batches
 from offsets_tool.events import Key, Value, decode, encode_key, encode_value
 from offsets_tool.expiry.log_facts import LogFacts
-from offsets_tool.expiry.removal_log import RemovalLog
-from offsets_tool.expiry.rows import RemovalRow
+from offsets_tool.expiry.removal_tracker import RemovalTracker
+from offsets_tool.expiry.rows import RemovalRow, removal_rows
 from offsets_tool.history.history import History
 from offsets_tool.history.rows import HistoryRow
 from offsets_tool.history.transactions import TransactionRow, ended_transactions, open_transactions
@@ -91,15 +91,20 @@ def sorted_rows(found: Sequence[HistoryRows]) -> list[list[dict[str, Any]]]:
 def expected(records: Sequence[LogRecord], rules: Rules | None, partition: int) -> list[list[dict[str, Any]]]:
     """One at a time."""
     coordinator, history = Coordinator(partition, rules), History()
-    rows, removals = list[HistoryRow | RemovalRow | TransactionRow](), RemovalLog(partition)
+    rows, removals = list[HistoryRow | RemovalRow | TransactionRow](), RemovalTracker(partition)
     for event in map(decode, records):
         history.observe_record(event.record.log_offset)
         changes = coordinator.replay(event)
-        removals.observe(event, changes)
+        rows += removal_rows(removals.take_event(event, changes))
         rows += ended_transactions(event, changes)
         rows += [row for change in changes for row in history.observe_change(change)]
     open_ = open_transactions(coordinator.state.transactions.values(), partition)
-    rows += [*history.flush(), *history.open_rows(), *removals.unsettled(), *open_]
+    rows += [
+        *history.flush(),
+        *history.open_rows(),
+        *removal_rows(removals.open_removals(), are_open=True),
+        *open_,
+    ]
     plain = [
         record_batch(kind, [shown_row(row) for row in rows if type(row) is kind]).to_pylist() for kind in ROWS
     ]

@@ -45,7 +45,7 @@ def check(records: list[LogRecord], cuts: Iterable[int], rules: Rules | None) ->
     live = restore_live(checkpoint, "c")
     assert_equal(live.coordinator, coordinator)
     assert live.lifetimes.by_group == tracker.lifetimes.by_group
-    assert live.changed == tracker.saved_state().changed
+    assert live.changed == tracker.changed
     check_state_alone(records, cuts, coordinator, tracker)
 
 

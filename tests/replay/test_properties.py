@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from offsets_tool.checkpoint import Observers, restore, save
 from offsets_tool.events import Event, Key, decode, encode_key
 from offsets_tool.expiry.log_facts import LogFacts
-from offsets_tool.expiry.removal_log import RemovalLog
+from offsets_tool.expiry.removal_tracker import RemovalTracker
 from offsets_tool.history.history import History
 from offsets_tool.history.rows import HistoryRow
-from offsets_tool.history.transactions import TransactionLog
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.replay.changes import Change, ChangeKind, Group, Subject
 from offsets_tool.replay.coordinator import Coordinator
@@ -213,27 +212,30 @@ def test_hostile_records_raise_nothing(seed: int) -> None:
 
 def check_checkpoints(events: Sequence[Event], rules: Rules | None, stride: int = 1) -> None:
     """Assert that a replay gives the same rows when it is saved and restored on the way, also in the middle of a batch."""
-    coordinator, told, rows = Coordinator(0, rules), new_observers(), list[HistoryRow]()
+    coordinator, tracker, rows = Coordinator(0, rules), RemovalTracker(0), list[HistoryRow]()
+    told = new_observers(tracker)
     for number, event in enumerate(events):
         if number % stride == 0:
             checkpoint = restore(save(coordinator, event.record.log_offset, told))
             assert checkpoint.observers is not None
             assert checkpoint.observers.history.settled == told.history.settled
             assert checkpoint.observers.log_facts == told.log_facts
+            assert checkpoint.observers.lifetimes.by_group == tracker.lifetimes.by_group
+            assert checkpoint.observers.changed == tracker.changed
             coordinator, told = checkpoint.coordinator, checkpoint.observers
-        rows += observe(told, event, coordinator.replay(event))
-    whole = new_observers()
+            told = told._replace(lifetimes=tracker.lifetimes, changed=tracker.changed)
+        changes = coordinator.replay(event)
+        list(tracker.take_event(event, changes))
+        rows += observe(told, event, changes)
+    whole = new_observers(RemovalTracker(0))
     expected = [row for event, changes in replay_all(events, rules) for row in observe(whole, event, changes)]
     assert [*rows, *told.history.flush()] == [*expected, *whole.history.flush()]
     assert list(told.history.open_rows()) == list(whole.history.open_rows())
-    assert list(told.removals.unsettled()) == list(whole.removals.unsettled())
-    assert list(told.transactions.unsettled()) == list(whole.transactions.unsettled())
-    assert list(told.removals.tracker.lifetimes.longest()) == list(whole.removals.tracker.lifetimes.longest())
     assert told.log_facts == whole.log_facts
 
 
-def new_observers() -> Observers:
-    return Observers(History(), RemovalLog(0), LogFacts(), TransactionLog())
+def new_observers(tracker: RemovalTracker) -> Observers:
+    return Observers(History(), LogFacts(), tracker.lifetimes, tracker.changed)
 
 
 def observe(told: Observers, event: Event, changes: tuple[Change, ...]) -> list[HistoryRow]:
@@ -241,8 +243,6 @@ def observe(told: Observers, event: Event, changes: tuple[Change, ...]) -> list[
     told.history.observe_record(at)
     told.log_facts.observe_offsets(at, at, None)
     told.log_facts.observe(event)
-    told.removals.observe(event, changes)
-    told.transactions.observe(event, changes)
     return [row for change in changes for row in told.history.observe_change(change)]
 
 

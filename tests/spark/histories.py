@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.events import Event, decode
-from offsets_tool.expiry.removal_log import RemovalLog
-from offsets_tool.expiry.rows import RemovalRow
+from offsets_tool.expiry.removal_tracker import RemovalTracker
+from offsets_tool.expiry.rows import RemovalRow, removal_rows
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import NameOf
 from offsets_tool.history.rows import AnomalyRow, GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
@@ -125,17 +125,17 @@ def rows_by_event(partition: PartitionSnapshot, events: Iterable[Event], name_of
     """Yield the rows of the histories of a partition that was replayed before, given all its events."""
     found = partition.coordinator
     coordinator = Coordinator(partition.log_partition, None if found.auto else found.rules)
-    history, removals = History(name_of), RemovalLog(partition.log_partition)
+    history, removals = History(name_of), RemovalTracker(partition.log_partition)
     for event in events:
         history.observe_record(event.record.log_offset)
         changes = coordinator.replay(event)
-        removals.observe(event, changes)
+        yield from removal_rows(removals.take_event(event, changes))
         yield from ended_transactions(event, changes)
         for change in changes:
             yield from history.observe_change(change)
     yield from history.flush()
     yield from history.open_rows()
-    yield from removals.unsettled()
+    yield from removal_rows(removals.open_removals(), are_open=True)
     yield from open_transactions(coordinator.state.transactions.values(), partition.log_partition)
 
 
