@@ -13,7 +13,6 @@ from offsets_tool.expiry.lifetimes import ByGroup, Lifetime, Lifetimes
 from offsets_tool.expiry.removals import DroppedCommit, KeptOffset, Removal, RemovedOffset
 from offsets_tool.history.json_codec import (
     Packed,
-    pack_commit,
     unpack_commit,
     unpack_group,
 )
@@ -72,11 +71,6 @@ def _removal(facts: Packed) -> Removal:
         tuple(KeptOffset(*each) for each in kept),
         changed_at,
     )
-
-
-def _packed_removed(removed: RemovedOffset) -> Packed:
-    topic, partition, commit, *facts = removed
-    return [topic, partition, commit and pack_commit(commit), *facts]
 
 
 def _removed(packed: Packed) -> RemovedOffset:

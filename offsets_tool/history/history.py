@@ -103,20 +103,14 @@ class History:
         self._next_offset = end
         self._after_gap = after_gap if self._after_gap is None else self._after_gap
 
-    def take_row(self, offset: OffsetOf) -> OffsetHistoryRow:
-        """Remove and return the open row of a committed offset, which the caller continues and puts back; KeyError without one."""
-        row = self._open.pop(offset)
-        assert isinstance(row, OffsetHistoryRow)
-        return row
-
     def take_member(self, member: MemberOf) -> MemberHistoryRow:
-        """Remove and return the open row of a member, as `take_row` does that of a committed offset."""
+        """Remove and return the open row of a member, which the caller continues and puts back; KeyError without one."""
         row = self._open.pop(member)
         assert isinstance(row, MemberHistoryRow)
         return row
 
     def take_group(self, group: GroupOf) -> GroupHistoryRow:
-        """Remove and return the open row of a group, as `take_row` does that of a committed offset."""
+        """Remove and return the open row of a group, which the caller continues and puts back; KeyError without one."""
         row = self._open.pop(group)
         assert isinstance(row, GroupHistoryRow)
         return row

@@ -6,7 +6,6 @@ reader of tables fetches raw bytes of few records only. Knows nothing about repl
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -192,13 +191,6 @@ class ExpectedEvents:
     def add(self, row: int, facts: Iterable[Any]) -> None:
         """Add a row that was not expected, given its columns PLACE and RAW: no commit without a problem, nor its tombstone."""
         self._others[row] = facts
-
-    def expect(self, first: int, end: int) -> None:
-        """Make the events of the rows from `first` up to `end`, too, none of which was expected."""
-        more = zip(range(first, end), self._events.events(self._rows.slice(first, end - first)), strict=True)
-        known = () if self._next is None else (self._next,)
-        self._made = chain(more, known, self._made)
-        self._next = next(self._made)
 
     def at(self, row: int) -> Event:
         """Return the event of a row; rows are asked for in their order."""

@@ -14,7 +14,6 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.columns_of_rows import encoded, numbers, uuid_of
 from offsets_tool.columns.numbering import Numbers
 from offsets_tool.replay.changes import OffsetOf
-from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.json import uuid_text
 from offsets_tool.wire.text import from_shown, shown
 
@@ -179,18 +178,6 @@ class Subjects:
     def producer_ids(self, numbers: Array) -> Array:
         """Return the producer id with each of these numbers; any id where a number is none."""
         return self._producers.keys[numbers]
-
-    def producer_number(self, producer_id: int) -> int:
-        """Return the number of a producer id."""
-        return int(self.producer_numbers(np.array([producer_id], np.int64))[0])
-
-    def producer_numbers(self, producer_ids: Array) -> Array:
-        """Return the number of each producer id."""
-        return self._producers.of(producer_ids)
-
-    def producers_of(self, rows: pa.RecordBatch) -> Array:
-        """Return the number of each row's producer; that of NO_PRODUCER_ID where there is none."""
-        return self._producers.of(numbers(rows.column("producer_id"), NO_PRODUCER_ID))
 
     @property
     def producers(self) -> int:
