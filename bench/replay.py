@@ -18,9 +18,9 @@ from offsets_tool.events import Event, decode
 from offsets_tool.history.history import History
 from offsets_tool.log.segment import read_segment
 from offsets_tool.relations.histories import replay_batches
-from offsets_tool.relations.moments import replay_read
+from offsets_tool.relations.moments import replay_rows
 from offsets_tool.relations.replays import Start
-from offsets_tool.relations.row_events import with_raw
+from offsets_tool.relations.row_events import rows_of, with_raw
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.state import State
 from offsets_tool.replay.topic_names import TopicNames
@@ -131,7 +131,7 @@ def history(path: Path, most: int | None = None) -> None:
 def by_column(path: Path) -> State:
     """Return the state after a segment, replayed by column as `offsets-tool offsets` does with large segments."""
     moment = Snapshot(AsOf(), TopicNames())
-    replay_read((moment,), 0, _rows_read(path))
+    replay_rows((moment,), 0, rows_of(_rows_read(path)))
     [partition] = moment
     return partition.state
 

@@ -161,7 +161,8 @@ class RowLane:
         reads: "Iterator[RowsRead]",
     ) -> None:
         """Replay one partition's rows into each of the moments."""
-        from offsets_tool.relations.moments import replay_read  # noqa: PLC0415 - with Arrow, where it pays
+        from offsets_tool.relations.moments import replay_rows  # noqa: PLC0415 - with Arrow, where it pays
+        from offsets_tool.relations.row_events import rows_of  # noqa: PLC0415 - with Arrow, where it pays
 
         watch = self._watch_of(log_partition) if self._watch_of else None
-        replay_read(snapshots, log_partition, reads, begins=begins, watch=watch)
+        replay_rows(snapshots, log_partition, rows_of(reads), begins=begins, watch=watch)

@@ -15,13 +15,12 @@ import pyarrow as pa
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.columns.arrays import Array, differences
 from offsets_tool.columns.columns_of_rows import are_there, encoded, flags, numbers, plain, uuid_of
-from offsets_tool.columns.reading import RowsRead
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import Key, Value
 from offsets_tool.records.kinds import CLASSIC_TYPES, COMMITS, GROUP_METADATA, TOPIC_LISTS
 from offsets_tool.relations.histories import Histories
 from offsets_tool.relations.replays import Start
-from offsets_tool.relations.row_events import RowEvents, rows_of
+from offsets_tool.relations.row_events import RowEvents
 from offsets_tool.relations.row_facts import NO_TIME, observe_times, times_of
 from offsets_tool.relations.writes import are_sound, group_named, have_producers, types_of
 from offsets_tool.replay.rules import TOPIC_ID_VERSION
@@ -42,21 +41,6 @@ _MAGIC: Final = 2
 _NO_SEQUENCE: Final = -1
 
 
-def replay_read(
-    snapshots: Sequence[Snapshot],
-    log_partition: int | None,
-    reads: Iterable[RowsRead],
-    *,
-    begins: int = 0,
-    watch: WatchRows | None = None,
-) -> None:
-    """Replay the rows of one partition, in the order of their offsets, as replay_events does events; `reads` must have `log`.
-
-    `watch` is called with the rows up to the last of the moments.
-    """
-    replay_rows(snapshots, log_partition, rows_of(reads), begins=begins, watch=watch)
-
-
 def replay_rows(
     snapshots: Sequence[Snapshot],
     log_partition: int | None,
@@ -65,7 +49,10 @@ def replay_rows(
     begins: int = 0,
     watch: WatchRows | None = None,
 ) -> None:
-    """Replay all rows (row_events.COLUMNS) of one partition, by offset, to each of the moments."""
+    """Replay all rows (row_events.COLUMNS) of one partition, by offset, to each of the moments, as replay_events does events.
+
+    `watch` is called with the rows up to the last of the moments.
+    """
     partitions = [snapshot.begin(log_partition, begins) for snapshot in snapshots]
     moments = [
         RowsToMoment(*both) for both in zip(partitions, (each.names for each in snapshots), strict=True)
