@@ -17,10 +17,6 @@ from offsets_tool.replay.rules import Rules, proves_classic, proves_new, to_repl
 from offsets_tool.replay.state import State
 from offsets_tool.replay.topic_names import TopicNames
 
-Watch = Callable[[Event, tuple[Change, ...]], None]
-"""What is called with every event that counts, and its changes."""
-
-
 Unproven = dict[OffsetOf | GroupOf | MemberOf, int | None]
 """Subjects whose value is not proven, with the offset from which on the log proves it again; None where it does not."""
 
@@ -193,14 +189,13 @@ class Snapshot:
         *,
         begins: int = 0,
         end: int | None = None,
-        watch: Watch | None = None,
     ) -> None:
         """Replay one partition from all its events, in the order of their offsets; a second call replaces the first.
 
         `begins` is the base offset of the first segment, `end` the end offset that the moment means here, where the records
-        themselves cannot tell; `watch` is called with every event that counts.
+        themselves cannot tell.
         """
-        replay_events((self,), log_partition, events, begins=begins, end=end, watch=watch)
+        replay_events((self,), log_partition, events, begins=begins, end=end)
 
     def begin(self, log_partition: int | None, begins: int = 0, end: int | None = None) -> PartitionSnapshot:
         """Return a partition before its first event; a second call replaces the first, by the rules of the new coordinator."""
@@ -232,19 +227,12 @@ def replay_events(
     *,
     begins: int = 0,
     end: int | None = None,
-    watch: Watch | None = None,
 ) -> None:
-    """Replay one partition to each of the moments in one pass over its events, as Snapshot.replay does to one.
-
-    `watch` is called with every event that counts for the last of them.
-    """
+    """Replay one partition to each of the moments in one pass over its events, as Snapshot.replay does to one."""
     partitions = [
         (snapshot.begin(log_partition, begins, end), snapshot.names.learn) for snapshot in snapshots
     ]
     for event in events:
-        changes = None
         for partition, learn in partitions:
             learn(event)
-            changes = partition.replay(event)
-        if watch is not None and changes is not None:
-            watch(event, changes)
+            partition.replay(event)

@@ -7,21 +7,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.as_of.snapshot import Snapshot, Watch
+from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.as_of.views_describe import described_offsets
 from offsets_tool.evidence.ends import EndSources
+from offsets_tool.evidence.partition_histories import PartitionHistories
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.findings.sentences import named
 from offsets_tool.lag.rows import LagMethod, LagRow
 from offsets_tool.log_clock import LogClock, age_at
 from offsets_tool.replay.changes import OffsetOf, TopicPartition
 from offsets_tool.rows import Row
-
-if TYPE_CHECKING:
-    from offsets_tool.relations.moments import WatchRows
 
 LogPlace = tuple[int | None, int]
 """A log partition and an offset in it."""
@@ -53,15 +51,13 @@ def replay_for_lag(replay: EvidenceReplay, ends: EndSources, wanted: Wanted) -> 
 
     commits = ends.commits = LogCommits()
 
-    def watch(log_partition: int | None) -> Watch:
-        commits.forget(log_partition)
-        return lambda event, _: commits.observe(log_partition, event)
+    def observe(histories: PartitionHistories) -> None:
+        number = histories.partition.log_partition
+        commits.forget(number)
+        histories.observe_records(partial(commits.observe, number), partial(commits.take, number))
 
-    def watch_rows(log_partition: int | None) -> "WatchRows":
-        commits.forget(log_partition)
-        return partial(commits.take, log_partition)
-
-    snapshot = replay.run(None if replay.rows_pay else watch, watch_rows)
+    replay.ask(observe)
+    snapshot = replay.snapshot
     commits.is_whole = not (ends.has_any and _knows_all(snapshot, ends, wanted))
     return snapshot
 

@@ -3,11 +3,10 @@
 One lane yields text that is ready to be printed, one surveys, one replays rows.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.columns.lane.availability import is_fast
 from offsets_tool.dialects.output import Printer
 from offsets_tool.evidence.evidence import Evidence
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from offsets_tool.columns.printing import SegmentPrinter
     from offsets_tool.columns.reading import RowsRead
     from offsets_tool.columns.survey import Surveyor
-    from offsets_tool.relations.moments import WatchRowsOf
     from offsets_tool.survey import Survey
 
 
@@ -130,39 +128,14 @@ def rows_pay(sources: list[Source]) -> bool:
 class RowLane:
     """One pass by rows over the sources of an evidence, replayed."""
 
-    def __init__(
-        self, evidence: Evidence, *, is_counted: bool = True, watch_of: "WatchRowsOf | None" = None
-    ) -> None:
-        """Prepare to read the evidence; `is_counted` False keeps its records out of the ledgers, which have them already.
-
-        `watch_of` returns the function that is called with a partition's rows up to the moment; it is called once more when the
-        partition is replayed again.
-        """
+    def __init__(self, evidence: Evidence, *, is_counted: bool = True) -> None:
+        """Prepare to read the evidence; `is_counted` False keeps its records out of the ledgers, which have them already."""
         from offsets_tool.columns.reading import RowReader  # noqa: PLC0415 - with Arrow, where it pays
 
         self._evidence = evidence
         self._is_counted = is_counted
-        self._watch_of = watch_of
         self._reader = RowReader()
-
-    def again(self) -> "RowLane":
-        """Return a lane to replay the same sources once more, without counting them in the ledgers."""
-        return RowLane(self._evidence, is_counted=False, watch_of=self._watch_of)
 
     def rows(self, source: Source) -> "Iterator[RowsRead]":
         """Yield the rows of a segment."""
         return self._evidence.rows(source, self._reader, is_counted=self._is_counted)
-
-    def replay(
-        self,
-        snapshots: Sequence[Snapshot],
-        log_partition: int | None,
-        begins: int,
-        reads: "Iterator[RowsRead]",
-    ) -> None:
-        """Replay one partition's rows into each of the moments."""
-        from offsets_tool.relations.moments import replay_rows  # noqa: PLC0415 - with Arrow, where it pays
-        from offsets_tool.relations.row_events import rows_of  # noqa: PLC0415 - with Arrow, where it pays
-
-        watch = self._watch_of(log_partition) if self._watch_of else None
-        replay_rows(snapshots, log_partition, rows_of(reads), begins=begins, watch=watch)

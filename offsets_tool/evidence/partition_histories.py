@@ -3,8 +3,8 @@
 Single events are for the reference, for archives and for copies that are joined; relations.partitions takes rows.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol, TypeVar
 
 from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.as_of.transactions import EndedTransaction
@@ -49,6 +49,10 @@ class PartitionHistories(Protocol):
         self, wanted: WantedCommits, lines: LinesAsked | None = None
     ) -> Iterator[Happening | memoryview]:
         """Yield what happened, in the order of the log; of commits all that are wanted, perhaps as text if `lines` are given."""
+        ...
+
+    def observe_records(self, of_event: Callable[[Event], object], of_rows: Callable[[Any], object]) -> None:
+        """Give each event up to the moment to the first function, or all rows, page by page, to the second."""
         ...
 
     def removals(self) -> PartitionRemovals:
@@ -99,6 +103,11 @@ class EventHistories:
             for change in changes:
                 yield from batch_happenings(self._history.row_changes(change))
         yield from batch_happenings(self._history.flush_row_changes())
+
+    def observe_records(self, of_event: Callable[[Event], object], of_rows: Callable[[Any], object]) -> None:
+        """Give each event up to the moment to the first function."""
+        for event, _ in self._replayed:
+            of_event(event)
 
     def removals(self) -> PartitionRemovals:
         """Return the offsets that were removed, and what expiry asks besides."""

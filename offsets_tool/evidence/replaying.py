@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot, Watch, replay_events
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot, replay_events
 from offsets_tool.errors import UsageError
 from offsets_tool.events import Event
 from offsets_tool.evidence.evidence import Evidence, open_evidence
@@ -34,12 +34,9 @@ from offsets_tool.replay.topic_names import NamesSoFar, TopicNames
 
 if TYPE_CHECKING:
     from offsets_tool.findings.group_rows import AnyPartition
-    from offsets_tool.relations.moments import WatchRowsOf
 
 T = TypeVar("T")
 Log = PartitionLog | JoinedLog
-WatchOf = Callable[[int | None], Watch]
-"""Gives whoever watches a partition's changes; asked anew, and the one before forgotten, when it is replayed again."""
 END: Final = AsOf()
 """The end of the log."""
 
@@ -170,19 +167,12 @@ class EvidenceReplay:
     def __exit__(self, *error: Any) -> None:
         self.evidence.__exit__(*error)
 
-    def run(
-        self,
-        watch_of: WatchOf | None = None,
-        watch_rows_of: "WatchRowsOf | None" = None,
-    ) -> Snapshot:
+    def run(self) -> Snapshot:
         """Replay everything, where needed a second time, note what to know about the snapshot, and return it.
 
-        Without `watch_of` it is replayed by rows where that pays, and `watch_rows_of` watches them. UsageError where copies are of
-        two clusters, or do not say of which partition they are.
+        UsageError where copies are of two clusters, or do not say of which partition they are.
         """
-        is_by_rows = watch_of is None and self.rows_pay
-        lane = RowLane(self.evidence, watch_of=watch_rows_of) if is_by_rows else None
-        self._replay_logs(lambda log, lane: replay_log((self.snapshot,), log, watch_of, lane), lane)
+        self._replay_logs(lambda log, lane: replay_log((self.snapshot,), log, lane))
         return self.noted()
 
     def ask(self, question: Callable[[PartitionHistories], T]) -> list[T]:
@@ -200,7 +190,7 @@ class EvidenceReplay:
             if isinstance(log, JoinedLog):
                 self.snapshot.contradicted(log.log_partition, log.contradiction)
 
-        self._replay_logs(replay, RowLane(self.evidence) if self.rows_pay else None)
+        self._replay_logs(replay)
         self.noted()
         renamed = {number for number, so_far in names.items() if not so_far.hold()}
         for histories in self.histories() if renamed else ():
@@ -209,8 +199,9 @@ class EvidenceReplay:
                     answers[histories.partition.log_partition] = question(histories)
         return list(answers.values())
 
-    def _replay_logs(self, replay: Callable[[Log, RowLane | None], object], lane: RowLane | None) -> None:
+    def _replay_logs(self, replay: Callable[[Log, RowLane | None], object]) -> None:
         """Give `replay` all logs with the lane to read them by, and again those whose rules were proved wrong."""
+        lane = RowLane(self.evidence) if self.rows_pay else None
         with during(CommandStep.REPLAY):
             self.evidence.stand_in(self.snapshot)
             for log in self.logs(self.evidence.counted).values():
@@ -250,7 +241,7 @@ class EvidenceReplay:
     def replay_again(self, replay: Callable[[Log, RowLane | None], object], lane: RowLane | None) -> None:
         """Give `replay` once more the logs whose rules were proved wrong; `lane` is the one of the first time."""
         if again := self.snapshot.to_replay_again():
-            lane = lane and lane.again()
+            lane = lane and RowLane(self.evidence, is_counted=False)
             logs = self.logs(uncounted)
             for number in again:
                 replay(logs[number], lane)
@@ -346,16 +337,17 @@ def _changes(
 def replay_log(
     snapshots: Sequence[Snapshot],
     log: Log,
-    watch_of: WatchOf | None = None,
     by_rows: RowLane | None = None,
 ) -> None:
-    """Replay one log to each of the snapshots: by `by_rows` if given, else event by event, which `watch_of` may watch."""
+    """Replay one log to each of the snapshots: by `by_rows` if given, else event by event."""
     if by_rows is not None and isinstance(log, PartitionLog):
-        by_rows.replay(snapshots, log.log_partition, log.begins, log.rows(by_rows.rows))
+        from offsets_tool.relations.moments import replay_rows  # noqa: PLC0415 - with Arrow, where it pays
+        from offsets_tool.relations.row_events import rows_of  # noqa: PLC0415 - with Arrow, where it pays
+
+        replay_rows(snapshots, log.log_partition, rows_of(log.rows(by_rows.rows)), begins=log.begins)
         return
-    watch = watch_of(log.log_partition) if watch_of else None
     end = log.end if isinstance(log, JoinedLog) else None
-    replay_events(snapshots, log.log_partition, log.events(), begins=log.begins, end=end, watch=watch)
+    replay_events(snapshots, log.log_partition, log.events(), begins=log.begins, end=end)
     if isinstance(log, JoinedLog):
         for snapshot in snapshots:
             snapshot.contradicted(log.log_partition, log.contradiction)

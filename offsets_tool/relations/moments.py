@@ -28,10 +28,6 @@ from offsets_tool.replay.topic_candidates import OBSERVED_TYPES
 from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.wire.text import from_shown
 
-WatchRows = Callable[[pa.RecordBatch], object]
-"""What is called with rows that were replayed."""
-WatchRowsOf = Callable[[int | None], WatchRows]
-"""Gives what is called with the rows of a log partition."""
 _TELLING: Final = sorted((OBSERVED_TYPES | TOPIC_LISTS.keys()) - COMMITS)
 """Record types of groups whose records say topics' names, or what groups subscribe to."""
 _Part = TypeVar("_Part", Key, Value)
@@ -47,25 +43,17 @@ def replay_rows(
     batches: Iterable[pa.RecordBatch],
     *,
     begins: int = 0,
-    watch: WatchRows | None = None,
 ) -> None:
-    """Replay all rows (row_events.COLUMNS) of one partition, by offset, to each of the moments, as replay_events does events.
-
-    `watch` is called with the rows up to the last of the moments.
-    """
+    """Replay all rows (row_events.COLUMNS) of one partition, by offset, to each of the moments, as replay_events does events."""
     partitions = [snapshot.begin(log_partition, begins) for snapshot in snapshots]
     moments = [
         RowsToMoment(*both) for both in zip(partitions, (each.names for each in snapshots), strict=True)
     ]
     states = [Histories(start_of(partition), is_for_state=True) for partition in partitions]
     for rows in batches:
-        longest = 0
         for moment, partition, state in zip(moments, partitions, states, strict=True):
             held = moment.observe(rows)
             partition.observe_changes(state.replay_state(rows.slice(0, held)).anomalies)
-            longest = max(longest, held)
-        if watch is not None and longest:
-            watch(rows.slice(0, longest))
     for partition, state in zip(partitions, states, strict=True):
         partition.coordinator = state.live_state().coordinator
 

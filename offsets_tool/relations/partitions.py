@@ -19,6 +19,7 @@ from offsets_tool.columns.columns_of_rows import encoded, numbers
 from offsets_tool.columns.findings import PartitionColumns
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.sorted_offsets import rows_of
+from offsets_tool.events import Event
 from offsets_tool.expiry.forecast import PartitionRemovals, partition_removals
 from offsets_tool.expiry.removals import DroppedCommit, Removal
 from offsets_tool.expiry.rows import RemovalRow
@@ -35,6 +36,7 @@ from offsets_tool.history.rows import (
 )
 from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.relations.carried import LiveState
+from offsets_tool.relations.chunks import StateChanges
 from offsets_tool.relations.happenings import partition_happenings, record_changes
 from offsets_tool.relations.histories import Histories
 from offsets_tool.relations.moments import RowsToMoment, start_of
@@ -93,15 +95,24 @@ class RowHistories:
 
     def ended_transactions(self) -> Iterator[EndedTransaction]:
         """Return what each marker ended."""
+        return chain.from_iterable([changes.ended for _, changes in self._state_changes()])
+
+    def observe_records(
+        self, of_event: Callable[[Event], object], of_rows: Callable[[pa.RecordBatch], object]
+    ) -> None:
+        """Give all rows, page by page, to the second function."""
+        for page, _ in self._state_changes():
+            of_rows(page)
+
+    def _state_changes(self) -> Iterator[tuple[pa.RecordBatch, StateChanges]]:
+        """Yield each page with what its replay for the state alone came to."""
         histories = Histories(self._start, is_for_state=True)
-        ended = []
         for page in self._pages:
             changes = histories.replay_state(page)
             self._observe(changes.anomalies)
-            ended.append(changes.ended)
+            yield page, changes
         if self._gives_state:
             self._end(histories)
-        return chain.from_iterable(ended)
 
     def group_changes(self) -> Iterator[Change]:
         """Return the changes of groups and members, of a partition that was replayed before."""

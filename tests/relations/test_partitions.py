@@ -45,6 +45,16 @@ def audits(histories: PartitionHistories) -> list[Any]:
     return [row for row in map(made.follow, histories.group_changes()) if row is not None]
 
 
+def records(histories: PartitionHistories) -> list[int]:
+    """Return the log offsets of the records that are given to an observer."""
+    offsets: list[int] = []
+    histories.observe_records(
+        lambda event: offsets.append(event.record.log_offset),
+        lambda rows: offsets.extend(rows.column("log_offset").to_pylist()),
+    )
+    return offsets
+
+
 def removals(histories: PartitionHistories) -> list[Any]:
     """Return what must be equal of removals: where offsets are missing, only the facts of rows say."""
     of = histories.removals()
@@ -53,7 +63,7 @@ def removals(histories: PartitionHistories) -> list[Any]:
     return [of.changed, *lists, of.log_end, facts]
 
 
-QUESTIONS: Final = (rows, ended_transactions, audits, removals)
+QUESTIONS: Final = (rows, ended_transactions, audits, records, removals)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

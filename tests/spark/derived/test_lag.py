@@ -91,12 +91,10 @@ def _changes(path: Path) -> tuple[list[tuple[int | None, int, Change]], int]:
     moment = Snapshot(AsOf(), TopicNames())
 
     def replay(number: int | None) -> None:
-        seen = told[number] = []
-        moment.replay(
-            number,
-            logs[number],
-            watch=lambda event, changes: seen.extend((event.record.log_offset, c) for c in changes),
-        )
+        replayed = moment.begin(number).replayed(logs[number], moment.names.learn)
+        told[number] = [
+            (event.record.log_offset, change) for event, changes in replayed for change in changes
+        ]
 
     for number in logs:
         replay(number)
