@@ -23,7 +23,7 @@ from bench.lake.scale import clusters_table, scale_table
 from bench.one_core import codecs_table, commits_table, mixes_table
 from bench.replay import replay_table, sizes_table
 from offsets_tool.errors import OffsetsToolError, UsageError
-from offsets_tool.garbage import collect_seldom
+from offsets_tool.process import collect_seldom
 from oracle.client import Oracle
 from spark.runtime import jars
 

@@ -19,7 +19,7 @@ from offsets_tool import __version__
 from offsets_tool.cli.options import STOPWATCH, Option
 from offsets_tool.errors import LakeInUse, OffsetsToolError, UsageError
 from offsets_tool.evidence.nearest import did_you_mean
-from offsets_tool.garbage import collect_seldom
+from offsets_tool.process import collect_seldom, leave_out_pandas
 from offsets_tool.wire.text import visible
 
 
@@ -255,3 +255,9 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 @click.version_option(__version__, prog_name="offsets-tool")
 def main() -> None:
     """Forensics for Kafka's __consumer_offsets: read it from broker files, archives or a live broker, and show what is in it."""
+
+
+def program() -> None:
+    """Run `offsets-tool` in a process of its own, with the arguments of that process."""
+    leave_out_pandas()
+    main(prog_name="offsets-tool")

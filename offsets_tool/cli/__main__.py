@@ -1,5 +1,5 @@
 """Run `offsets-tool` as `python -m offsets_tool.cli`, where the script is not on the path."""
 
-from offsets_tool.cli import main
+from offsets_tool.cli import program
 
-main(prog_name="offsets-tool")
+program()

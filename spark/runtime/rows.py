@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import pyarrow as pa
 
 from offsets_tool.columns.sorting import places_in_order
-from offsets_tool.garbage import collect_seldom
 from offsets_tool.lake.merge import Batches
+from offsets_tool.process import collect_seldom
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -2,8 +2,10 @@
 
 import subprocess
 import sys
+from ast import literal_eval
 from collections.abc import Callable
 from functools import wraps
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,6 +47,15 @@ COMMANDS: Final = {
 """All that read LOG, with what they need."""
 ALWAYS_REFERENCE: Final = {"copies"}
 """Commands that have no fast way."""
+HEAVY: Final = {"numpy", "pyarrow", "pandas", "numba", "llvmlite", "deltalake", "duckdb"}
+"""Packages that take longer to load than a small log to read."""
+WITH_ARRAYS: Final = {
+    "size": {"numpy"},
+    "lag": {"numpy", "pyarrow"},
+    "plan": {"numpy", "pyarrow"},
+    "report": {"numpy", "pyarrow"},
+}
+"""Commands that compute with arrays, and what of these is loaded once they and those above them have run."""
 
 
 def noted(function: Callable[..., Any], names: list[str]) -> Callable[..., Any]:
@@ -154,14 +165,22 @@ def test_where_the_lane_cannot_be_had(engine: Engine, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
-def test_the_reference_loads_nothing_of_the_lane(tmp_path: Path) -> None:
-    """No command does, even on a log that is large enough."""
-    asked = [[name, LOG, *options] for name, options in COMMANDS.items() if name != "report"]
+@pytest.mark.parametrize(("engine", "pays_from"), [("reference", 1), ("auto", availability.PAYS_FROM)])
+def test_a_program_loads_what_a_command_needs(engine: str, pays_from: int, tmp_path: Path) -> None:
+    """No compiled code for the reference, however large the log, nor for a small log; and no pandas, which Arrow asks for."""
+    options = COMMANDS | {"report": (*GROUP, "--output", str(tmp_path / "page.html"))}
+    commands = [name for name in COMMANDS if name not in WITH_ARRAYS] + list(WITH_ARRAYS)
+    asked = [[name, LOG, *options[name], "--engine", engine] for name in commands]
     code = (
-        "import sys; from offsets_tool.columns.lane import availability as a; a.PAYS_FROM = 1\n"
-        "from offsets_tool.cli import main\n"
-        f"for asked in {asked!r}: main([*asked, '--engine', 'reference'], standalone_mode=False)\n"
-        "print(sorted({'llvmlite', 'numba'} & set(sys.modules)))"
+        "import sys; from contextlib import suppress\n"
+        f"from offsets_tool.columns.lane import availability as a; a.PAYS_FROM = {pays_from}\n"
+        "from offsets_tool.cli import program\n"
+        "loaded = {}\n"
+        f"for sys.argv[1:] in {asked!r}:\n"
+        "    with suppress(SystemExit): program()\n"
+        f"    loaded[sys.argv[1]] = {HEAVY!r} & set(sys.modules)\n"
+        "print(loaded)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[]"
+    assert (tmp_path / "page.html").exists() and all(map(find_spec, HEAVY))
+    assert literal_eval(done.stdout.splitlines()[-1]) == {name: set() for name in commands} | WITH_ARRAYS
