@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.assembly.arrays import column, texts
+from offsets_tool.columns.assembly.arrays import column
 
 _CUT: Final = "\0"
 """Stands in no line: JSON escapes it, and texts that are printed as they are have marks in their place."""
@@ -56,14 +56,14 @@ def filled(
     numbers, columns = column(pa.int64(), codes), []
     for place, pieces in enumerate(zip(*(pieces for pieces, _ in spread), strict=True)):
         columns.append(
-            _column_of(pieces[:1])[0] if len(set(pieces)) == 1 else _column_of(pieces).take(numbers)
+            pa.scalar(pieces[0]) if len(set(pieces)) == 1 else pa.array(pieces, pa.string()).take(numbers)
         )
         if place < len(slots):
             has_slot = np.array([slots_of[place] for _, slots_of in spread])[codes]
             columns.append(_at(has_slot, texts_of(slots[place], np.flatnonzero(has_slot))))
     if all(isinstance(texts_, pa.Scalar) for texts_ in columns):
-        columns = [_column_of([template.pieces[0] for template in templates]).take(numbers)]
-    lines: pa.StringArray = pc.binary_join_element_wise(*columns, _NOTHING, null_handling="replace")
+        columns = [pa.array([template.pieces[0] for template in templates], pa.string()).take(numbers)]
+    lines: pa.StringArray = pc.binary_join_element_wise(*columns, "", null_handling="replace")
     return lines
 
 
@@ -96,16 +96,6 @@ def _at(chosen: Array, texts_: pa.Array) -> pa.Array:
     return texts_.take(column(pa.int64(), np.cumsum(chosen) - 1, chosen))
 
 
-def _column_of(values: Sequence[str]) -> pa.StringArray:
-    """Return texts as a column; pyarrow.array would load pandas first, where that is installed."""
-    data = [value.encode() for value in values]
-    offsets = np.cumsum([0, *map(len, data)], dtype=np.int32)
-    return texts(pa.string(), offsets, np.frombuffer(b"".join(data) or b"\0", np.uint8))
-
-
-_NOTHING: Final = _column_of([""])[0]
-
-
 def number_texts(numbers: Array) -> pa.StringArray:
     """Return numbers in digits."""
     return column(pa.int64(), np.ascontiguousarray(numbers, np.int64)).cast(pa.string())
@@ -114,7 +104,9 @@ def number_texts(numbers: Array) -> pa.StringArray:
 def written(names: pa.Array, write: Callable[[str], str]) -> pa.StringArray:
     """Return texts as `write` writes them, which is called once for each distinct one."""
     distinct = names.dictionary_encode()
-    return _column_of([write(text) for text in distinct.dictionary.to_pylist()]).take(distinct.indices)
+    return pa.array([write(text) for text in distinct.dictionary.to_pylist()], pa.string()).take(
+        distinct.indices
+    )
 
 
 def text_of(lines: pa.StringArray) -> memoryview:
