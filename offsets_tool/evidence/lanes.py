@@ -1,6 +1,6 @@
 """Reads evidence through the fast lane where columns.lane.availability chooses it; its results equal those of the reference reader.
 
-One lane yields text that is ready to be printed, one surveys, one replays rows.
+One lane yields text that is ready to be printed, one surveys; replays read rows where that pays.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,7 +20,6 @@ from offsets_tool.rows import BatchRead, LogRecord, Unreadable
 if TYPE_CHECKING:
     from offsets_tool.columns.lane.segments import ChunkRead, SegmentReader
     from offsets_tool.columns.printing import SegmentPrinter
-    from offsets_tool.columns.reading import RowsRead
     from offsets_tool.columns.survey import Surveyor
     from offsets_tool.survey import Survey
 
@@ -123,19 +122,3 @@ class SurveyLane:
 def rows_pay(sources: list[Source]) -> bool:
     """Return whether the sources are read by rows: all have rows, and the fast lane is chosen for their size."""
     return all(source.has_rows for source in sources) and is_fast(sum(source.size for source in sources))
-
-
-class RowLane:
-    """One pass by rows over the sources of an evidence, replayed."""
-
-    def __init__(self, evidence: Evidence, *, is_counted: bool = True) -> None:
-        """Prepare to read the evidence; `is_counted` False keeps its records out of the ledgers, which have them already."""
-        from offsets_tool.columns.reading import RowReader  # noqa: PLC0415 - with Arrow, where it pays
-
-        self._evidence = evidence
-        self._is_counted = is_counted
-        self._reader = RowReader()
-
-    def rows(self, source: Source) -> "Iterator[RowsRead]":
-        """Yield the rows of a segment."""
-        return self._evidence.rows(source, self._reader, is_counted=self._is_counted)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from offsets_tool.columns.reading import RowsRead
 
 EventsOf = Callable[[Source], Iterator[Event]]
+RowsOf = Callable[[Source], "Iterator[RowsRead]"]
 
 _WHICH: Final = "give one of them, or each with its __consumer_offsets-N directory"
 
@@ -156,7 +157,7 @@ class PartitionLog(NamedTuple):
             runs=[run._replace(events=run.undecoded) for run in self.runs], left_out=BackwardRecords()
         ).events()
 
-    def rows(self, rows_of: "Callable[[Source], Iterator[RowsRead]]") -> "Iterator[RowsRead]":
+    def rows(self, rows_of: RowsOf) -> "Iterator[RowsRead]":
         """Yield the log as rows of Arrow, each record once; all runs must be segments. UsageError as of `events`."""
         reached = _Reached(self)
         for run in self.runs:

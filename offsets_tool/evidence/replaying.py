@@ -5,6 +5,7 @@ It reads what Kafka would read: set-aside files are left out. partition_logs kno
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from offsets_tool.as_of.as_of import AsOf
@@ -14,14 +15,14 @@ from offsets_tool.events import Event
 from offsets_tool.evidence.evidence import Evidence, open_evidence
 from offsets_tool.evidence.filters import dated
 from offsets_tool.evidence.joined_log import JoinedLog
-from offsets_tool.evidence.lanes import RowLane, rows_pay
+from offsets_tool.evidence.lanes import rows_pay
 from offsets_tool.evidence.listener import CommandStep, Listener, during, yields_during
 from offsets_tool.evidence.moment_notes import note_moment
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED
 from offsets_tool.evidence.moments.moment_notes import moment_notes, number_text, topic_id_notes
 from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse_bound
 from offsets_tool.evidence.partition_histories import EventHistories, PartitionHistories
-from offsets_tool.evidence.partition_logs import EventsOf, PartitionLog, partition_logs, uncounted
+from offsets_tool.evidence.partition_logs import EventsOf, PartitionLog, RowsOf, partition_logs, uncounted
 from offsets_tool.history.owners import NameOf
 from offsets_tool.log.copies.copy_facts import CopyFacts
 from offsets_tool.log.copies.forks import Forks
@@ -184,7 +185,7 @@ class EvidenceReplay:
         answers: dict[int | None, T] = {}
         names: dict[int | None, NamesSoFar] = {}
 
-        def replay(log: Log, lane: RowLane | None) -> None:
+        def replay(log: Log, lane: RowsOf | None) -> None:
             names[log.log_partition] = so_far = NamesSoFar(self.snapshot.names)
             answers[log.log_partition] = question(self._histories(log, lane, so_far.name))
             if isinstance(log, JoinedLog):
@@ -199,18 +200,18 @@ class EvidenceReplay:
                     answers[histories.partition.log_partition] = question(histories)
         return list(answers.values())
 
-    def _replay_logs(self, replay: Callable[[Log, RowLane | None], object]) -> None:
+    def _replay_logs(self, replay: Callable[[Log, RowsOf | None], object]) -> None:
         """Give `replay` all logs with the lane to read them by, and again those whose rules were proved wrong."""
-        lane = RowLane(self.evidence) if self.rows_pay else None
+        lane = self.lane()
         with during(CommandStep.REPLAY):
             self.evidence.stand_in(self.snapshot)
             for log in self.logs(self.evidence.counted).values():
                 replay(log, lane)
                 self.note_overlaps(log)
-            self.replay_again(replay, lane)
+            self.replay_again(replay)
 
     def _histories(
-        self, log: Log, lane: RowLane | None, name_of: NameOf, replayed: PartitionSnapshot | None = None
+        self, log: Log, lane: RowsOf | None, name_of: NameOf, replayed: PartitionSnapshot | None = None
     ) -> PartitionHistories:
         """Return the histories of a log up to the moment, with which its partition is replayed, if it was not before."""
         names, end = self.snapshot.names, log.end if isinstance(log, JoinedLog) else None
@@ -218,7 +219,7 @@ class EvidenceReplay:
         if lane is not None and isinstance(log, PartitionLog):
             from offsets_tool.relations.partitions import RowHistories  # noqa: PLC0415 - with Arrow, where it pays
 
-            return RowHistories(partition, log.rows(lane.rows), name_of, None if replayed else names)
+            return RowHistories(partition, log.rows(lane), name_of, None if replayed else names)
         events = log.events()
         changes = _changes(partition, events) if replayed else partition.replayed(events, names.learn)
         return EventHistories(partition, changes, name_of)
@@ -238,11 +239,10 @@ class EvidenceReplay:
             for text in log.notes():
                 self.evidence.note_once(text)
 
-    def replay_again(self, replay: Callable[[Log, RowLane | None], object], lane: RowLane | None) -> None:
-        """Give `replay` once more the logs whose rules were proved wrong; `lane` is the one of the first time."""
+    def replay_again(self, replay: Callable[[Log, RowsOf | None], object]) -> None:
+        """Give `replay` once more the logs whose rules were proved wrong."""
         if again := self.snapshot.to_replay_again():
-            lane = lane and RowLane(self.evidence, is_counted=False)
-            logs = self.logs(uncounted)
+            lane, logs = self.lane(is_counted=False), self.logs(uncounted)
             for number in again:
                 replay(logs[number], lane)
 
@@ -289,10 +289,16 @@ class EvidenceReplay:
         is_joined = len(copies) > len({source.log_partition for source in sources})
         return is_joined or bool(self.snapshot.as_of.epochs or self._copies.leaders)
 
-    @property
-    def rows_pay(self) -> bool:
-        """Whether replay by rows is possible and pays: copies are joined one event at a time."""
-        return not self.joins and rows_pay(self.evidence.sources)
+    def lane(self, *, is_counted: bool = True) -> RowsOf | None:
+        """Return what reads sources by rows, if that is possible and pays: copies are joined one event at a time.
+
+        `is_counted` False keeps records out of the ledgers, which have them already.
+        """
+        if self.joins or not rows_pay(self.evidence.sources):
+            return None
+        from offsets_tool.columns.reading import RowReader  # noqa: PLC0415 - with Arrow, where it pays
+
+        return partial(self.evidence.rows, reader=RowReader(), is_counted=is_counted)
 
     def dated_ledgers(self) -> list[LedgerEntry]:
         """Return the sums of the files that were read, with times that other records of their log partitions do not contradict."""
@@ -304,7 +310,7 @@ class EvidenceReplay:
 
     def histories(self) -> Iterator[PartitionHistories]:
         """After `run`: yield the histories of each partition up to the moment; one question of one partition at a time."""
-        lane = RowLane(self.evidence, is_counted=False) if self.rows_pay else None
+        lane = self.lane(is_counted=False)
         logs = self.logs(uncounted)
         for partition in self.snapshot:
             if log := logs.get(partition.log_partition):
@@ -337,14 +343,14 @@ def _changes(
 def replay_log(
     snapshots: Sequence[Snapshot],
     log: Log,
-    by_rows: RowLane | None = None,
+    by_rows: RowsOf | None = None,
 ) -> None:
     """Replay one log to each of the snapshots: by `by_rows` if given, else event by event."""
     if by_rows is not None and isinstance(log, PartitionLog):
         from offsets_tool.relations.moments import replay_rows  # noqa: PLC0415 - with Arrow, where it pays
         from offsets_tool.relations.row_events import rows_of  # noqa: PLC0415 - with Arrow, where it pays
 
-        replay_rows(snapshots, log.log_partition, rows_of(log.rows(by_rows.rows)), begins=log.begins)
+        replay_rows(snapshots, log.log_partition, rows_of(log.rows(by_rows)), begins=log.begins)
         return
     end = log.end if isinstance(log, JoinedLog) else None
     replay_events(snapshots, log.log_partition, log.events(), begins=log.begins, end=end)

@@ -6,9 +6,8 @@ Each moment is what a replay of its own gives: rules, notes and what the log pro
 from functools import partial
 
 from offsets_tool.as_of.snapshot import Snapshot
-from offsets_tool.evidence.lanes import RowLane
 from offsets_tool.evidence.listener import CommandStep, during
-from offsets_tool.evidence.partition_logs import uncounted
+from offsets_tool.evidence.partition_logs import RowsOf, uncounted
 from offsets_tool.evidence.replaying import EvidenceReplay, Log, replay_log
 
 
@@ -27,12 +26,12 @@ def replay_both(before: EvidenceReplay, after: EvidenceReplay) -> tuple[Snapshot
 
 
 def _replay_together(before: EvidenceReplay, after: EvidenceReplay) -> None:
-    by_rows = RowLane(before.evidence) if before.rows_pay else None
+    by_rows = before.lane()
     for log in before.logs(before.evidence.counted).values():
         replay_log((before.snapshot, after.snapshot), log, by_rows=by_rows)
         before.note_overlaps(log)
     for each in (before, after):
-        each.replay_again(partial(_replay, each), by_rows)
+        each.replay_again(partial(_replay, each))
 
 
 def _replay_each(before: EvidenceReplay, after: EvidenceReplay) -> None:
@@ -40,8 +39,8 @@ def _replay_each(before: EvidenceReplay, after: EvidenceReplay) -> None:
         for log in each.logs(events_of).values():
             replay_log((each.snapshot,), log)
             each.note_overlaps(log)
-        each.replay_again(partial(_replay, each), None)
+        each.replay_again(partial(_replay, each))
 
 
-def _replay(replay: EvidenceReplay, log: Log, lane: RowLane | None) -> None:
+def _replay(replay: EvidenceReplay, log: Log, lane: RowsOf | None) -> None:
     replay_log((replay.snapshot,), log, by_rows=lane)
