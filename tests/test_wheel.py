@@ -23,7 +23,7 @@ CORE = {
     "pip",
     "pyarrow",
 }
-CORE |= {"pygments", "rich", "setuptools"}
+CORE |= {"numpy", "pygments", "rich", "setuptools"}
 pytestmark = pytest.mark.install
 
 

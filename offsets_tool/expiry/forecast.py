@@ -160,7 +160,19 @@ def explained(
         explained += explained_topic(some, longest.get(topic, ()), newest, known)
     return sorted(
         explained,
-        key=lambda removed: (_number(removed.log_partition), removed.log_offset, removed.producer_id or -1),
+        key=_place,
+    )
+
+
+def _place(removed: Deletion) -> tuple[int | str, ...]:
+    """Return by what explanations are sorted: one record may remove several offsets."""
+    committed_at = -1 if removed.commit is None else removed.commit.log_offset
+    of_offset = removed.group, removed.topic, removed.partition, committed_at
+    return (
+        _number(removed.log_partition),
+        removed.log_offset,
+        removed.producer_id or -1,
+        *of_offset,
     )
 
 

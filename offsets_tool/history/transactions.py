@@ -52,7 +52,7 @@ _OUTCOMES: Final = {"COMMIT": TransactionOutcome.COMMITTED, "ABORT": Transaction
 def ended_transaction(event: Event, changes: Sequence[Change]) -> EndedTransaction | None:
     """Return what a marker ended, given its changes; None for other events, and for a marker of no producer."""
     record, marker = event.record, event.control
-    if marker is None or marker.type not in _OUTCOMES or record.producer_id == NO_PRODUCER_ID:
+    if marker is None or marker.type not in _OUTCOMES or record.producer_id in (None, NO_PRODUCER_ID):
         return None
     outcome = _OUTCOMES[marker.type]
     before = (change.before for change in changes if isinstance(change.subject, TransactionOf))

@@ -126,7 +126,7 @@ class LogCommits:
         self._events.pop(log_partition, None)
 
     def take(self, log_partition: int | None, rows: pa.RecordBatch) -> None:
-        """Add the commits in rows (replay.row_events.COLUMNS) of a log; rows come in its order."""
+        """Add the commits in rows (relations.row_events.COLUMNS) of a log; rows come in its order."""
         is_commit = pa.array(are_there(rows.column("committed_offset")))
         chosen = [name for name in (*_COLUMNS.names, "timestamp", "commit_timestamp") if name != "at"]
         commits = rows.select(chosen).filter(is_commit)

@@ -112,12 +112,13 @@ class Rising(NamedTuple):
     @classmethod
     def of(cls, lines: Array, numbers: Array, count: int) -> "Rising":
         """Return the numbers of `count` lines, given in the order of both."""
-        return cls.scaled(lines, numbers)._replace(edges=np.searchsorted(lines, np.arange(count + 1)))
+        return cls.scaled(lines, numbers, count)._replace(edges=np.searchsorted(lines, np.arange(count + 1)))
 
     @classmethod
-    def scaled(cls, lines: Array, numbers: Array) -> "Rising":
-        """Return the keys of numbers in any order, without edges."""
-        is_small = not len(numbers) or (lines[-1] < _LINES and numbers.min() >= 0 and numbers.max() < _SPAN)
+    def scaled(cls, lines: Array, numbers: Array, count: int = 0) -> "Rising":
+        """Return the keys of numbers in any order, without edges; lines up to `count` may be asked about."""
+        last = max(count, int(lines[-1]) + 1 if len(lines) else 0)
+        is_small = last <= _LINES and (not len(numbers) or (numbers.min() >= 0 and numbers.max() < _SPAN))
         rising = cls(lines[:0], lines[:0], None if is_small else np.unique(numbers))
         return rising._replace(keys=rising._keys(lines, numbers))
 

@@ -71,13 +71,8 @@ def absent_checkpoints(
         for key, row in replays.items()
         if row["checkpoint"] not in there or not is_of_this_version(row["checkpoint"])
     }
-    return lost_checkpoints(root, unknown)
-
-
-def lost_checkpoints(root: Path, replays: Mapping[LogPartition, LakeRow]) -> dict[LogPartition, str]:
-    """Return the log partitions whose checkpoints cannot be read, and why; only the beginning of each file is looked at."""
     lost = {}
-    for log_partition, row in replays.items():
+    for log_partition, row in unknown.items():
         try:
             log_facts_of(root, row)
         except SourceError as error:

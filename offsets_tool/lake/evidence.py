@@ -274,7 +274,10 @@ class LakeEvidence(Evidence):
         has_archive = any(row["kind"] == ARCHIVE for row in self._cluster.counting)
         if not moment.as_of.is_end or moment.rules is not None or has_archive or self._histories is None:
             return False
-        self._stated = self._homes if is_of_groups else self._numbers
+        stated = self._homes if is_of_groups else self._numbers
+        if not self._histories.has_states(stated):
+            return False
+        self._stated = stated
         self.narrow(())
         return True
 

@@ -5,7 +5,7 @@ Replays nothing: of a log partition it says how far it was replayed, and what it
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -111,6 +111,13 @@ class LakeHistories:
         """Return whether all checkpoints can be read: an earlier release may have written them."""
         try:
             return bool(self.facts)
+        except SourceError:
+            return False
+
+    def has_states(self, numbers: Iterable[int | None]) -> bool:
+        """Return whether the checkpoints of log partitions can be read to their end: one may be damaged behind its facts."""
+        try:
+            return all(self.live(number) for number in numbers)
         except SourceError:
             return False
 

@@ -279,6 +279,8 @@ def _by_key(kept: Array, keys: int) -> Array:
 
     Exact where it is not compressed; of a compressed one the content shrinks in proportion.
     """
+    # What is left of a byte goes to the first of them, whatever numbers their keys have.
+    kept = kept[:, np.argsort(kept[KeptField.LOG_OFFSET], kind="stable")]
     _, first, batch = np.unique(kept[KeptField.BATCH], return_index=True, return_inverse=True)
     size, overhead, whole = kept[[KeptField.SIZE, KeptField.OVERHEAD, KeptField.WHOLE]][:, first]
     own, key = kept[KeptField.OWN], kept[KeptField.KEY]

@@ -7,8 +7,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from offsets_tool.errors import SourceError
 from offsets_tool.findings.rows import Severity
-from offsets_tool.lake.checkpoints import CHECKPOINTS, REMEDY, lost_checkpoints
+from offsets_tool.lake.checkpoints import CHECKPOINTS, REMEDY, checkpoint_path, live_state_of
 from offsets_tool.lake.copies import last_ingests
 from offsets_tool.lake.damage import remedy_for
 from offsets_tool.lake.plan import LogPartition, failed, latest
@@ -96,12 +97,18 @@ def _replayed(replays: Iterable[Fields], log_partition: LogPartition) -> int:
 
 
 def checkpoints(lake: LakeToCheck) -> Looked:
-    """Check that the checkpoint of each log partition can be read, and that no other checkpoints are left."""
+    """Check that the checkpoint of each log partition can be read to its end, and that no other checkpoints are left."""
     known = latest(lake.replays)
-    lost = lost_checkpoints(lake.root, known)
-    for log_partition in known:
-        said = lost.get(log_partition)
-        yield None if said is None else Defect(partition_text(*log_partition), Severity.WARNING, said, REMEDY)
+    for log_partition, row in known.items():
+        try:
+            live_state_of(lake.root, row)
+        except SourceError as error:
+            # A replay of nothing new looks at no more than whether it is there.
+            is_there = checkpoint_path(lake.root, row["checkpoint"]).exists()
+            remedy = f"delete {CHECKPOINTS}/{row['checkpoint']} and {REMEDY}" if is_there else REMEDY
+            yield Defect(partition_text(*log_partition), Severity.WARNING, str(error), remedy)
+        else:
+            yield None
     named = {row["checkpoint"] for row in known.values()}
     left = [path for path in (lake.root / CHECKPOINTS).glob("*") if path.name not in named]
     if found := unused_defect(lake, CHECKPOINTS, left):

@@ -256,6 +256,12 @@ CASES: dict[str, tuple[Callable[[Path], object], dict[str, set[Severity]], str, 
         "cannot be read",
         "run offsets-spark replay",
     ),
+    "a checkpoint is damaged behind its facts": (
+        lambda lake: cut(min((lake / "_checkpoints").iterdir())),
+        {"checkpoints": {WARNING}},
+        "not a checkpoint, or a damaged one",
+        "and run offsets-spark replay",
+    ),
     "checkpoints are left": (
         lambda lake: (lake / "_checkpoints" / "x.json.gz.tmp").write_bytes(b"123"),
         {"checkpoints": {NOTICE}},
