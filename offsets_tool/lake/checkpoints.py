@@ -13,7 +13,7 @@ from offsets_tool.checkpoint import VERSION, read_log_facts
 from offsets_tool.errors import SourceError
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.lake.plan import LakeRow, LogPartition
-from offsets_tool.log.archive.delta_mirror import file_bytes, whole_file
+from offsets_tool.log.archive.delta_mirror import whole_file
 from offsets_tool.log.stored_bytes import open_binary
 from offsets_tool.relations.carried import LiveState
 from offsets_tool.relations.histories import restore_live
@@ -56,10 +56,13 @@ def live_state_of(root: Path, row: LakeRow) -> LiveState:
     """Return what held in a partition at its end from its checkpoint, given its row of `replays`; errors as `log_facts_of`."""
     path = checkpoint_path(root, row["checkpoint"])
     try:
-        data = file_bytes(path)
+        whole = whole_file(path)
+        if whole is None:
+            with open_binary(path) as data:
+                whole = data.read()
     except OSError as error:
         raise SourceError(path.as_posix(), f"cannot be read ({error.strerror})") from error
-    return restore_live(data, path.as_posix())
+    return restore_live(whole, path.as_posix())
 
 
 def absent_checkpoints(

@@ -9,7 +9,13 @@ from typing import Any, NamedTuple
 
 from offsets_tool.errors import SourceError
 from offsets_tool.findings.rows import Severity
-from offsets_tool.lake.checkpoints import CHECKPOINTS, REMEDY, checkpoint_path, live_state_of
+from offsets_tool.lake.checkpoints import (
+    CHECKPOINTS,
+    REMEDY,
+    checkpoint_path,
+    is_of_this_version,
+    live_state_of,
+)
 from offsets_tool.lake.copies import last_ingests
 from offsets_tool.lake.damage import remedy_for
 from offsets_tool.lake.plan import LogPartition, failed, latest
@@ -104,8 +110,9 @@ def checkpoints(lake: LakeToCheck) -> Looked:
             live_state_of(lake.root, row)
         except SourceError as error:
             # A replay of nothing new looks at no more than whether it is there.
-            is_there = checkpoint_path(lake.root, row["checkpoint"]).exists()
-            remedy = f"delete {CHECKPOINTS}/{row['checkpoint']} and {REMEDY}" if is_there else REMEDY
+            name = row["checkpoint"]
+            stays = is_of_this_version(name) and checkpoint_path(lake.root, name).exists()
+            remedy = f"delete {CHECKPOINTS}/{name} and {REMEDY}" if stays else REMEDY
             yield Defect(partition_text(*log_partition), Severity.WARNING, str(error), remedy)
         else:
             yield None
