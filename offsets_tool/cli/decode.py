@@ -54,13 +54,8 @@ def formatter_writer(name: str, kafka_version: str | None, *, strict: bool) -> W
             _Console(out, evidence, strict=strict),
             TextLane(evidence, Printer(show, dialect.text)),
         )
-        for source in evidence.sources:
-            for piece in lane.pieces(source):
-                if isinstance(piece, memoryview):
-                    out.write(piece)
-                    continue
-                for event in evidence.shown(piece):
-                    console.print(show(event.record), is_counted=event.problem is not None)
+        for event in _left_by(lane, evidence, out):
+            console.print(show(event.record), is_counted=event.problem is not None)
 
     return write
 
@@ -308,13 +303,17 @@ def _json_writer(raw: bool) -> Write:
     printer = None if raw else Printer(record_line, lambda text: json_text(text)[1:-1])
 
     def write(out: BinaryIO, evidence: Evidence) -> None:
-        lane = TextLane(evidence, printer)
-        for source in evidence.sources:
-            for piece in lane.pieces(source):
-                if isinstance(piece, memoryview):
-                    out.write(piece)
-                    continue
-                for event in evidence.shown(piece):
-                    out.write(line(event))
+        for event in _left_by(TextLane(evidence, printer), evidence, out):
+            out.write(line(event))
 
     return write
+
+
+def _left_by(lane: TextLane, evidence: Evidence, out: BinaryIO) -> Iterator[Event]:
+    """Write the text that the lane makes of an evidence, and yield the events that it leaves, each in its place."""
+    for source in evidence.sources:
+        for piece in lane.pieces(source):
+            if isinstance(piece, memoryview):
+                out.write(piece)
+            else:
+                yield from evidence.shown(piece)

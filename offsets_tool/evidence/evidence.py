@@ -98,14 +98,7 @@ def open_evidence(
             limits=limits,
             only=filters.log_partitions(),
         )
-    return Evidence(
-        sources,
-        filters,
-        listener,
-        paths=names,
-        has_hashes=has_hashes,
-        copies_asked=copies_asked,
-    )
+    return Evidence(sources, filters, listener, paths=names, has_hashes=has_hashes, copies_asked=copies_asked)
 
 
 def lake_in(paths: Sequence[str], cluster: str | None, *, has_others: bool) -> bool:

@@ -217,7 +217,7 @@ class MomentRows:
         self._value_bytes = lru_cache(KEYS_KEPT)(_commit_bytes)
 
     def rows(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows (COLUMNS) with the raw key of each record, the columns of state.COLUMNS and BYTES."""
+        """Return the columns that a replay reads (COLUMNS), with the raw key of each record, and BYTES."""
         first, number = _distinct(rows)
         columns = (plain(rows.column(name).take(first)).to_pylist() for name in _ASKED)
         keys, groups, sizes = zip(*(self._facts(*of) for of in zip(*columns, strict=True)), strict=True)
