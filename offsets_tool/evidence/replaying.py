@@ -332,8 +332,8 @@ def _changes(
     partition: PartitionSnapshot, events: Iterable[Event]
 ) -> Iterator[tuple[Event, tuple[Change, ...]]]:
     """Yield the events of a partition that was replayed before, with their changes by the rules that were found to hold."""
-    found = partition.coordinator
-    coordinator = Coordinator(partition.log_partition, None if found.auto else found.rules)
+    rules = None if partition.coordinator.auto else partition.coordinator.rules
+    coordinator = Coordinator(partition.log_partition, rules)
     for event in events:
         # A live log may have grown since. Not by the cut, which would count late records once more.
         if event.record.log_offset < partition.end:

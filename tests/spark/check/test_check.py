@@ -157,6 +157,13 @@ def a_gap(lake: Path) -> None:
     replay_here(lake)
 
 
+def without_the_damaged(lake: Path) -> None:
+    """Do as the remedy says, and what rests on a replay after it."""
+    [said] = (each.remedy for each in wrong(lake) if each.what == "checkpoints")
+    (lake / (said or "").split()[1]).unlink()
+    jobs(lake)
+
+
 CRITICAL, WARNING, NOTICE = Severity
 CASES: dict[str, tuple[Callable[[Path], object], dict[str, set[Severity]], str, str]] = {
     "a table is gone": (
@@ -318,6 +325,7 @@ def test_what_is_wrong_is_named_and_nothing_else(
     [
         ("a killed ingest", lambda lake: ingest_here(lake, lake.parent / "c" / "more", cluster="c")),
         ("checkpoints are left", replay_here),
+        ("a checkpoint is damaged behind its facts", without_the_damaged),
         pytest.param("a killed job after a replay", jobs, marks=pytest.mark.deep),
     ],
 )
