@@ -1,8 +1,9 @@
 """`offsets-tool history`: what happened to groups, members and committed offsets, change by change."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from itertools import chain
+from typing import Final, NamedTuple
 
 import click
 
@@ -23,6 +24,7 @@ from offsets_tool.evidence.listener import CommandStep, items_during
 from offsets_tool.evidence.moment_notes import note_range
 from offsets_tool.evidence.moments.moment_notes import gaps, offset_text
 from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
+from offsets_tool.evidence.partition_histories import PartitionHistories
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.history.change_log import Happening, HappeningKind, LinesAsked
 from offsets_tool.rebalances.members import client_name
@@ -61,8 +63,10 @@ class Asked(NamedTuple):
     members: NameFilter
     instances: NameFilter
 
-    def shows(self, happening: Happening) -> bool:
-        """Return whether the options choose this happening; also remember which names occur in the log at all."""
+    def shows(self, happening: Happening | memoryview) -> bool:
+        """Return whether the options choose this happening, as those of lines; remember which names occur in the log at all."""
+        if isinstance(happening, memoryview):
+            return True
         # Names before kinds and ranges: a note on a missing name must not name one that only the range leaves out.
         offset = happening.group, happening.topic, happening.partition
         if not (is_about(offset, self.wanted) and self._is_by(happening)):
@@ -72,9 +76,9 @@ class Asked(NamedTuple):
         within = self.range.range_of(happening.log_partition)
         return within is not None and within.has(happening.timestamp, happening.log_offset)
 
-    def commits_in(self, log_partition: int | None) -> "_CommitsAsked":
-        """Return which commits of a log partition the options may choose."""
-        return _CommitsAsked(self, log_partition)
+    def wanted_in(self, log_partition: int | None) -> "_Wanted":
+        """Return what the options may choose of a log partition."""
+        return _Wanted(self, log_partition)
 
     def _is_by(self, happening: Happening) -> bool:
         if self.instances and happening.instance_id not in self.instances:
@@ -96,15 +100,19 @@ def is_about(offset: tuple[str | None, str | None, int | None], wanted: Wanted) 
     return topic is not None and partition is not None and wanted.has_offset(topic, partition)
 
 
-class _CommitsAsked:
-    """Which commits of a log partition may be shown: those of others need not become happenings."""
+class _Wanted:
+    """What may be shown of a log partition: of other commits and groups, no happenings need be made."""
 
     def __init__(self, asked: Asked, log_partition: int | None) -> None:
         self.asked = asked
         self.log_partition = log_partition
+        self.is_any_wanted = True
         of = asked.wanted
         # A name that only a tombstone of nothing has is not met.
         self._names = Wanted(NameFilter(of.groups.texts), NameFilter(of.topics.texts), of.partition)
+
+    def wants_group(self, group: str) -> bool:
+        return self.asked.wanted.has_group(group)
 
     def wants_offset(self, offset: OffsetOf) -> bool:
         is_of_kind = not self.asked.kinds or HappeningKind.OFFSETS in self.asked.kinds
@@ -179,27 +187,25 @@ def history_command(*, format_: str | None, output_path: str | None, strict: boo
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path, is_of_groups=True) as replay:
         captions = note_range(replay.evidence, asked.range, clock)
-        moment = replay.run()
-        for text in gaps(moment):
+        happenings = Answers(asked, is_printed=chosen == "jsonl").all(replay)
+        for text in gaps(replay.snapshot):
             note(text)
         with output(output_path, replay.evidence.files) as out:
             write_caption(out, chosen, captions)
-            write_rows(out, _rows(replay, asked, chosen), chosen, table)
+            write_rows(out, _rows(replay, happenings, chosen), chosen, table)
     for text in _absent(replay, asked):
         note(text)
     replay.finish(asked.range)
 
 
-def _rows(replay: EvidenceReplay, asked: Asked, format_: str) -> Iterator[Row | memoryview]:
+def _rows(
+    replay: EvidenceReplay, happenings: Iterable[Happening | memoryview], format_: str
+) -> Iterator[Row | memoryview]:
     """Yield rows for a format; for JSON lines, commits may be text already."""
     row_of = _json_row if format_ == "jsonl" else _table_row
-    for found in happenings(replay, asked, is_printed=format_ == "jsonl"):
-        if isinstance(found, memoryview):
-            replay.evidence.has_shown = True
-            yield found
-        elif asked.shows(found):
-            replay.evidence.has_shown = True
-            yield row_of(found)
+    for happening in happenings:
+        replay.evidence.has_shown = True
+        yield happening if isinstance(happening, memoryview) else row_of(happening)
 
 
 def _absent(replay: EvidenceReplay, asked: Asked) -> Iterator[str]:
@@ -223,19 +229,50 @@ def _parse_asked(options: Row, clock: Clock) -> Asked:
     return Asked(wanted, Filters(since=since, until=until), kinds, members, instances)
 
 
-def happenings(
-    replay: EvidenceReplay, asked: Asked, *, is_printed: bool = False
-) -> Iterator[Happening | memoryview]:
-    """Replay the log once more and yield what happened, partition by partition in the order of the log.
+_MOST_KEPT: Final = 32 << 20
+"""So many bytes of lines are kept, at most."""
+_OF_ONE: Final = 32 << 10
+"""A happening that is no line counts as so many: it takes longer to make than lines of as many bytes."""
 
-    Of commits that the options cannot choose, some or all are left out. With `is_printed`, those that they do may be JSON lines.
+
+class Answers:
+    """What the options choose of log partitions, of the reading that says what rules and names of topics hold; unless it is much.
+
+    Much would fill memory or a disk: lines take more than the log. Of that, the first come sooner of a second reading.
     """
-    # Whether a member is asked for is known of a happening only.
-    are_lines = is_printed and not (asked.members or asked.instances)
-    lines = LinesAsked(_json_row, json_text, time_text) if are_lines else None
-    for histories in replay.histories():
-        wanted = asked.commits_in(histories.partition.log_partition)
-        yield from items_during(CommandStep.REPLAY, histories.happenings(wanted, lines))
+
+    def __init__(self, asked: Asked, *, is_printed: bool) -> None:
+        """Keep nothing so far; where it `is_printed`, commits may be JSON lines."""
+        self._asked = asked
+        # Whether a member is asked for is known of a happening only.
+        are_lines = is_printed and not (asked.members or asked.instances)
+        self._lines = LinesAsked(_json_row, json_text, time_text) if are_lines else None
+        self._room = _MOST_KEPT
+
+    def kept(self, histories: PartitionHistories) -> list[Happening | memoryview] | None:
+        """Return what is chosen of a partition, in the order of the log; None if it is too much."""
+        wanted = self._asked.wanted_in(histories.partition.log_partition)
+        chosen: list[Happening | memoryview] = []
+        wanted.is_any_wanted = self._room > 0
+        for happening in histories.happenings(wanted, self._lines):
+            self._room -= happening.nbytes if isinstance(happening, memoryview) else _OF_ONE
+            if self._asked.shows(happening):
+                chosen.append(happening)
+            wanted.is_any_wanted = self._room > 0
+        return chosen if wanted.is_any_wanted else None
+
+    def all(self, replay: EvidenceReplay) -> Iterator[Happening | memoryview]:
+        """Run the replay; return what is chosen of all partitions, one after the other. What was too much is read once more."""
+        kept = replay.ask(self.kept)
+        if None not in kept:
+            return chain.from_iterable(filter(None, kept))
+        parts = zip(kept, replay.histories(), strict=True)
+        return chain.from_iterable(self._again(histories) if of is None else of for of, histories in parts)
+
+    def _again(self, histories: PartitionHistories) -> Iterator[Happening | memoryview]:
+        wanted = self._asked.wanted_in(histories.partition.log_partition)
+        happenings = items_during(CommandStep.REPLAY, histories.happenings(wanted, self._lines))
+        return filter(self._asked.shows, happenings)
 
 
 def _json_row(happening: Happening) -> Row:

@@ -4,6 +4,7 @@ Single events are for the reference, for archives and for copies that are joined
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any, Protocol, TypeVar
 
 from offsets_tool.as_of.snapshot import PartitionSnapshot
@@ -12,7 +13,7 @@ from offsets_tool.events import Event
 from offsets_tool.expiry.forecast import PartitionRemovals, removals_by_event
 from offsets_tool.findings.group_rows import GroupRow, PartitionRows, ReplayedPartition, gather, stretch_of
 from offsets_tool.findings.record_sums import RecordSums
-from offsets_tool.history.change_log import Happening, LinesAsked, WantedCommits, batch_happenings
+from offsets_tool.history.change_log import Happening, LinesAsked, WantedHappenings, batch_happenings
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import NameOf
 from offsets_tool.history.rows import HistoryRow
@@ -25,8 +26,11 @@ _Row = TypeVar("_Row", bound=HistoryRow)
 class PartitionHistories(Protocol):
     """The histories of one log partition up to its moment, by the rules that hold in it; ask one question of each.
 
-    All of the log is read when the answer is returned, but for `group_changes` and `happenings`.
+    All of the log is read when the answer is returned, or with `happenings`, when nothing more comes.
     """
+
+    name_of: NameOf
+    """Returns the name of a topic id, as far as it is known."""
 
     @property
     def partition(self) -> PartitionSnapshot:
@@ -42,13 +46,13 @@ class PartitionHistories(Protocol):
         ...
 
     def group_changes(self) -> Iterator[Change]:
-        """Yield what was set and removed of groups and members, in the order of the log."""
+        """Return what was set and removed of groups and members, in the order of the log."""
         ...
 
     def happenings(
-        self, wanted: WantedCommits, lines: LinesAsked | None = None
+        self, wanted: WantedHappenings, lines: LinesAsked | None = None
     ) -> Iterator[Happening | memoryview]:
-        """Yield what happened, in the order of the log; of commits all that are wanted, perhaps as text if `lines` are given."""
+        """Yield what happened, in the order of the log, while it is wanted; of commits perhaps as text if `lines` are given."""
         ...
 
     def observe_records(self, of_event: Callable[[Event], object], of_rows: Callable[[Any], object]) -> None:
@@ -75,6 +79,7 @@ class EventHistories:
     ) -> None:
         """Take a partition's events up to its moment with their changes; `name_of` returns the name of a topic id."""
         self.partition = partition
+        self.name_of = name_of
         self._replayed = replayed
         self._history = History(name_of)
 
@@ -92,13 +97,15 @@ class EventHistories:
         return iter([transaction for transaction in ended if transaction is not None])
 
     def group_changes(self) -> Iterator[Change]:
-        """Yield what was set and removed of groups and members, in the order of the log."""
-        for _, changes in self._replayed:
-            yield from (change for change in changes if isinstance(change.subject, GroupOf | MemberOf))
+        """Return what was set and removed of groups and members, in the order of the log."""
+        changes = chain.from_iterable(changes for _, changes in self._replayed)
+        return iter([change for change in changes if isinstance(change.subject, GroupOf | MemberOf)])
 
-    def happenings(self, wanted: WantedCommits, lines: LinesAsked | None = None) -> Iterator[Happening]:
-        """Yield all that happened, in the order of the log."""
+    def happenings(self, wanted: WantedHappenings, lines: LinesAsked | None = None) -> Iterator[Happening]:
+        """Yield all that happened, in the order of the log, while it is wanted."""
         for event, changes in self._replayed:
+            if not wanted.is_any_wanted:
+                continue
             self._history.observe_record(event.record.log_offset)
             for change in changes:
                 yield from batch_happenings(self._history.row_changes(change))

@@ -59,8 +59,17 @@ class Happening(NamedTuple):
     note: str | None = None
 
 
-class WantedCommits(Protocol):
-    """Which commits become happenings; what else happens always does."""
+class WantedHappenings(Protocol):
+    """What happenings are made of; but for commits, those of a wanted group always are."""
+
+    @property
+    def is_any_wanted(self) -> bool:
+        """Whether any are wanted: not once more came than could be kept."""
+        ...
+
+    def wants_group(self, group: str) -> bool:
+        """Return whether what happens to a group, or its members, may be wanted."""
+        ...
 
     def wants_offset(self, offset: OffsetOf) -> bool:
         """Return whether commits of this offset may be wanted; it is asked once for each that a record names."""

@@ -5,9 +5,9 @@ record changes a group or shows an anomaly, what it did to offsets is described 
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Final
 
 import numpy as np
@@ -16,7 +16,7 @@ import pyarrow as pa
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lines import text_of
 from offsets_tool.columns.sorted_offsets import rows_of
-from offsets_tool.history.change_log import Happening, LinesAsked, WantedCommits, batch_happenings
+from offsets_tool.history.change_log import Happening, LinesAsked, WantedHappenings, batch_happenings
 from offsets_tool.history.history import History, RowChange
 from offsets_tool.history.owners import NameOf
 from offsets_tool.history.row_builders import anomaly_row
@@ -43,30 +43,20 @@ from offsets_tool.replay.epoch_groups import new_group
 _DELETED: Final = (OffsetEndCause.DELETED, OffsetEndCause.GROUP_DELETED)
 
 
-def partition_happenings(
-    start: Start,
-    pages: Iterable[pa.RecordBatch],
-    name_of: NameOf,
-    wanted: WantedCommits,
-    lines: LinesAsked | None,
-) -> Iterator[Happening | memoryview]:
-    """Yield what happened in a partition, in the order of the log, but for commits that are not wanted.
-
-    With `lines`, commits are yielded as text, many at a time. Memory holds what happened in one page of rows.
-    """
-    happenings = _Happenings(start, name_of, wanted, lines)
-    for rows in pages:
-        yield from happenings.of(rows)
-    yield from happenings.of(None)
-
-
-class _Happenings(Histories):
-    """Histories that yield what happens, and make no rows of it."""
+class Happenings(Histories):
+    """Histories that yield what happens, and make no rows of it. Memory holds what happened in one page of rows."""
 
     def __init__(
-        self, start: Start, name_of: NameOf, wanted: WantedCommits, lines: LinesAsked | None
+        self,
+        start: Start,
+        name_of: NameOf,
+        observe: Callable[[Iterable[Change]], object],
+        wanted: WantedHappenings,
+        lines: LinesAsked | None,
     ) -> None:
+        """Start where `start` says; with `lines`, commits are yielded as text, many at a time. `observe` is given anomalies."""
         super().__init__(start, name_of)
+        self._observe = observe
         self._wanted = wanted
         self._are_wanted, self._are_met = np.zeros((2, 0), bool)
         """By the number of a committed offset."""
@@ -81,8 +71,11 @@ class _Happenings(Histories):
         replayed = self.advance(rows)
         if replayed is None:
             return
-        writes, changes = list(self._writes_of_groups(replayed)), self._offset_changes(replayed)
         odd = list(anomalies(replayed.chunk, self._subjects, self._log_partition))
+        self._observe(chain(odd, *(event.changes for event in replayed.of_groups.events)))
+        if not self._wanted.is_any_wanted:
+            return
+        writes, changes = list(self._writes_of_groups(replayed)), self._offset_changes(replayed)
         log_offsets = {change.log_offset for write in (*writes, odd) for change in write}
         is_alone = ~np.isin(changes.log_offset, list(log_offsets))
         alone, shared = changes.at(is_alone), changes.at(~is_alone)
@@ -122,7 +115,7 @@ class _Happenings(Histories):
         self._are_met = are_met
 
     def _writes_of_groups(self, replayed: ReplayedChunk) -> Iterator[list[Change]]:
-        """Yield what each of Kafka's writes did to groups and members, with anomalies."""
+        """Yield what each of Kafka's writes did to groups and members that are wanted, with anomalies."""
         records = [
             record for record in replayed.of_groups.all if isinstance(record, ValueChange) or record.changes
         ]
@@ -131,7 +124,11 @@ class _Happenings(Histories):
                 change
                 for record in write
                 for change in record_changes(record, self._log_partition)
-                if change.is_anomaly or isinstance(change.subject, GroupOf | MemberOf)
+                if change.is_anomaly
+                or (
+                    isinstance(change.subject, GroupOf | MemberOf)
+                    and self._wanted.wants_group(change.subject.group)
+                )
             ]
 
     def _of_shared_records(

@@ -25,7 +25,7 @@ from offsets_tool.expiry.removals import DroppedCommit, Removal
 from offsets_tool.expiry.rows import RemovalRow
 from offsets_tool.findings.group_rows import GroupRow, ReplayedPartition, stretch_of
 from offsets_tool.findings.record_sums import RecordSums
-from offsets_tool.history.change_log import Happening, LinesAsked, WantedCommits
+from offsets_tool.history.change_log import Happening, LinesAsked, WantedHappenings
 from offsets_tool.history.owners import NameOf
 from offsets_tool.history.rows import (
     AnomalyRow,
@@ -37,7 +37,7 @@ from offsets_tool.history.rows import (
 from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.relations.carried import LiveState
 from offsets_tool.relations.chunks import StateChanges
-from offsets_tool.relations.happenings import partition_happenings, record_changes
+from offsets_tool.relations.happenings import Happenings, record_changes
 from offsets_tool.relations.histories import Histories
 from offsets_tool.relations.moments import RowsToMoment, start_of
 from offsets_tool.relations.replays import HistoryRows, Start
@@ -79,13 +79,13 @@ class RowHistories:
             if names is None
             else RowsToMoment(partition, names).pages(rows_of_reads(reads))
         )
-        self._name_of = name_of
+        self.name_of = name_of
         self._gives_state = names is not None
         self._start = start_of(partition)
 
     def rows(self, *kinds: type[_Row]) -> Iterator[_Row]:
         """Return the rows of these kinds, those that hold last."""
-        histories = _Followed(self._start, self._name_of, self._observe)
+        histories = _Followed(self._start, self.name_of, self._observe)
         tables = [
             (kind, getattr(tables, _TABLES[kind])) for tables in self._replay(histories) for kind in kinds
         ]
@@ -104,9 +104,9 @@ class RowHistories:
         for page, _ in self._state_changes():
             of_rows(page)
 
-    def _state_changes(self) -> Iterator[tuple[pa.RecordBatch, StateChanges]]:
-        """Yield each page with what its replay for the state alone came to."""
-        histories = Histories(self._start, is_for_state=True)
+    def _state_changes(self, *, is_for_state: bool = True) -> Iterator[tuple[pa.RecordBatch, StateChanges]]:
+        """Yield each page with what its replay for the state alone came to; of groups all, unless this `is_for_state`."""
+        histories = Histories(self._start, is_for_state=is_for_state)
         for page in self._pages:
             changes = histories.replay_state(page)
             self._observe(changes.anomalies)
@@ -115,16 +115,20 @@ class RowHistories:
             self._end(histories)
 
     def group_changes(self) -> Iterator[Change]:
-        """Return the changes of groups and members, of a partition that was replayed before."""
-        histories = Histories(self._start)
-        groups = chain.from_iterable(histories.replay_state(page).groups for page in self._pages)
-        return chain.from_iterable(record_changes(record, self.partition.log_partition) for record in groups)
+        """Return the changes of groups and members."""
+        records = [record for _, made in self._state_changes(is_for_state=False) for record in made.groups]
+        return chain.from_iterable(record_changes(record, self.partition.log_partition) for record in records)
 
     def happenings(
-        self, wanted: WantedCommits, lines: LinesAsked | None = None
+        self, wanted: WantedHappenings, lines: LinesAsked | None = None
     ) -> Iterator[Happening | memoryview]:
-        """Yield what happened, in the order of the log, of a partition that was replayed before."""
-        return partition_happenings(self._start, self._pages, self._name_of, wanted, lines)
+        """Yield what happened, in the order of the log, while it is wanted."""
+        happenings = Happenings(self._start, self.name_of, self._observe, wanted, lines)
+        for page in self._pages:
+            yield from happenings.of(page)
+        yield from happenings.of(None)
+        if self._gives_state:
+            self._end(happenings)
 
     def removals(self) -> PartitionRemovals:
         """Return the offsets that were removed, and what expiry asks besides: no cause asks for the name of a topic id."""
@@ -136,7 +140,7 @@ class RowHistories:
     def replayed(self) -> ReplayedPartition:
         """Return all of it."""
         histories, sums = (
-            _Followed(self._start, self._name_of, self._observe),
+            _Followed(self._start, self.name_of, self._observe),
             RecordSums(self.partition.log_partition),
         )
         made = self._replay(histories, partial(observe_batch, sums))

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from offsets_tool.cli import main
+from offsets_tool.cli import history, main
+from offsets_tool.columns.lane.availability import ENGINE_VARIABLE, Engine
 from offsets_tool.history.change_log import Happening, HappeningKind
 from tests.corpora import FIXTURES, corpora
 from tests.replay.story import commit
@@ -96,6 +97,20 @@ def test_a_static_member_keeps_its_history_under_another_id() -> None:
     assert told.count("joined") == 2
     assert [what for what in told if what in ("away", "replaced")] == ["away", "replaced"]
     assert {row["topic"] for row in mine if row["kind"] == "offsets"} == {"orders.inventory"}
+
+
+@pytest.mark.parametrize("engine", [Engine.REFERENCE, Engine.FAST])
+@pytest.mark.parametrize("options", [(), ("--format", "csv"), ("--group", "sessions-*", "--kind", "groups")])
+def test_much_is_shown_of_a_second_reading(
+    options: tuple[str, ...], engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ENGINE_VARIABLE, engine)
+    results = []
+    for most in (history._MOST_KEPT, 20 * history._OF_ONE, 0):
+        monkeypatch.setattr(history, "_MOST_KEPT", most)
+        result = invoke(MIGRATED, *options)
+        results.append((result.stdout, result.stderr, result.exit_code))
+    assert results[0][0] and results[1:] == results[:1] * 2
 
 
 def test_the_rules_can_be_forced() -> None:

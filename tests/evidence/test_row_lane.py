@@ -164,7 +164,19 @@ def opened() -> list[str]:
 
 
 @pytest.mark.parametrize("engine", [Engine.REFERENCE, Engine.FAST])
-@pytest.mark.parametrize("command", ["transactions", "assignments", "expiry", "findings", "diagnose"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "transactions",
+        "assignments",
+        "assignments --audit",
+        "expiry",
+        "findings",
+        "diagnose",
+        "history",
+        "history --format csv",
+    ],
+)
 def test_state_and_histories_come_from_one_reading(
     command: str, engine: Engine, opened: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,7 +186,7 @@ def test_state_and_histories_come_from_one_reading(
     assert run("offsets", log).exit_code == 0
     for_state = opened.copy()
     opened.clear()
-    assert run(command, log).exit_code == 0
+    assert run(*command.split(), log).exit_code == 0
     assert opened == for_state and opened
 
 

@@ -99,12 +99,12 @@ def assert_same(
     coordinator = Coordinator(number, None if used.auto else used.rules)
     replayed = ((event, coordinator.replay(event)) for event in map(decode, log))
     name_of, other = moment.names.name, copied(options)
-    by_events = EventHistories(partition, replayed, name_of).happenings(other.commits_in(number))
+    by_events = EventHistories(partition, replayed, name_of).happenings(other.wanted_in(number))
     wanted = shown(by_events, options)
 
     def found(lines: LinesAsked | None) -> Iterator[Happening | memoryview]:
         reads = (RowsRead(0, 0, rows, rows.drop_columns(list(RAW))) for rows in cut(rows_of(log), sizes))
-        asked_here = other.commits_in(number)
+        asked_here = other.wanted_in(number)
         return RowHistories(partition, reads, name_of).happenings(asked_here, lines)
 
     described = found(None)

@@ -6,7 +6,7 @@ offsets_tool.history declares what an assignment is.
 from itertools import chain
 
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.evidence.listener import CommandStep, items_during
+from offsets_tool.evidence.partition_histories import PartitionHistories
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.history.assignment_audits import AssignmentAuditRow, AssignmentAudits
 from offsets_tool.history.assignments import AssignmentRow, assignment_rows
@@ -30,19 +30,15 @@ def assignments_of(replay: EvidenceReplay, wanted: Wanted) -> list[AssignmentRow
 
 
 def audits_of(replay: EvidenceReplay, wanted: Wanted) -> list[AssignmentAuditRow]:
-    """Run the replay; return an audit of each assignment of the wanted groups, by group and place.
+    """Run the replay; return an audit of each assignment of the wanted groups, by group and place."""
+    audits = chain.from_iterable(replay.ask(_audits))
+    rows = [row for row in audits if wanted.has_group(row.group)]
+    return sorted(rows, key=lambda row: (row.group, row.log_offset))
 
-    The log is read twice: an audit asks what is committed at the moment.
-    """
-    replay.run()
-    found: list[AssignmentAuditRow] = []
-    for histories in replay.histories():
-        partition = histories.partition
-        audits = AssignmentAudits(
-            replay.snapshot.names.name,
-            proven_from=partition.coverage.proven_from or 0,
-            committed=partition.state,
-        )
-        rows = map(audits.follow, items_during(CommandStep.REPLAY, histories.group_changes()))
-        found += (row for row in rows if row is not None and wanted.has_group(row.group))
-    return sorted(found, key=lambda row: (row.group, row.log_offset))
+
+def _audits(histories: PartitionHistories) -> list[AssignmentAuditRow]:
+    # With all changes, so that the partition is what it is at the moment: an audit asks what is committed there.
+    changes, partition = histories.group_changes(), histories.partition
+    proven_from = partition.coverage.proven_from or 0
+    audits = AssignmentAudits(histories.name_of, proven_from=proven_from, committed=partition.state)
+    return [row for row in map(audits.follow, changes) if row is not None]
