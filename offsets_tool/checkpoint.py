@@ -20,17 +20,14 @@ from offsets_tool.expiry.removal_codec import pack_lifetimes, unpack_lifetimes
 from offsets_tool.history.history import History, HistoryState
 from offsets_tool.history.json_codec import (
     Packed,
-    pack_change,
     pack_row,
     pack_state,
     pack_subject,
-    unpack_change,
     unpack_row,
     unpack_state,
     unpack_subject,
 )
 from offsets_tool.history.owners import NameOf
-from offsets_tool.replay.changes import GroupOf, MemberOf
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.state import State
@@ -49,6 +46,7 @@ class Observers(NamedTuple):
     """What observed the same records as the coordinator and is saved with it: history, log facts, and facts for expiry."""
 
     history: History
+    """With rows of groups and members alone, and none that waits for the end of a batch."""
     log_facts: LogFacts
     lifetimes: Lifetimes
     """Of the committed offsets that the coordinator has."""
@@ -189,25 +187,15 @@ def _coordinator(body: dict[str, Packed]) -> Coordinator:
 def _packed_history(saved: HistoryState) -> Packed:
     return {
         "open": [[pack_subject(subject), pack_row(row)] for subject, row in saved.open.items()],
-        "batch": [pack_change(change) for change in saved.batch],
-        "made": [[pack_subject(subject), pack_row(row)] for subject, row in saved.made.items()],
         "next_offset": saved.next_offset,
         "after_gap": saved.after_gap,
-        "owners": pack_state(saved.owners) if _is_ahead(saved) else None,
     }
-
-
-def _is_ahead(saved: HistoryState) -> bool:
-    """Return whether the coordinator has changes of groups or members that History has not handled yet."""
-    return any(isinstance(change.subject, GroupOf | MemberOf) for change in saved.batch)
 
 
 def _history_state(body: Packed, now: State) -> HistoryState:
     return HistoryState(
         open={unpack_subject(subject): unpack_row(row) for subject, row in body["open"]},
-        batch=[unpack_change(row) for row in body["batch"]],
-        made={unpack_subject(subject): unpack_row(row) for subject, row in body["made"]},
         next_offset=body["next_offset"],
         after_gap=body["after_gap"],
-        owners=now.of_groups() if body["owners"] is None else unpack_state(body["owners"]),
+        owners=now.of_groups(),
     )

@@ -50,11 +50,9 @@ class RowChange(NamedTuple):
 
 
 class HistoryState(NamedTuple):
-    """All that a History needs to go on later, as a checkpoint keeps it."""
+    """All that a History needs to go on later, between two batches, as a checkpoint keeps it."""
 
     open: dict[Subject, LastingRow]
-    batch: list[Change]
-    made: dict[OffsetOf, OffsetHistoryRow]
     next_offset: int
     after_gap: int | None
     owners: State
@@ -77,13 +75,13 @@ class History:
 
     def __init__(self, name_of: NameOf = uuid_text, saved: HistoryState | None = None) -> None:
         """Start without rows, or from a saved state; `name_of` returns the name of a topic id, as TopicNames.name does."""
-        state = saved or HistoryState({}, [], {}, 0, None, State())
+        state = saved or HistoryState({}, 0, None, State())
         self.name_of = name_of
         self.owners = Owners(name_of, state.owners)
         """Who owns a partition after the changes that were flushed."""
         self._open = state.open
-        self._batch = state.batch
-        self._made = state.made
+        self._batch: list[Change] = []
+        self._made: dict[OffsetOf, OffsetHistoryRow] = {}
         """Pending rows that a marker makes effective right now: they know who owned the partition."""
         self._next_offset = state.next_offset
         self._after_gap = state.after_gap
@@ -115,8 +113,8 @@ class History:
         assert isinstance(row, GroupHistoryRow)
         return row
 
-    def put_row(self, subject: OffsetOf | PendingOf | GroupOf | MemberOf, row: LastingRow) -> None:
-        """Put an open row, of a pending commit too, back as the caller has continued it; call `flush` before."""
+    def put_row(self, subject: GroupOf | MemberOf, row: LastingRow) -> None:
+        """Put an open row back as the caller has continued it; call `flush` before."""
         self._open[subject] = row
 
     def as_known(self, owner: Owner, commit: CommittedOffset) -> Owner:
@@ -126,9 +124,8 @@ class History:
         return owner
 
     def saved_state(self) -> HistoryState:
-        """Return the state of this history to save it; save it at once, because later changes are made to the same objects."""
-        owners = self.owners.state
-        return HistoryState(self._open, self._batch, self._made, self._next_offset, self._after_gap, owners)
+        """Return the state of this history to save it, after `flush`; save it at once: it goes on with the same objects."""
+        return HistoryState(self._open, self._next_offset, self._after_gap, self.owners.state)
 
     @property
     def settled(self) -> int:

@@ -1,4 +1,4 @@
-"""A coordinator's state, changes and rows of history as JSON and back, for checkpoints.
+"""A coordinator's state and rows of history that hold as JSON and back, for checkpoints.
 
 Group records keep their encoded bytes, texts every byte, and what has an order keeps it. Unpacking what is damaged raises
 DecodeError, KeyError, TypeError or ValueError, which `checkpoint` explains to the user.
@@ -14,8 +14,6 @@ from offsets_tool.history.rows import GroupHistoryRow, LastingRow, MemberHistory
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.records.classic import GroupMetadataValue, MemberMetadata
 from offsets_tool.replay.changes import (
-    Change,
-    ChangeKind,
     CommittedOffset,
     Group,
     GroupKind,
@@ -28,7 +26,6 @@ from offsets_tool.replay.changes import (
     PendingCommit,
     PendingOf,
     Subject,
-    Subjected,
     TopicPartition,
     Transaction,
     TransactionOf,
@@ -44,7 +41,6 @@ _TYPE_OF: Final = {layout.value: type_.id for type_ in RECORD_TYPES.values() for
 _MEMBER_VERSION: Final = 4
 """The version of GroupMetadata that keeps every field of a member."""
 _SUBJECTS: Final = (OffsetOf, PendingOf, GroupOf, MemberOf, TransactionOf, LogOf)
-_VALUES: Final = (CommittedOffset, PendingCommit, Group, Member, Transaction)
 _ROWS: Final = (OffsetHistoryRow, GroupHistoryRow, MemberHistoryRow)
 
 
@@ -125,28 +121,6 @@ def unpack_state(body: Packed) -> State:
     return state
 
 
-def pack_change(change: Change) -> Packed:
-    """Return a change as JSON."""
-    subject, before, after = pack_subject(change.subject), _subjected(change.before), _subjected(change.after)
-    return [*change[:5], subject, before, after, change.note]
-
-
-def unpack_change(row: Packed) -> Change:
-    """Return the change from which `pack_change` made this JSON."""
-    log_partition, log_offset, timestamp, batch_offset, kind, subject, before, after, note = row
-    return Change(
-        log_partition,
-        log_offset,
-        timestamp,
-        batch_offset,
-        ChangeKind(kind),
-        unpack_subject(subject),
-        _restored_subjected(before),
-        _restored_subjected(after),
-        note,
-    )
-
-
 def pack_subject(subject: Subject) -> Packed:
     """Return the subject of a change as JSON."""
     return [_SUBJECTS.index(type(subject)), *subject]
@@ -216,37 +190,6 @@ def unpack_group(row: list[Packed]) -> Group:
 def _restored_transaction(row: Packed) -> Transaction:
     *facts, groups, commits = row
     return Transaction._make((*facts, tuple(groups), commits))
-
-
-def _subjected(value: Subjected | None) -> Packed:
-    """Return a subject's value as JSON, with a number for its kind."""
-    match value:
-        case None:
-            return None
-        case CommittedOffset():
-            packed: Packed = pack_commit(value)
-        case PendingCommit(commit, deleted_at):
-            packed = [deleted_at, *pack_commit(commit)]
-        case Group():
-            packed = pack_group(value)
-        case Member():
-            packed = [*map(_packed, value)]
-        case Transaction():
-            packed = value
-    return [_VALUES.index(type(value)), packed]
-
-
-def _restored_subjected(row: Packed) -> Any:
-    if row is None:
-        return None
-    kind, packed = _VALUES[row[0]], row[1]
-    if kind is CommittedOffset:
-        return unpack_commit(*packed)
-    if kind is PendingCommit:
-        return PendingCommit(unpack_commit(*packed[1:]), packed[0])
-    if kind is Group:
-        return unpack_group(packed)
-    return Member(*map(_unpacked, packed)) if kind is Member else _restored_transaction(packed)
 
 
 def _packed(value: Packed) -> Packed:

@@ -122,7 +122,8 @@ class EventHistoryReplay:
         coordinator, history, facts, removals = self._coordinator, self._history, self._facts, self._removals
         settled, position = history.settled, max(end, self._position)
         facts.observe_end(position)
-        observers = Observers(history, facts, removals.lifetimes, removals.changed)
+        # No replay goes on from it: its state is asked for.
+        observers = Observers(History(), facts, removals.lifetimes, removals.changed)
         checkpoint = save(coordinator, position, observers)
         open_ = open_transactions(coordinator.state.transactions.values(), coordinator.log_partition)
         of_removals = removal_rows(removals.open_removals(), are_open=True)
