@@ -25,8 +25,10 @@ def duration_text(milliseconds: int) -> str:
     return ("-" if milliseconds < 0 else "") + " ".join(parts[:2])
 
 
-def time_text(timestamp: int) -> str | None:
-    """Return epoch milliseconds as ISO 8601 in UTC; None for Kafka's "no timestamp" and for times outside of the calendar."""
+def time_text(timestamp: int | None) -> str | None:
+    """Return epoch milliseconds as ISO 8601 in UTC; None for Kafka's "no timestamp" and for what no calendar has."""
+    if timestamp is None:
+        return None
     try:
         at = datetime.fromtimestamp(timestamp / 1000, UTC)
     except (ValueError, OverflowError, OSError):
@@ -34,6 +36,6 @@ def time_text(timestamp: int) -> str | None:
     return None if timestamp < 0 else at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{timestamp % 1000:03d}Z"
 
 
-def shown_time(timestamp: int) -> str | None:
-    """Return a time for people: ISO 8601, or the number where no calendar has it; None for Kafka's "no timestamp"."""
-    return time_text(timestamp) or (None if timestamp == NO_TIMESTAMP else f"{timestamp}ms")
+def shown_time(timestamp: int | None) -> str | None:
+    """Return a time for people: ISO 8601, or the number where no calendar has it; None for none and for Kafka's "no timestamp"."""
+    return time_text(timestamp) or (None if timestamp in (None, NO_TIMESTAMP) else f"{timestamp}ms")

@@ -7,7 +7,7 @@ import click
 from offsets_tool.cli.filter_options import clock_of, filter_options, parse_filters
 from offsets_tool.cli.opening import evidence_of, finish
 from offsets_tool.cli.options import Option, output_options
-from offsets_tool.cli.render import default_format, note, output, write_rows
+from offsets_tool.cli.render import default_format, note_all, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
@@ -83,8 +83,7 @@ def _count_rows(evidence: Evidence) -> Iterator[Row]:
     for copies in copies_of(evidence):
         _read_all(copies.records())
         yield from (_count_row(copies, counts) for counts in copies.counts)
-        for text in _what_differs(copies):
-            note(text)
+        note_all(_what_differs(copies))
 
 
 def _read_all(records: Iterable[DistinctRecord]) -> None:

@@ -15,7 +15,7 @@ from offsets_tool.cli.filter_options import clock_of, filter_options, parse_filt
 from offsets_tool.cli.nothing_shown import nothing_of
 from offsets_tool.cli.opening import STRICT_EXIT, evidence_of, finish
 from offsets_tool.cli.options import Option, OptionsGiven, output_options
-from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
+from offsets_tool.cli.render import default_format, note, note_all, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import json_line, json_text
@@ -232,8 +232,7 @@ def decode_command(*, output_path: str | None, strict: bool, **options: Option) 
         write(out, evidence)
     absent = AbsentNames(filters.wanted, sources, "", passed_over)
     empty = nothing_of(filters, evidence, options["types"], "--type")
-    for text in (*absent.notes(evidence.has_shown), *empty):
-        note(text)
+    note_all((*absent.notes(evidence.has_shown), *empty))
     finish(evidence, strict=strict)
 
 

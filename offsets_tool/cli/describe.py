@@ -20,7 +20,7 @@ from offsets_tool.cli.filter_options import A_NAME, parse_wanted
 from offsets_tool.cli.moment_options import ends_options, moment_options
 from offsets_tool.cli.opening import ends_of, open_replay
 from offsets_tool.cli.options import Option, output_options
-from offsets_tool.cli.render import default_format, note, output, write_rows
+from offsets_tool.cli.render import default_format, note, note_all, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import quoted
@@ -186,8 +186,7 @@ def describe_command(
             replay.write_caption(out, chosen)
             write_rows(out, rows, chosen, table)
         _say_what_is_not_shown(moment, wanted, view, rows)
-        for text in odd_offsets(rows) if view == "offsets" else ():
-            note(text)
+        note_all(odd_offsets(rows) if view == "offsets" else ())
         _refuse_missing(replay, wanted, partitions)
     replay.finish()
 
@@ -213,8 +212,7 @@ def _say_what_is_not_shown(moment: Snapshot, wanted: Wanted, view: str, rows: li
 
 def _say_some(reason: str, texts: list[str], most: int) -> None:
     """Write the first `most` notes and count the others: with all groups asked for, thousands may have the same `reason`."""
-    for text in texts[:most]:
-        note(text)
+    note_all(texts[:most])
     if len(texts) > most:
         note(f"{len(texts) - most:,} more group(s) for the same reason: {reason}")
 
@@ -227,7 +225,6 @@ def _refuse_missing(replay: EvidenceReplay, wanted: Wanted, partitions: int | No
         why_not_at_moment(replay),
         partitions,
     )
-    for text in absent.others():
-        note(text)
+    note_all(absent.others())
     if texts := list(absent.groups()):
         raise OffsetsToolError("; ".join(texts))

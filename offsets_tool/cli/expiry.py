@@ -9,7 +9,7 @@ from offsets_tool.cli.moment_options import moment_options
 from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import Option, output_options
 from offsets_tool.cli.policy_options import parse_policy, policy_options
-from offsets_tool.cli.render import default_format, note, output, write_rows
+from offsets_tool.cli.render import default_format, note_all, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.evidence.answers.reset_gaps import moved_notes
@@ -45,18 +45,13 @@ def _at(row: Row) -> str | None:
     return time_text(at) or f"{at}ms"
 
 
-def _committed_at(row: Row) -> str | None:
-    at = row["commit_timestamp"]
-    return None if at is None else shown_time(at)
-
-
 TABLE = PrintedTable.of(
     Column.word("STATUS", 1),
     Column.name("GROUP", 2),
     Column.name("TOPIC", 3),
     Column.number("PARTITION", 4),
     Column.number("OFFSET", 9, "committed_offset"),
-    Column.time("COMMITTED-AT", 12, _committed_at),
+    Column.time("COMMITTED-AT", 12, lambda row: shown_time(row["commit_timestamp"])),
     Column.word("RETENTION", 13, lambda row: duration_text(row["retention_ms"])),
     Column.time("AT", 7, _at),
     Column.word("IN", 6, lambda row: duration_text(row["expires_in_ms"]) if _is_due(row) else None),
@@ -91,18 +86,15 @@ def expiry_command(*, format_: str | None, output_path: str | None, strict: bool
         with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)
             write_rows(out, map(_json_row, rows) if chosen == "jsonl" else rows, chosen, table)
-    for text in (
-        *orphans(replay.snapshot),
-        *moved_notes(current_homes(replay.snapshot), wanted),
-        *absent_at_moment(replay, wanted, "committed offset", is_shown=bool(rows)),
-    ):
-        note(text)
+    note_all(
+        (
+            *orphans(replay.snapshot),
+            *moved_notes(current_homes(replay.snapshot), wanted),
+            *absent_at_moment(replay, wanted, "committed offset", is_shown=bool(rows)),
+        )
+    )
     replay.finish()
 
 
 def _json_row(row: Row) -> Row:
-    return {name: _moment_text(value) if name in _TIMES else value for name, value in row.items()}
-
-
-def _moment_text(timestamp: int | None) -> str | None:
-    return None if timestamp is None else time_text(timestamp)
+    return {name: time_text(value) if name in _TIMES else value for name, value in row.items()}

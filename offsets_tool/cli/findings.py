@@ -8,20 +8,19 @@ import click
 
 from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
-from offsets_tool.cli.filter_options import clock_of, offset_options, parse_wanted, range_options
+from offsets_tool.cli.filter_options import clock_of, offset_options, parse_range, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
 from offsets_tool.cli.nothing_shown import nothing_of
 from offsets_tool.cli.opening import OpenReplay, open_replay
-from offsets_tool.cli.options import F, Option, output_options
+from offsets_tool.cli.options import Option, output_options, together
 from offsets_tool.cli.policy_options import parse_policy, policy_options
-from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
+from offsets_tool.cli.render import default_format, note_all, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
-from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.findings.finding import findings_of
 from offsets_tool.evidence.moment_notes import note_range
-from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
+from offsets_tool.evidence.moments.moment_texts import Clock
 from offsets_tool.evidence.nearest import did_you_mean
 from offsets_tool.findings.finders import kinds
 from offsets_tool.findings.rows import Finding, Severity
@@ -77,28 +76,23 @@ class FindingsAsked(NamedTuple):
         return self.review.is_within(finding)
 
 
-def _findings_options(command: F) -> F:
-    """Add the options that choose which findings are shown, from --group to --until, to a command."""
-    for option in reversed(
-        (
-            offset_options,
-            click.option(
-                "--kind",
-                "kinds",
-                multiple=True,
-                metavar="KIND",
-                help="Only findings of this kind, as the column KIND names it (repeatable).",
-            ),
-            click.option(
-                "--severity",
-                type=click.Choice([each.value for each in Severity]),
-                help="Only findings as bad as this or worse.",
-            ),
-            range_options,
-        )
-    ):
-        command = option(command)
-    return command
+_findings_options = together(
+    offset_options,
+    click.option(
+        "--kind",
+        "kinds",
+        multiple=True,
+        metavar="KIND",
+        help="Only findings of this kind, as the column KIND names it (repeatable).",
+    ),
+    click.option(
+        "--severity",
+        type=click.Choice([each.value for each in Severity]),
+        help="Only findings as bad as this or worse.",
+    ),
+    range_options,
+)
+"""Adds the options that choose which findings are shown, from --group to --until, to a command."""
 
 
 @click.command("findings", epilog=_EPILOG)
@@ -130,8 +124,7 @@ def findings_command(
         with output(output_path, evidence.files) as out:
             write_caption(out, chosen, captions)
             write_rows(out, rows, chosen, table)
-    for text in _absent(replay, asked, options):
-        note(text)
+    note_all(_absent(replay, asked, options))
     replay.finish(asked.review.range, shows_records=False)
 
 
@@ -150,11 +143,10 @@ def _absent(replay: OpenReplay, asked: FindingsAsked, options: Row) -> Iterator[
 
 
 def _parse_asked(options: Row, clock: Clock) -> FindingsAsked:
-    since, until = (parse_bound(options[name], f"--{name}", clock) for name in ("since", "until"))
     names = [each.value for each in Severity]
     worst = names[: names.index(options["severity"]) + 1] if options["severity"] else []
     return FindingsAsked(
-        ReviewAsked(parse_wanted(options), Filters(since=since, until=until)),
+        ReviewAsked(parse_wanted(options), parse_range(options, clock)),
         frozenset(map(_parse_kind, options["kinds"])),
         frozenset(worst),
     )
@@ -170,8 +162,4 @@ def _parse_kind(text: str) -> str:
 
 def finding_row(finding: Finding) -> Row:
     """Return the fields of a finding as JSON lines have them, with times as text."""
-    return {**finding._asdict(), **{name: _time(getattr(finding, name)) for name in ("from_at", "to_at")}}
-
-
-def _time(timestamp: int | None) -> str | None:
-    return None if timestamp is None else time_text(timestamp)
+    return {**finding._asdict(), **{name: time_text(getattr(finding, name)) for name in ("from_at", "to_at")}}

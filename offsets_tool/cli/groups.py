@@ -8,7 +8,7 @@ from offsets_tool.cli.filter_options import group_option, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
 from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import Option, output_options
-from offsets_tool.cli.render import default_format, note, output, write_rows
+from offsets_tool.cli.render import default_format, note_all, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 
@@ -53,6 +53,5 @@ def groups_command(*, format_: str | None, output_path: str | None, strict: bool
         with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)
             write_rows(out, rows, chosen, table)
-    for text in absent_at_moment(replay, wanted, "group", is_shown=bool(rows)):
-        note(text)
+    note_all(absent_at_moment(replay, wanted, "group", is_shown=bool(rows)))
     replay.finish()

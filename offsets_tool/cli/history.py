@@ -9,12 +9,12 @@ import click
 
 from offsets_tool.as_of.selection import NameFilter, Wanted
 from offsets_tool.cli.absent_names import AbsentNames, nobody, passed_over
-from offsets_tool.cli.filter_options import clock_of, offset_options, parse_wanted, range_options
+from offsets_tool.cli.filter_options import clock_of, offset_options, parse_range, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
 from offsets_tool.cli.nothing_shown import nothing_of
 from offsets_tool.cli.opening import open_replay
-from offsets_tool.cli.options import F, Option, output_options
-from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
+from offsets_tool.cli.options import Option, output_options, together
+from offsets_tool.cli.render import default_format, note_all, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import json_text
@@ -23,7 +23,7 @@ from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.listener import CommandStep, items_during
 from offsets_tool.evidence.moment_notes import note_range
 from offsets_tool.evidence.moments.moment_notes import gaps, offset_text
-from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
+from offsets_tool.evidence.moments.moment_texts import Clock
 from offsets_tool.evidence.partition_histories import PartitionHistories
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.history.change_log import Happening, HappeningKind, LinesAsked
@@ -135,37 +135,32 @@ class _Wanted:
         return within is not None and within.has(timestamp, log_offset)
 
 
-def _history_options(command: F) -> F:
-    """Add the options that choose which changes are shown, from --group to --until, to a command."""
-    for option in reversed(
-        (
-            offset_options,
-            click.option(
-                "--member",
-                "members",
-                multiple=True,
-                metavar="ID",
-                help="Only this member, and what it owned; an id or a pattern, as for --group.",
-            ),
-            click.option(
-                "--instance",
-                "instances",
-                multiple=True,
-                metavar="ID",
-                help="Only this group.instance.id, whatever member it is, and what it owned.",
-            ),
-            click.option(
-                "--kind",
-                "kinds",
-                multiple=True,
-                type=click.Choice([kind.value for kind in HappeningKind]),
-                help="Only changes of this kind.",
-            ),
-            range_options,
-        )
-    ):
-        command = option(command)
-    return command
+_history_options = together(
+    offset_options,
+    click.option(
+        "--member",
+        "members",
+        multiple=True,
+        metavar="ID",
+        help="Only this member, and what it owned; an id or a pattern, as for --group.",
+    ),
+    click.option(
+        "--instance",
+        "instances",
+        multiple=True,
+        metavar="ID",
+        help="Only this group.instance.id, whatever member it is, and what it owned.",
+    ),
+    click.option(
+        "--kind",
+        "kinds",
+        multiple=True,
+        type=click.Choice([kind.value for kind in HappeningKind]),
+        help="Only changes of this kind.",
+    ),
+    range_options,
+)
+"""Adds the options that choose which changes are shown, from --group to --until, to a command."""
 
 
 @click.command("history", epilog=_EPILOG)
@@ -188,13 +183,11 @@ def history_command(*, format_: str | None, output_path: str | None, strict: boo
     with open_replay(options, strict=strict, output_path=output_path, is_of_groups=True) as replay:
         captions = note_range(replay.evidence, asked.range, clock)
         happenings = Answers(asked, is_printed=chosen == "jsonl").all(replay)
-        for text in gaps(replay.snapshot):
-            note(text)
+        note_all(gaps(replay.snapshot))
         with output(output_path, replay.evidence.files) as out:
             write_caption(out, chosen, captions)
             write_rows(out, _rows(replay, happenings, chosen), chosen, table)
-    for text in _absent(replay, asked):
-        note(text)
+    note_all(_absent(replay, asked))
     replay.finish(asked.range)
 
 
@@ -220,13 +213,12 @@ def _absent(replay: EvidenceReplay, asked: Asked) -> Iterator[str]:
 
 
 def _parse_asked(options: Row, clock: Clock) -> Asked:
-    since, until = (parse_bound(options[name], f"--{name}", clock) for name in ("since", "until"))
     wanted = parse_wanted(options)
     kinds = frozenset(options["kinds"])
     if wanted.topics and kinds and not kinds & {HappeningKind.OFFSETS, HappeningKind.ANOMALIES}:
         raise UsageError("--topic is about committed offsets: drop it, or ask for --kind offsets")
     members, instances = NameFilter(options["members"]), NameFilter(options["instances"])
-    return Asked(wanted, Filters(since=since, until=until), kinds, members, instances)
+    return Asked(wanted, parse_range(options, clock), kinds, members, instances)
 
 
 _MOST_KEPT: Final = 32 << 20

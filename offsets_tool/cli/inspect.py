@@ -15,7 +15,7 @@ import click
 
 from offsets_tool.cli.opening import evidence_of, finish
 from offsets_tool.cli.options import Option, output_options
-from offsets_tool.cli.render import default_format, note, output, write_rows
+from offsets_tool.cli.render import default_format, note, note_all, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.columns.jit.code_cache import why_not_cached
@@ -144,8 +144,8 @@ TABLE = PrintedTable.of(
     Column.word("magic", 16, lambda row: " ".join(map(str, row["magics"])) or None),
     Column.word("codec", 15, lambda row: " ".join(row["codecs"]) or None),
     Column.word("offsets", 7, lambda row: _range(row["first_offset"], row["last_offset"])),
-    Column.time("from", 10, lambda row: _time(row["min_timestamp"])),
-    Column.time("to", 11, lambda row: _time(row["max_timestamp"])),
+    Column.time("from", 10, lambda row: shown_time(row["min_timestamp"])),
+    Column.time("to", 11, lambda row: shown_time(row["max_timestamp"])),
     Column.number("groups", 14),
 )
 
@@ -181,8 +181,7 @@ def inspect_command(*, format_: str | None, output_path: str | None, strict: boo
             write_rows(out, rows, chosen, table)
         else:
             _write_when_read(out, list(rows), chosen, table, evidence)
-    for text in copies_notes(evidence.sources):
-        note(text)
+    note_all(copies_notes(evidence.sources))
     note(ledger_total(evidence.ledgers))
     if (reason := why_not_cached()) is not None:
         note(reason)
@@ -197,8 +196,7 @@ def _write_when_read(
     evidence.all_is_read()
     write_rows(out, _in_folder(rows, _folder(evidence, format_)), format_, table)
     out.flush()
-    for text in problem_notes(rows):
-        note(text)
+    note_all(problem_notes(rows))
 
 
 def _rows(evidence: Evidence) -> Iterator[Row]:
@@ -290,7 +288,3 @@ def _in_folder(rows: Iterable[Row], folder: str) -> Iterator[Row]:
 
 def _range(first: int | None, last: int | None) -> str | None:
     return None if first is None else f"{first}-{last}"
-
-
-def _time(timestamp: int | None) -> str | None:
-    return None if timestamp is None else shown_time(timestamp)

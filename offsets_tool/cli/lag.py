@@ -10,7 +10,7 @@ from offsets_tool.cli.filter_options import offset_options, parse_wanted
 from offsets_tool.cli.moment_options import ends_options, moment_options
 from offsets_tool.cli.opening import ends_of, open_replay
 from offsets_tool.cli.options import Option, output_options
-from offsets_tool.cli.render import default_format, note, output, write_rows
+from offsets_tool.cli.render import default_format, note_all, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.evidence.lagging import lag_rows, odd_offsets, replay_for_lag
@@ -68,13 +68,14 @@ def lag_command(*, format_: str | None, output_path: str | None, strict: bool, *
         with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)
             write_rows(out, map(_SHOWN.get(chosen, dict), rows), chosen, table)
-    for text in (
-        *orphans(moment),
-        *absent_at_moment(replay, wanted, "committed offset", is_shown=bool(rows)),
-        *_bounds(rows),
-        *odd_offsets(rows),
-    ):
-        note(text)
+    note_all(
+        (
+            *orphans(moment),
+            *absent_at_moment(replay, wanted, "committed offset", is_shown=bool(rows)),
+            *_bounds(rows),
+            *odd_offsets(rows),
+        )
+    )
     replay.finish()
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import click
 
 from offsets_tool.cli.filter_options import WHEN, tz_option
-from offsets_tool.cli.options import F, OptionsGiven
+from offsets_tool.cli.options import F, OptionsGiven, together
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED
 from offsets_tool.log.copies.views import CopiesView
@@ -21,98 +21,87 @@ _WHOSE_RULES: Final = (
 )
 
 
-def coordinator_option(command: F) -> F:
-    """Add the options --coordinator --topic-id to a command."""
-    return _coordinator(_WHOSE_RULES, default="auto", show_default=True)(_topic_id(command))
-
-
-def kept_coordinator_option(command: F) -> F:
-    """Add the options of `coordinator_option` to a command on a lake, where clusters keep the one that was given last: None."""
-    kept = (
-        f"{_WHOSE_RULES} Kept until another is given; with --cluster for that cluster alone. At first auto."
-    )
-    return _coordinator(kept)(_topic_id(command))
-
-
 def _coordinator(text: str, **settings: Any) -> Callable[[F], F]:
-    return click.option("--coordinator", type=click.Choice(["auto", "classic", "new"]), help=text, **settings)
+    choice = click.Choice(["auto", "classic", "new"])
+    return together(
+        click.option("--coordinator", type=choice, help=text, **settings),
+        click.option(
+            "--topic-id",
+            "topic_ids",
+            multiple=True,
+            metavar="ID=NAME",
+            help="The name of a topic id that no record here names (repeatable).",
+        ),
+    )
 
 
-def _topic_id(command: F) -> F:
-    return click.option(
-        "--topic-id",
-        "topic_ids",
-        multiple=True,
-        metavar="ID=NAME",
-        help="The name of a topic id that no record here names (repeatable).",
-    )(command)
-
-
-def copies_options(command: F) -> F:
-    """Add the options --view --leader to a command."""
-    view = click.option(
+coordinator_option = _coordinator(_WHOSE_RULES, default="auto", show_default=True)
+"""Adds the options --coordinator --topic-id to a command."""
+kept_coordinator_option = _coordinator(
+    f"{_WHOSE_RULES} Kept until another is given; with --cluster for that cluster alone. At first auto."
+)
+"""Adds the options of `coordinator_option` to a command on a lake, where clusters keep the one that was given last: None."""
+copies_options = together(
+    click.option(
         "--view",
         "copies_view",
         type=click.Choice([each.value for each in CopiesView]),
         default=COPIES_ASKED.view.value,
         show_default=True,
         help="Of several copies: what the coordinator would have answered, or what all the evidence knows to have happened.",
-    )
-    leader = click.option(
+    ),
+    click.option(
         "--leader",
         "leaders",
         multiple=True,
         metavar="LOG_PARTITION=COPY",
         help="The copy whose broker led the partition at the moment; it decides where copies differ (repeatable).",
-    )
-    return view(leader(command))
-
-
-def moment_options(command: F) -> F:
-    """Add the options --as-of --tz --view --leader --coordinator --topic-id to a command."""
-    as_of = click.option(
+    ),
+)
+"""Adds the options --view --leader to a command."""
+moment_options = together(
+    click.option(
         "--as-of",
         multiple=True,
         metavar="WHEN",
         help=f"The moment: {WHEN} where that partition ended (repeatable; others count as empty); of several copies with "
         "@LEADER_EPOCH, the newest epoch that counts. Default: the end of the log.",
-    )
-    return as_of(tz_option(copies_options(coordinator_option(command))))
+    ),
+    tz_option,
+    copies_options,
+    coordinator_option,
+)
+"""Adds the options --as-of --tz --view --leader --coordinator --topic-id to a command."""
 
 
-def ends_options(command: F) -> F:
-    """Add the options --ends --log-starts --ends-at --read-committed to a command."""
-    file = click.Path(exists=True, dir_okay=False)
-    for option in reversed(
-        (
-            click.option(
-                "--ends",
-                multiple=True,
-                metavar="FILE",
-                type=file,
-                help="End offsets: kafka-get-offsets, CSV, JSON or Prometheus (repeatable).",
-            ),
-            click.option(
-                "--log-starts",
-                multiple=True,
-                metavar="FILE",
-                type=file,
-                help="Start offsets in the same forms, as kafka-get-offsets --time earliest prints them (repeatable).",
-            ),
-            click.option(
-                "--ends-at",
-                metavar="TIME",
-                help="When the files of --ends were made, if they do not say it: a time, as for --as-of. Default: their file time.",
-            ),
-            click.option(
-                "--read-committed",
-                is_flag=True,
-                help="Count up to the last stable offset, as consumers with isolation.level=read_committed see it.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+_FILE: Final = click.Path(exists=True, dir_okay=False)
+ends_options = together(
+    click.option(
+        "--ends",
+        multiple=True,
+        metavar="FILE",
+        type=_FILE,
+        help="End offsets: kafka-get-offsets, CSV, JSON or Prometheus (repeatable).",
+    ),
+    click.option(
+        "--log-starts",
+        multiple=True,
+        metavar="FILE",
+        type=_FILE,
+        help="Start offsets in the same forms, as kafka-get-offsets --time earliest prints them (repeatable).",
+    ),
+    click.option(
+        "--ends-at",
+        metavar="TIME",
+        help="When the files of --ends were made, if they do not say it: a time, as for --as-of. Default: their file time.",
+    ),
+    click.option(
+        "--read-committed",
+        is_flag=True,
+        help="Count up to the last stable offset, as consumers with isolation.level=read_committed see it.",
+    ),
+)
+"""Adds the options --ends --log-starts --ends-at --read-committed to a command."""
 
 
 def parse_rules(options: OptionsGiven) -> Rules | None:

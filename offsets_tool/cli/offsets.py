@@ -8,7 +8,7 @@ from offsets_tool.cli.filter_options import offset_options, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
 from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import Option, output_options
-from offsets_tool.cli.render import default_format, note, output, write_cells, write_rows
+from offsets_tool.cli.render import default_format, note, note_all, output, write_cells, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import quoted
@@ -28,7 +28,7 @@ TABLE = PrintedTable.of(
         "CURRENT-OFFSET", 4, lambda row: row["committed_offset"] if row["is_proven"] else "unknown"
     ),
     Column.number("LEADER-EPOCH", 7, lambda row: None if row["leader_epoch"] == -1 else row["leader_epoch"]),
-    Column.time("COMMITTED-AT", 5, lambda row: _time(row["commit_timestamp"])),
+    Column.time("COMMITTED-AT", 5, lambda row: shown_time(row["commit_timestamp"])),
     Column.name("METADATA", 8),
     Column.text("PENDING", 6, lambda row: _pending(row["pending"])),
 )
@@ -86,13 +86,14 @@ def offsets_command(
             else:
                 write_rows(out, rows, chosen, table)
     lacking = reset_gaps(rows, moment, wanted, replay.evidence) if chosen == "csv" else ()
-    for text in (
-        *orphans(moment),
-        *moved_notes(homes, wanted),
-        *lacking,
-        *absent_at_moment(replay, wanted, "committed offset", is_shown=bool(rows)),
-    ):
-        note(text)
+    note_all(
+        (
+            *orphans(moment),
+            *moved_notes(homes, wanted),
+            *lacking,
+            *absent_at_moment(replay, wanted, "committed offset", is_shown=bool(rows)),
+        )
+    )
     replay.finish()
 
 
@@ -122,10 +123,6 @@ def _left_out(lines: list[ResetLine]) -> str:
 
 def _is_plain(name: str) -> bool:
     return "\n" not in name and is_clean(name)
-
-
-def _time(timestamp: int | None) -> str | None:
-    return None if timestamp is None else shown_time(timestamp)
 
 
 def _pending(pending: list[Row]) -> str | None:

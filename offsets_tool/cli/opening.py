@@ -10,7 +10,7 @@ from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.cli.filter_options import clock_of
 from offsets_tool.cli.moment_options import parse_leaders, parse_rules, parse_topic_ids
 from offsets_tool.cli.options import OptionsGiven
-from offsets_tool.cli.render import ProgressBar, default_format, note, write_caption
+from offsets_tool.cli.render import ProgressBar, default_format, note, note_all, write_caption
 from offsets_tool.cli.source_options import parse_columns, parse_limits
 from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.evidence import Evidence, open_evidence
@@ -145,8 +145,7 @@ class OpenReplay(EvidenceReplay):
         `asked` has the range of --since and --until, where the command has them. Its rows are records or changes of it, unless
         not `shows_records`.
         """
-        for text in self.closing_notes():
-            note(text)
+        note_all(self.closing_notes())
         finish(
             self.evidence, strict=self._is_strict, without=self.unreached(asked, shows_records=shows_records)
         )

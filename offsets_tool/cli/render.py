@@ -221,6 +221,12 @@ def note(text: str) -> None:
     print(seen, file=sys.stderr)
 
 
+def note_all(texts: Iterable[str]) -> None:
+    """Write sentences to stderr, each as `note` does."""
+    for text in texts:
+        note(text)
+
+
 class ProgressBar:
     """A progress bar on stderr; invisible where stderr is no terminal."""
 

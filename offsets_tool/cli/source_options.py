@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from offsets_tool.cli.options import F, debug_option
+from offsets_tool.cli.options import F, debug_option, together
 from offsets_tool.columns.lane.availability import ENGINE_VARIABLE, Engine, asking_for
 from offsets_tool.errors import UsageError
 from offsets_tool.log.batches.limits import MAX_BATCH_BYTES, Limits
@@ -19,33 +19,26 @@ _MOST: Final = 2**31 - 1
 """The longest batch that there can be: its size field is an int."""
 
 
-def log_partition_option(command: F) -> F:
-    """Add the option --log-partition to a command."""
-    return click.option(
-        "--log-partition",
-        type=click.IntRange(min=0),
-        metavar="N",
-        help="Only this partition of __consumer_offsets; also the partition of files whose directory name does not say it.",
-    )(command)
-
-
-def columns_option(command: F) -> F:
-    """Add the option --columns to a command."""
-    return click.option(
-        "--columns",
-        metavar="NAME=COLUMN,...",
-        help="Where an archive keeps key, value, partition, offset, timestamp under other names.",
-    )(command)
-
-
-def max_batch_bytes_option(command: F) -> F:
-    """Add the option --max-batch-bytes to a command."""
-    return click.option(
-        "--max-batch-bytes",
-        metavar="SIZE",
-        help="Read batches that decompress to at most this size, however small they are. Default:"
-        f" {MAX_BATCH_BYTES >> 20}m, and less for small batches; larger ones stay unread and are named.",
-    )(command)
+log_partition_option = click.option(
+    "--log-partition",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Only this partition of __consumer_offsets; also the partition of files whose directory name does not say it.",
+)
+"""Adds the option --log-partition to a command."""
+columns_option = click.option(
+    "--columns",
+    metavar="NAME=COLUMN,...",
+    help="Where an archive keeps key, value, partition, offset, timestamp under other names.",
+)
+"""Adds the option --columns to a command."""
+max_batch_bytes_option = click.option(
+    "--max-batch-bytes",
+    metavar="SIZE",
+    help="Read batches that decompress to at most this size, however small they are. Default:"
+    f" {MAX_BATCH_BYTES >> 20}m, and less for small batches; larger ones stay unread and are named.",
+)
+"""Adds the option --max-batch-bytes to a command."""
 
 
 def engine_option(command: F, verbs: str = "Read, decode and replay") -> F:
@@ -68,34 +61,29 @@ def _ask_for_engine(context: click.Context, _: click.Parameter, engine: str | No
         context.find_root().with_resource(asking_for(Engine(engine)))
 
 
-def source_options(command: F) -> F:
-    """Add LOG... and the options from --bootstrap-server to --debug to a command."""
-    for option in reversed(
-        (
-            click.argument("logs", nargs=-1, metavar="LOG...", type=click.Path()),
-            click.option(
-                "--bootstrap-server",
-                metavar="HOST:PORT",
-                help="Read the live topic instead of files (never writes).",
-            ),
-            click.option(
-                "--command-config",
-                metavar="FILE",
-                type=click.Path(exists=True, dir_okay=False),
-                help="Client properties for --bootstrap-server, as Kafka's tools take them.",
-            ),
-            click.option(
-                "--cluster", metavar="NAME", help="The cluster to read, where LOG is a lake that has several."
-            ),
-            log_partition_option,
-            columns_option,
-            max_batch_bytes_option,
-            engine_option,
-            debug_option,
-        )
-    ):
-        command = option(command)
-    return command
+source_options = together(
+    click.argument("logs", nargs=-1, metavar="LOG...", type=click.Path()),
+    click.option(
+        "--bootstrap-server",
+        metavar="HOST:PORT",
+        help="Read the live topic instead of files (never writes).",
+    ),
+    click.option(
+        "--command-config",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False),
+        help="Client properties for --bootstrap-server, as Kafka's tools take them.",
+    ),
+    click.option(
+        "--cluster", metavar="NAME", help="The cluster to read, where LOG is a lake that has several."
+    ),
+    log_partition_option,
+    columns_option,
+    max_batch_bytes_option,
+    engine_option,
+    debug_option,
+)
+"""Adds LOG... and the options from --bootstrap-server to --debug to a command."""
 
 
 def parse_columns(text: str | None) -> dict[str, str]:

@@ -13,7 +13,7 @@ from offsets_tool.cli.filter_options import group_option, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
 from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import Option, output_options
-from offsets_tool.cli.render import default_format, note, output, write_rows
+from offsets_tool.cli.render import default_format, note, note_all, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.evidence.moments.moment_notes import number_text
@@ -28,7 +28,7 @@ TABLE = PrintedTable.of(
     Column.number("FIRST-OFFSET", 7),
     Column.number("LAST-OFFSET", 10),
     Column.number("MARKER-OFFSET", 11),
-    Column.time("FIRST-AT", 6, lambda row: _time(row["first_timestamp"])),
+    Column.time("FIRST-AT", 6, lambda row: shown_time(row["first_timestamp"])),
     Column.number("AGE-MS", 5),
     Column.word("AGE-TO", 12),
     Column.number("COMMITS", 8),
@@ -69,11 +69,12 @@ def transactions_command(
         with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)
             write_rows(out, rows, chosen, table)
-    for text in (
-        *absent_at_moment(replay, wanted, "transaction", is_shown=bool(shown)),
-        *_ages(moment, wanted),
-    ):
-        note(text)
+    note_all(
+        (
+            *absent_at_moment(replay, wanted, "transaction", is_shown=bool(shown)),
+            *_ages(moment, wanted),
+        )
+    )
     for held in (held for held in blocked(moment) if held.log_partition in shown):
         note(
             f"partition {number_text(held.log_partition)}: the last stable offset is {held.last_stable_offset}, where producer "
@@ -101,7 +102,3 @@ def _noting_log_partitions(rows: Iterable[Row], log_partitions: set[int | None])
     for row in rows:
         log_partitions.add(row["log_partition"])
         yield row
-
-
-def _time(timestamp: int | None) -> str | None:
-    return None if timestamp is None else shown_time(timestamp)

@@ -22,7 +22,7 @@ def named(name: str) -> str:
 
 def at_time(timestamp: int | None, word: str = "at") -> str:
     """Return " at 2026-11-21T02:14:07Z", or with another word before the time; nothing where there is no such time."""
-    text = None if timestamp is None else time_text(timestamp)
+    text = time_text(timestamp)
     return "" if text is None else f" {word} {text[:19]}Z"
 
 

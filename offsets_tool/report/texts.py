@@ -89,7 +89,7 @@ def _word(word: str) -> Markup:
 
 def time(timestamp: int | None) -> Markup:
     """Return epoch milliseconds as markup of a time in UTC; a dash for None."""
-    text = None if timestamp is None else shown_time(timestamp)
+    text = shown_time(timestamp)
     if text is None:
         return Markup(_NOTHING)
     if not text.endswith("Z"):

@@ -62,6 +62,5 @@ class Moment(NamedTuple):
 
 def when(timestamp: int | None) -> str:
     """Return a time as words of a sentence, to the second; "an unknown time" for None."""
-    at = time_or_none(timestamp)
-    text = None if at is None else time_text(at)
+    text = time_text(time_or_none(timestamp))
     return "an unknown time" if text is None else f"{text[:19]}Z"

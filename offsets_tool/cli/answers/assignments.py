@@ -12,8 +12,8 @@ from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import group_option, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
 from offsets_tool.cli.opening import OpenReplay, open_replay
-from offsets_tool.cli.options import F, Option, output_options
-from offsets_tool.cli.render import default_format, note, output, write_rows
+from offsets_tool.cli.options import Option, output_options, together
+from offsets_tool.cli.render import default_format, note_all, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import quoted
@@ -26,7 +26,7 @@ from offsets_tool.time_texts import shown_time, time_text
 
 def _at(name: str) -> Any:
     """Return a function of a row that gives the time in its field `name`, of epoch milliseconds, as text."""
-    return lambda row: None if row[name] is None else shown_time(row[name])
+    return lambda row: shown_time(row[name])
 
 
 def _number(row: Row) -> int | None:
@@ -86,34 +86,29 @@ Examples:
 """
 
 
-def _assignment_options(command: F) -> F:
-    """Add the options that choose what is shown to the command."""
-    for option in reversed(
-        (
-            group_option,
-            click.option(
-                "--topic",
-                "topics",
-                multiple=True,
-                metavar="TOPIC",
-                help="Only partitions of this topic; a name or a pattern, as for --group.",
-            ),
-            click.option("--partition", type=int, metavar="P", help="Only this partition of --topic."),
-            click.option(
-                "--over-time",
-                is_flag=True,
-                help="Show all owners that there were up to the moment, each from when to when, and not the last alone.",
-            ),
-            click.option(
-                "--audit",
-                "is_audit",
-                is_flag=True,
-                help="Hold each group's last assignment, or with --over-time all of them, against what its assignor gives.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+_assignment_options = together(
+    group_option,
+    click.option(
+        "--topic",
+        "topics",
+        multiple=True,
+        metavar="TOPIC",
+        help="Only partitions of this topic; a name or a pattern, as for --group.",
+    ),
+    click.option("--partition", type=int, metavar="P", help="Only this partition of --topic."),
+    click.option(
+        "--over-time",
+        is_flag=True,
+        help="Show all owners that there were up to the moment, each from when to when, and not the last alone.",
+    ),
+    click.option(
+        "--audit",
+        "is_audit",
+        is_flag=True,
+        help="Hold each group's last assignment, or with --over-time all of them, against what its assignor gives.",
+    ),
+)
+"""Adds the options that choose what is shown to the command."""
 
 
 @click.command("assignments", epilog=_EPILOG)
@@ -140,11 +135,12 @@ def assignments_command(
         with output(output_path, replay.evidence.files) as out:
             replay.write_caption(out, chosen)
             write_rows(out, map(_json_row, rows) if chosen == "jsonl" else rows, chosen, table)
-    for text in (
-        *_unknown(replay.snapshot, wanted),
-        *absent_at_moment(replay, wanted, "assignment", is_shown=bool(rows)),
-    ):
-        note(text)
+    note_all(
+        (
+            *_unknown(replay.snapshot, wanted),
+            *absent_at_moment(replay, wanted, "assignment", is_shown=bool(rows)),
+        )
+    )
     replay.finish()
 
 
@@ -191,8 +187,6 @@ def _unknown(moment: Snapshot, wanted: Wanted) -> Iterator[str]:
 
 
 def _json_row(row: Row) -> Row:
-    return {_TIMES.get(name, name): _time(value) if name in _TIMES else value for name, value in row.items()}
-
-
-def _time(timestamp: int | None) -> str | None:
-    return None if timestamp is None else time_text(timestamp)
+    return {
+        _TIMES.get(name, name): time_text(value) if name in _TIMES else value for name, value in row.items()
+    }

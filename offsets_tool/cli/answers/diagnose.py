@@ -12,20 +12,18 @@ import click
 from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.answers.paragraphs import Paragraphs
 from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
-from offsets_tool.cli.filter_options import clock_of, offset_options, parse_wanted, range_options
+from offsets_tool.cli.filter_options import clock_of, offset_options, parse_range, parse_wanted, range_options
 from offsets_tool.cli.findings import finding_row
 from offsets_tool.cli.moment_options import coordinator_option, copies_options, ends_options
 from offsets_tool.cli.opening import STRICT_EXIT, ends_of, open_replay
-from offsets_tool.cli.options import F, Option
+from offsets_tool.cli.options import Option, output_option, together
 from offsets_tool.cli.policy_options import parse_policy, policy_options
-from offsets_tool.cli.render import note, output
+from offsets_tool.cli.render import note_all, output
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import json_line
-from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.findings.finding import LogFindings
 from offsets_tool.evidence.moment_notes import note_range
-from offsets_tool.evidence.moments.moment_texts import parse_bound
 from offsets_tool.findings.finder import places_and_lines
 from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.findings.sentences import count
@@ -207,36 +205,25 @@ Examples:
 """
 
 
-def _diagnose_options(command: F) -> F:
-    """Add the options of diagnose, from --group to --strict, to a command."""
-    for option in reversed(
-        (
-            offset_options,
-            range_options,
-            click.option(
-                "--format",
-                "format_",
-                type=click.Choice(["text", "jsonl"]),
-                default="text",
-                show_default=True,
-                help="JSON lines have an object for each group, with its verdict and its findings.",
-            ),
-            click.option(
-                "--output",
-                "output_path",
-                metavar="FILE",
-                type=click.Path(dir_okay=False),
-                help="Write to this file instead of stdout.",
-            ),
-            click.option(
-                "--strict",
-                is_flag=True,
-                help="Exit with 3 when anything could not be read, a finding is critical, or no record is from --since to --until.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+_diagnose_options = together(
+    offset_options,
+    range_options,
+    click.option(
+        "--format",
+        "format_",
+        type=click.Choice(["text", "jsonl"]),
+        default="text",
+        show_default=True,
+        help="JSON lines have an object for each group, with its verdict and its findings.",
+    ),
+    output_option,
+    click.option(
+        "--strict",
+        is_flag=True,
+        help="Exit with 3 when anything could not be read, a finding is critical, or no record is from --since to --until.",
+    ),
+)
+"""Adds the options of diagnose, from --group to --strict, to a command."""
 
 
 @click.command("diagnose", epilog=_EPILOG)
@@ -256,8 +243,7 @@ def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **o
     """
     clock = clock_of(options)
     wanted = parse_wanted(options)
-    since, until = (parse_bound(options[name], f"--{name}", clock) for name in ("since", "until"))
-    asked = ReviewAsked(wanted, Filters(since=since, until=until))
+    asked = ReviewAsked(wanted, parse_range(options, clock))
     given = parse_policy(options)
     server_logs = parse_server_logs(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
@@ -274,8 +260,7 @@ def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **o
                 write_jsonl(out, verdict)
             else:
                 write_text(out, page, captions, of_groups=bool(wanted.groups))
-    for text in absent_at_moment(replay, wanted, "group", is_shown=bool(verdict.ranked)):
-        note(text)
+    note_all(absent_at_moment(replay, wanted, "group", is_shown=bool(verdict.ranked)))
     replay.finish()
     if strict and (
         verdict.reach.unreached() or any(each.severity == Severity.CRITICAL for each in verdict.findings)

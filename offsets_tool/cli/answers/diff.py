@@ -13,7 +13,7 @@ from offsets_tool.cli.filter_options import WHEN, offset_options, parse_wanted, 
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
 from offsets_tool.cli.opening import open_replays
 from offsets_tool.cli.options import F, Option, output_options
-from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
+from offsets_tool.cli.render import default_format, note_all, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
@@ -110,10 +110,8 @@ def diff_command(*, format_: str | None, output_path: str | None, strict: bool, 
     between = _between(before, after)
     is_known = rows or not after.unreached(between)
     absent = list(_absent(after, wanted))
-    for text in (*_sums(rows), *absent) if is_known and (rows or not absent) else absent:
-        note(text)
-    for text in dict.fromkeys(before.closing_notes()):
-        note(text)
+    note_all((*_sums(rows), *absent) if is_known and (rows or not absent) else absent)
+    note_all(dict.fromkeys(before.closing_notes()))
     after.finish(between)
 
 
@@ -177,5 +175,4 @@ def _value(name: str, value: Any) -> Any:
 
 
 def _committed_at(subject: str, fields: Row | None) -> str | None:
-    timestamp = fields["commit_timestamp"] if fields and subject == Compared.OFFSET else None
-    return None if timestamp is None else shown_time(timestamp)
+    return shown_time(fields["commit_timestamp"]) if fields and subject == Compared.OFFSET else None

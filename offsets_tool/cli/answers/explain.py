@@ -11,9 +11,9 @@ from offsets_tool.cli.answers.server_log_options import parse_server_logs, serve
 from offsets_tool.cli.filter_options import WHEN, offset_options, parse_wanted, tz_option
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
 from offsets_tool.cli.opening import open_replay
-from offsets_tool.cli.options import F, Option
+from offsets_tool.cli.options import Option, output_option, together
 from offsets_tool.cli.policy_options import parse_policy, policy_options
-from offsets_tool.cli.render import note, output
+from offsets_tool.cli.render import note_all, output
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.texts import json_line
 from offsets_tool.errors import UsageError
@@ -32,41 +32,30 @@ Examples:
 UNTIMED: Final = "(no time)"
 
 
-def _explain_options(command: F) -> F:
-    """Add the options of explain, from --group to --strict, to a command."""
-    for option in reversed(
-        (
-            offset_options,
-            click.option(
-                "--at",
-                "--as-of",
-                "as_of",
-                multiple=True,
-                metavar="WHEN",
-                help=f"Tell what led to this moment, and the state at it: {WHEN} where that partition ended. Default: the end of "
-                "the log.",
-            ),
-            tz_option,
-            click.option(
-                "--format",
-                "format_",
-                type=click.Choice(["text", "markdown", "jsonl"]),
-                default="text",
-                show_default=True,
-                help="Text is wrapped on a terminal, and has a line for each sentence in a pipe.",
-            ),
-            click.option(
-                "--output",
-                "output_path",
-                metavar="FILE",
-                type=click.Path(dir_okay=False),
-                help="Write to this file instead of stdout.",
-            ),
-            click.option("--strict", is_flag=True, help="Exit with 3 when anything could not be read."),
-        )
-    ):
-        command = option(command)
-    return command
+_explain_options = together(
+    offset_options,
+    click.option(
+        "--at",
+        "--as-of",
+        "as_of",
+        multiple=True,
+        metavar="WHEN",
+        help=f"Tell what led to this moment, and the state at it: {WHEN} where that partition ended. Default: the end of "
+        "the log.",
+    ),
+    tz_option,
+    click.option(
+        "--format",
+        "format_",
+        type=click.Choice(["text", "markdown", "jsonl"]),
+        default="text",
+        show_default=True,
+        help="Text is wrapped on a terminal, and has a line for each sentence in a pipe.",
+    ),
+    output_option,
+    click.option("--strict", is_flag=True, help="Exit with 3 when anything could not be read."),
+)
+"""Adds the options of explain, from --group to --strict, to a command."""
 
 
 @click.command("explain", epilog=_EPILOG)
@@ -100,8 +89,7 @@ def explain_command(*, format_: str, output_path: str | None, strict: bool, **op
             if replay.caption and format_ == "text":
                 Paragraphs(out).say(replay.caption)
             _WRITE[format_](out, stories)
-    for text in absent_at_moment(replay, wanted, "group", is_shown=bool(stories)):
-        note(text)
+    note_all(absent_at_moment(replay, wanted, "group", is_shown=bool(stories)))
     replay.finish()
 
 

@@ -19,7 +19,15 @@ from offsets_tool.cli.moment_options import ends_options, moment_options
 from offsets_tool.cli.opening import STRICT_EXIT, OpenReplay, ends_of, open_replay
 from offsets_tool.cli.options import FORMATS, UNREAD, Option, OptionsGiven, output_options
 from offsets_tool.cli.policy_options import parse_policy, policy_options
-from offsets_tool.cli.render import default_format, note, note_left_out, output, write_cells, write_rows
+from offsets_tool.cli.render import (
+    default_format,
+    note,
+    note_all,
+    note_left_out,
+    output,
+    write_cells,
+    write_rows,
+)
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import cell_text
@@ -66,7 +74,7 @@ _TIMES: Final = ("last_commit_at", "removed_at", "expires_at")
 def plan_json(row: PlanRow) -> Row:
     """Return the fields of a row, with times as text."""
     fields = row._asdict() | {"action": row.action.value, "risks": [risk._asdict() for risk in row.risks]}
-    times = {name: None if fields[name] is None else time_text(fields[name]) for name in _TIMES}
+    times = {name: time_text(fields[name]) for name in _TIMES}
     return fields | {"committed_by": list(row.committed_by)} | times
 
 
@@ -182,13 +190,14 @@ def plan_command(*, format_: str | None, output_path: str | None, strict: bool, 
         _note_left_out(plan)
     homes = current_homes(plan.end)
     is_untold = any(home is None and wanted.has_group(group) for group, home in homes.items())
-    for text in (
-        *orphans(plan.moment),
-        *moved_notes(homes, wanted),
-        *reset_gaps([], plan.moment, wanted, replay.evidence),
-        *absent_at_moment(replay, wanted, "committed offset", is_shown=bool(plan.rows) or is_untold),
-    ):
-        note(text)
+    note_all(
+        (
+            *orphans(plan.moment),
+            *moved_notes(homes, wanted),
+            *reset_gaps([], plan.moment, wanted, replay.evidence),
+            *absent_at_moment(replay, wanted, "committed offset", is_shown=bool(plan.rows) or is_untold),
+        )
+    )
     replay.finish()
     if strict and any(row.is_blocked for row in plan.rows):
         raise SystemExit(STRICT_EXIT)

@@ -7,19 +7,18 @@ import click
 
 from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
-from offsets_tool.cli.filter_options import clock_of, group_option, parse_wanted, range_options
+from offsets_tool.cli.filter_options import clock_of, group_option, parse_range, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
 from offsets_tool.cli.nothing_shown import nothing_of
 from offsets_tool.cli.opening import OpenReplay, open_replay
 from offsets_tool.cli.options import F, Option, output_options
-from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
+from offsets_tool.cli.render import default_format, note_all, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
-from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.findings.rebalances import rebalances_in
 from offsets_tool.evidence.moment_notes import note_range
 from offsets_tool.evidence.moments.moment_notes import offset_text
-from offsets_tool.evidence.moments.moment_texts import Clock, parse_bound
+from offsets_tool.evidence.moments.moment_texts import Clock
 from offsets_tool.rebalances.members import client_name
 from offsets_tool.rebalances.rows import DurationMethod, RebalanceRow
 from offsets_tool.review.asked import ReviewAsked
@@ -123,14 +122,12 @@ def rebalances_command(
         with output(output_path, replay.evidence.files) as out:
             write_caption(out, chosen, captions)
             write_rows(out, rows, chosen, table)
-    for text in _absent(replay, asked):
-        note(text)
+    note_all(_absent(replay, asked))
     replay.finish(asked.range)
 
 
 def _parse_asked(options: Row, clock: Clock) -> ReviewAsked:
-    since, until = (parse_bound(options[name], f"--{name}", clock) for name in ("since", "until"))
-    return ReviewAsked(parse_wanted(options), Filters(since=since, until=until))
+    return ReviewAsked(parse_wanted(options), parse_range(options, clock))
 
 
 def _shown(replay: OpenReplay, asked: ReviewAsked, server_logs: Sequence[ServerLogFile]) -> Iterator[Row]:
@@ -151,11 +148,11 @@ def _absent(replay: OpenReplay, asked: ReviewAsked) -> Iterator[str]:
 def rebalance_row(row: RebalanceRow) -> Row:
     """Return the fields of a rebalance as JSON lines have them: times as text, members as objects."""
     members = {name: [each._asdict() for each in getattr(row, name)] for name in _MEMBERS}
-    return {**row._asdict(), **members, **{name: _time(getattr(row, name)) for name in ("from_at", "to_at")}}
+    return {
+        **row._asdict(),
+        **members,
+        **{name: time_text(getattr(row, name)) for name in ("from_at", "to_at")},
+    }
 
 
 _MEMBERS = ("joined", "left", "replaced", "resubscribed", "held_back")
-
-
-def _time(timestamp: int | None) -> str | None:
-    return None if timestamp is None else time_text(timestamp)

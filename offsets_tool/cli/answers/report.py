@@ -10,14 +10,20 @@ from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.answers.same_command import same_command
 from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
-from offsets_tool.cli.filter_options import WHEN, clock_of, offset_options, parse_wanted, range_options
+from offsets_tool.cli.filter_options import (
+    WHEN,
+    clock_of,
+    offset_options,
+    parse_range,
+    parse_wanted,
+    range_options,
+)
 from offsets_tool.cli.moment_options import coordinator_option, copies_options, ends_options
 from offsets_tool.cli.opening import OpenReplay, ends_of, open_replay
-from offsets_tool.cli.options import UNREAD, F, Option, OptionsGiven
+from offsets_tool.cli.options import UNREAD, Option, OptionsGiven, together
 from offsets_tool.cli.policy_options import parse_policy, policy_options
-from offsets_tool.cli.render import note, refuse_evidence, refuse_missing_folder, write_whole
+from offsets_tool.cli.render import note, note_all, refuse_evidence, refuse_missing_folder, write_whole
 from offsets_tool.cli.source_options import source_options
-from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.listener import CommandStep, during
 from offsets_tool.evidence.moment_notes import note_moment, note_range
 from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse_bound
@@ -58,34 +64,29 @@ _OF_PLAN: Final = _OF_REPLAY | _POLICY | _ENDS
 """Options of `plan`, beside the moment and the names."""
 
 
-def _report_options(command: F) -> F:
-    """Add the options of report, from --group to --strict, to a command."""
-    for option in reversed(
-        (
-            offset_options,
-            range_options,
-            click.option(
-                "--plan-as-of",
-                "plan_as_of",
-                multiple=True,
-                metavar="WHEN",
-                help=f"The moment that the plan goes back to: {WHEN}. Default: before the first finding that offsets were lost or "
-                "moved.",
-            ),
-            click.option(
-                "-o",
-                "--output",
-                "output_path",
-                metavar="FILE",
-                required=True,
-                type=click.Path(dir_okay=False),
-                help="The file to write; it is written whole or not at all.",
-            ),
-            click.option("--strict", is_flag=True, help=f"{UNREAD}."),
-        )
-    ):
-        command = option(command)
-    return command
+_report_options = together(
+    offset_options,
+    range_options,
+    click.option(
+        "--plan-as-of",
+        "plan_as_of",
+        multiple=True,
+        metavar="WHEN",
+        help=f"The moment that the plan goes back to: {WHEN}. Default: before the first finding that offsets were lost or "
+        "moved.",
+    ),
+    click.option(
+        "-o",
+        "--output",
+        "output_path",
+        metavar="FILE",
+        required=True,
+        type=click.Path(dir_okay=False),
+        help="The file to write; it is written whole or not at all.",
+    ),
+    click.option("--strict", is_flag=True, help=f"{UNREAD}."),
+)
+"""Adds the options of report, from --group to --strict, to a command."""
 
 
 @click.command("report", epilog=_EPILOG)
@@ -106,8 +107,7 @@ def report_command(*, output_path: str, strict: bool, **options: Option) -> None
 
     refuse_missing_folder(output_path)
     clock = clock_of(options)
-    since, until = (parse_bound(options[name], f"--{name}", clock) for name in ("since", "until"))
-    asked = ReviewAsked(parse_wanted(options), Filters(since=since, until=until))
+    asked = ReviewAsked(parse_wanted(options), parse_range(options, clock))
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         refuse_evidence(output_path, replay.evidence.files)
         before = len(replay.evidence.notes)
@@ -119,8 +119,7 @@ def report_command(*, output_path: str, strict: bool, **options: Option) -> None
         with during(CommandStep.SHOW):
             page = report_html(review, words)
     write_whole(output_path, page)
-    for text in absent_at_moment(replay, asked.wanted, "group", is_shown=bool(review.verdict.ranked)):
-        note(text)
+    note_all(absent_at_moment(replay, asked.wanted, "group", is_shown=bool(review.verdict.ranked)))
     note(_written(output_path, page, review))
     replay.finish(asked.range)
 

@@ -9,8 +9,4 @@ from offsets_tool.time_texts import time_text
 def sentence_row(sentence: Sentence) -> Row:
     """Return the fields of a sentence, times as text; the fields of its finding are null where it has none."""
     fields = timeline_row(sentence)._asdict()
-    return fields | {name: _time(fields[name]) for name in ("at", "until")}
-
-
-def _time(timestamp: int | None) -> str | None:
-    return None if timestamp is None else time_text(timestamp)
+    return fields | {name: time_text(fields[name]) for name in ("at", "until")}

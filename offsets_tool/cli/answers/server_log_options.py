@@ -4,15 +4,13 @@ from dataclasses import replace
 
 import click
 
-from offsets_tool.cli.options import F, OptionsGiven
+from offsets_tool.cli.options import OptionsGiven, together
 from offsets_tool.evidence.moments.moment_texts import parse_zone
 from offsets_tool.server_log.clocks import in_zone
 from offsets_tool.server_log.parse import ServerLogFile, read_server_logs
 
-
-def server_log_options(command: F) -> F:
-    """Add the options --server-log --server-log-zone to a command."""
-    file = click.option(
+server_log_options = together(
+    click.option(
         "--server-log",
         "server_logs",
         multiple=True,
@@ -20,13 +18,14 @@ def server_log_options(command: F) -> F:
         type=click.Path(exists=True, dir_okay=False),
         help="The broker's own log (server.log, also .gz; repeatable): its coordinator's lines state reasons that this topic does "
         "not have.",
-    )
-    zone = click.option(
+    ),
+    click.option(
         "--server-log-zone",
         metavar="ZONE",
         help="The zone of its times: Europe/Berlin, +02:00. Default: what the lines say, else what fits the records.",
-    )
-    return file(zone(command))
+    ),
+)
+"""Adds the options --server-log --server-log-zone to a command."""
 
 
 def parse_server_logs(options: OptionsGiven) -> list[ServerLogFile]:

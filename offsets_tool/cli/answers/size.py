@@ -13,7 +13,7 @@ from offsets_tool.cli.absent_names import AbsentNames, passed_over
 from offsets_tool.cli.filter_options import group_option, parse_wanted
 from offsets_tool.cli.opening import evidence_of, finish
 from offsets_tool.cli.options import Option, output_options
-from offsets_tool.cli.render import default_format, note, output, write_rows
+from offsets_tool.cli.render import default_format, note_all, output, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import quoted
@@ -243,6 +243,5 @@ def size_command(
         with output(output_path, evidence.files) as out:
             write_rows(out, shown, chosen, table)
     absent = AbsentNames(wanted, evidence.sources, "", passed_over).notes(bool(rows))
-    for text in (*size_notes(rows, partitions, is_whole=not wanted.groups), *absent):
-        note(text)
+    note_all((*size_notes(rows, partitions, is_whole=not wanted.groups), *absent))
     finish(evidence, strict=strict)

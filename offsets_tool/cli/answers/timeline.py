@@ -7,13 +7,13 @@ import click
 from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.answers.sentence_rows import sentence_row
 from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
-from offsets_tool.cli.filter_options import clock_of, offset_options, parse_wanted, range_options
+from offsets_tool.cli.filter_options import clock_of, offset_options, parse_range, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
 from offsets_tool.cli.nothing_shown import nothing_of
 from offsets_tool.cli.opening import OpenReplay, open_replay
-from offsets_tool.cli.options import F, Option, OptionsGiven, output_options
+from offsets_tool.cli.options import Option, OptionsGiven, output_options, together
 from offsets_tool.cli.policy_options import parse_policy, policy_options
-from offsets_tool.cli.render import default_format, note, output, write_caption, write_rows
+from offsets_tool.cli.render import default_format, note_all, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
@@ -21,7 +21,7 @@ from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.findings.finding import LogFindings
 from offsets_tool.evidence.moment_notes import note_range
 from offsets_tool.evidence.moments.moment_notes import offset_text
-from offsets_tool.evidence.moments.moment_texts import Bound, Clock, parse_bound, parse_optional_time
+from offsets_tool.evidence.moments.moment_texts import Bound, Clock, parse_optional_time
 from offsets_tool.evidence.times import parse_duration
 from offsets_tool.review.asked import ReviewAsked
 from offsets_tool.review.stories import timeline_of
@@ -43,35 +43,30 @@ Examples:
 """
 
 
-def _timeline_options(command: F) -> F:
-    """Add the options that choose what is told, from --group to --all, to a command."""
-    for option in reversed(
-        (
-            offset_options,
-            range_options,
-            click.option(
-                "--slice",
-                "slice_at",
-                metavar="TIME",
-                help="Only what happened around this time: before and after it by --window.",
-            ),
-            click.option(
-                "--window",
-                metavar="SPAN",
-                default="5m",
-                show_default=True,
-                help="How far --slice reaches to each side, as 30s, 5m or 2h.",
-            ),
-            click.option(
-                "--all",
-                "is_whole",
-                is_flag=True,
-                help="Tell each commit and each rebalance of a storm by itself; by default, what repeats is one row.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+_timeline_options = together(
+    offset_options,
+    range_options,
+    click.option(
+        "--slice",
+        "slice_at",
+        metavar="TIME",
+        help="Only what happened around this time: before and after it by --window.",
+    ),
+    click.option(
+        "--window",
+        metavar="SPAN",
+        default="5m",
+        show_default=True,
+        help="How far --slice reaches to each side, as 30s, 5m or 2h.",
+    ),
+    click.option(
+        "--all",
+        "is_whole",
+        is_flag=True,
+        help="Tell each commit and each rebalance of a storm by itself; by default, what repeats is one row.",
+    ),
+)
+"""Adds the options that choose what is told, from --group to --all, to a command."""
 
 
 @click.command("timeline", epilog=_EPILOG)
@@ -103,8 +98,7 @@ def timeline_command(
         with output(output_path, replay.evidence.files) as out:
             write_caption(out, chosen, captions)
             write_rows(out, rows, chosen, table)
-    for text in _absent(replay, asked, is_shown=bool(rows)):
-        note(text)
+    note_all(_absent(replay, asked, is_shown=bool(rows)))
     replay.finish(asked.range)
 
 
@@ -118,11 +112,11 @@ def _absent(replay: OpenReplay, asked: ReviewAsked, *, is_shown: bool) -> Iterat
 
 
 def _parse_asked(options: OptionsGiven, clock: Clock) -> ReviewAsked:
-    since, until = (parse_bound(options[name], f"--{name}", clock) for name in ("since", "until"))
+    within = parse_range(options, clock)
     middle = parse_optional_time(options["slice_at"], "--slice", clock)
     if middle is not None:
-        if since.is_given or until.is_given:
+        if within.is_active:
             raise UsageError("--slice says both ends of the range: drop --since and --until, or drop --slice")
         window = parse_duration(options["window"], "--window")
-        since, until = Bound(time=middle - window), Bound(time=middle + window + 1)
-    return ReviewAsked(parse_wanted(options), Filters(since=since, until=until))
+        within = Filters(since=Bound(time=middle - window), until=Bound(time=middle + window + 1))
+    return ReviewAsked(parse_wanted(options), within)
