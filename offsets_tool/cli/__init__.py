@@ -31,122 +31,79 @@ class CommandEntry(NamedTuple):
     summary: str
 
 
-_EVIDENCE = "What is this evidence, is it whole, and what does it say?"
-_MOMENT = "What held, at the end or at a moment?"
-_PAST = "What happened, and why?"
-_BACK = "How to get back to a moment? (nothing is changed)"
-_LAKE = "What does a lake say?"
-_REFERENCE = "Where is a group's log, and how are records written? (no evidence needed)"
+def entries(package: str, *tables: tuple[str, tuple[tuple[str, str, str], ...]]) -> dict[str, CommandEntry]:
+    """Return commands by name: of each question those that answer it, with their modules in a package and their summaries."""
+    return {
+        name: CommandEntry(f"{package}.{module}".rstrip("."), question, summary)
+        for question, commands in tables
+        for name, module, summary in commands
+    }
 
-_COMMANDS = {
-    "inspect": CommandEntry(
-        "offsets_tool.cli.inspect",
-        _EVIDENCE,
-        "Files, times, formats, gaps, and whether the ledger adds up.",
+
+_COMMANDS = entries(
+    "offsets_tool.cli",
+    (
+        "What is this evidence, is it whole, and what does it say?",
+        (
+            ("inspect", "inspect", "Files, times, formats, gaps, and whether the ledger adds up."),
+            ("decode", "decode", "Every record, as JSON or byte for byte as Kafka's tools print it."),
+            ("size", "answers.size", "Why the log is so large, by group, and what compaction would leave."),
+            ("copies", "copies", "Several copies compared: what only one has, and what contradicts."),
+        ),
     ),
-    "decode": CommandEntry(
-        "offsets_tool.cli.decode",
-        _EVIDENCE,
-        "Every record, as JSON or byte for byte as Kafka's tools print it.",
+    (
+        "What held, at the end or at a moment?",
+        (
+            ("groups", "groups", "The groups: kind, state, generation or epoch, members."),
+            ("describe", "describe", "One group or all, as kafka-consumer-groups --describe."),
+            (
+                "assignments",
+                "answers.assignments",
+                "The owner of each partition, over time too, and an audit.",
+            ),
+            ("offsets", "offsets", "Committed offsets, and those pending; files to reset from."),
+            ("lag", "lag", "How far behind groups were, in offsets and in time."),
+            ("diff", "answers.diff", "Two moments compared: groups, members, owners, offsets."),
+        ),
     ),
-    "size": CommandEntry(
-        "offsets_tool.cli.answers.size",
-        _EVIDENCE,
-        "Why the log is so large, by group, and what compaction would leave.",
+    (
+        "What happened, and why?",
+        (
+            ("diagnose", "answers.diagnose", "The verdict: what is wrong, the worst first, and what to do."),
+            ("explain", "answers.explain", "The story of a group in words, for an incident review."),
+            (
+                "timeline",
+                "answers.timeline",
+                "Everything that happened, of all groups, in the order of time.",
+            ),
+            ("report", "answers.report", "All of that as one HTML page, for an incident review."),
+            ("findings", "findings", "What is wrong or odd, the worst first, with its evidence."),
+            (
+                "rebalances",
+                "answers.rebalances",
+                "Each rebalance: why, how long, who came and went, what moved.",
+            ),
+            ("history", "history", "Every change of groups, members and offsets: who and when."),
+            ("expiry", "expiry", "When offsets expire, and why others were removed."),
+            ("transactions", "transactions", "What is open, what it blocks, and how the others ended."),
+        ),
     ),
-    "copies": CommandEntry(
-        "offsets_tool.cli.copies",
-        _EVIDENCE,
-        "Several copies compared: what only one has, and what contradicts.",
+    (
+        "How to get back to a moment? (nothing is changed)",
+        (("plan", "answers.plan", "What would be set for the way back, its risks, and the commands."),),
     ),
-    "groups": CommandEntry(
-        "offsets_tool.cli.groups",
-        _MOMENT,
-        "The groups: kind, state, generation or epoch, members.",
+    (
+        "What does a lake say?",
+        (("sql", "sql", "Answers in SQL, over the tables and views of a lake, without Spark."),),
     ),
-    "describe": CommandEntry(
-        "offsets_tool.cli.describe",
-        _MOMENT,
-        "One group or all, as kafka-consumer-groups --describe.",
+    (
+        "Where is a group's log, and how are records written? (no evidence needed)",
+        (
+            ("partition", "partition", "In which partition of __consumer_offsets a group lives."),
+            ("schema", "schema", "Record types, and the fields of one in all its versions."),
+        ),
     ),
-    "assignments": CommandEntry(
-        "offsets_tool.cli.answers.assignments",
-        _MOMENT,
-        "The owner of each partition, over time too, and an audit.",
-    ),
-    "offsets": CommandEntry(
-        "offsets_tool.cli.offsets", _MOMENT, "Committed offsets, and those pending; files to reset from."
-    ),
-    "lag": CommandEntry(
-        "offsets_tool.cli.lag", _MOMENT, "How far behind groups were, in offsets and in time."
-    ),
-    "diff": CommandEntry(
-        "offsets_tool.cli.answers.diff",
-        _MOMENT,
-        "Two moments compared: groups, members, owners, offsets.",
-    ),
-    "diagnose": CommandEntry(
-        "offsets_tool.cli.answers.diagnose",
-        _PAST,
-        "The verdict: what is wrong, the worst first, and what to do.",
-    ),
-    "explain": CommandEntry(
-        "offsets_tool.cli.answers.explain",
-        _PAST,
-        "The story of a group in words, for an incident review.",
-    ),
-    "timeline": CommandEntry(
-        "offsets_tool.cli.answers.timeline",
-        _PAST,
-        "Everything that happened, of all groups, in the order of time.",
-    ),
-    "report": CommandEntry(
-        "offsets_tool.cli.answers.report",
-        _PAST,
-        "All of that as one HTML page, for an incident review.",
-    ),
-    "findings": CommandEntry(
-        "offsets_tool.cli.findings",
-        _PAST,
-        "What is wrong or odd, the worst first, with its evidence.",
-    ),
-    "rebalances": CommandEntry(
-        "offsets_tool.cli.answers.rebalances",
-        _PAST,
-        "Each rebalance: why, how long, who came and went, what moved.",
-    ),
-    "history": CommandEntry(
-        "offsets_tool.cli.history",
-        _PAST,
-        "Every change of groups, members and offsets: who and when.",
-    ),
-    "expiry": CommandEntry(
-        "offsets_tool.cli.expiry",
-        _PAST,
-        "When offsets expire, and why others were removed.",
-    ),
-    "transactions": CommandEntry(
-        "offsets_tool.cli.transactions",
-        _PAST,
-        "What is open, what it blocks, and how the others ended.",
-    ),
-    "plan": CommandEntry(
-        "offsets_tool.cli.answers.plan",
-        _BACK,
-        "What would be set for the way back, its risks, and the commands.",
-    ),
-    "sql": CommandEntry(
-        "offsets_tool.cli.sql", _LAKE, "Answers in SQL, over the tables and views of a lake, without Spark."
-    ),
-    "partition": CommandEntry(
-        "offsets_tool.cli.partition",
-        _REFERENCE,
-        "In which partition of __consumer_offsets a group lives.",
-    ),
-    "schema": CommandEntry(
-        "offsets_tool.cli.schema", _REFERENCE, "Record types, and the fields of one in all its versions."
-    ),
-}
+)
 
 
 class LazyGroup(click.Group):

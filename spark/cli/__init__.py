@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from offsets_tool import __version__
-from offsets_tool.cli import SETTINGS, CommandEntry, LazyGroup
+from offsets_tool.cli import SETTINGS, LazyGroup, entries
 from offsets_tool.cli.options import Option, format_option
 from offsets_tool.cli.render import ProgressBar, default_format, note, output, write_rows
 from offsets_tool.cli.source_options import (
@@ -71,54 +71,45 @@ Examples:
 
 LINE_EVERY = 60.0
 """The seconds after which a job says again how far it is where there is no terminal."""
-_ALL = "How does evidence become tables that answer questions?"
-_STEPS = "How does it, step by step?"
-_LAKE = "What does a lake say, and how is it kept small?"
-_CLUSTER = "What does a machine or a cluster need?"
 
-_COMMANDS = {
-    "run": CommandEntry(
-        "spark.cli.run", _ALL, "All steps: ingest, replay what is new, lag, expiry and findings."
+_COMMANDS = entries(
+    "spark.cli",
+    (
+        "How does evidence become tables that answer questions?",
+        (
+            ("run", "run", "All steps: ingest, replay what is new, lag, expiry and findings."),
+            ("stream", "stream", "The same of what comes in, from a growing folder or the live topic."),
+        ),
     ),
-    "stream": CommandEntry(
-        "spark.cli.stream", _ALL, "The same of what comes in, from a growing folder or the live topic."
+    (
+        "How does it, step by step?",
+        (
+            ("ingest", "", "Files and archives into the tables log, events, copies and sources."),
+            ("replay", "run", "Ingested records, replayed into histories of offsets, groups, members."),
+            ("lag", "derive", "How far behind groups were, at each commit or on a grid of times."),
+            ("expiry", "derive", "When offsets expire, and why others were removed."),
+            ("findings", "derive", "What is wrong or odd in each cluster, with its evidence."),
+        ),
     ),
-    "ingest": CommandEntry(
-        "spark.cli", _STEPS, "Files and archives into the tables log, events, copies and sources."
+    (
+        "What does a lake say, and how is it kept small?",
+        (
+            ("sql", "", "Answers in SQL, over the lake's tables and views."),
+            ("compact", "", "Few, sorted files of the many small ones that ingests leave."),
+            ("retain", "retain", "Records older than a span, but for what still holds, taken out."),
+            ("upgrade", "upgrade", "A lake of an earlier version, with the columns of this one."),
+            ("check", "check", "Whether a lake is whole and adds up, and what to do if not."),
+            ("forget", "forget", "A mistaken ingest, taken out of all tables again."),
+        ),
     ),
-    "replay": CommandEntry(
-        "spark.cli.run",
-        _STEPS,
-        "Ingested records, replayed into histories of offsets, groups, members.",
+    (
+        "What does a machine or a cluster need?",
+        (
+            ("prepare", "prepare", "Jars and an archive of classes, so that Spark starts sooner."),
+            ("package", "package", "This package in a file, for spark-submit to give to executors."),
+        ),
     ),
-    "lag": CommandEntry(
-        "spark.cli.derive", _STEPS, "How far behind groups were, at each commit or on a grid of times."
-    ),
-    "expiry": CommandEntry("spark.cli.derive", _STEPS, "When offsets expire, and why others were removed."),
-    "findings": CommandEntry(
-        "spark.cli.derive", _STEPS, "What is wrong or odd in each cluster, with its evidence."
-    ),
-    "sql": CommandEntry("spark.cli", _LAKE, "Answers in SQL, over the lake's tables and views."),
-    "compact": CommandEntry(
-        "spark.cli", _LAKE, "Few, sorted files of the many small ones that ingests leave."
-    ),
-    "retain": CommandEntry(
-        "spark.cli.retain", _LAKE, "Records older than a span, but for what still holds, taken out."
-    ),
-    "upgrade": CommandEntry(
-        "spark.cli.upgrade", _LAKE, "A lake of an earlier version, with the columns of this one."
-    ),
-    "check": CommandEntry(
-        "spark.cli.check", _LAKE, "Whether a lake is whole and adds up, and what to do if not."
-    ),
-    "forget": CommandEntry("spark.cli.forget", _LAKE, "A mistaken ingest, taken out of all tables again."),
-    "prepare": CommandEntry(
-        "spark.cli.prepare", _CLUSTER, "Jars and an archive of classes, so that Spark starts sooner."
-    ),
-    "package": CommandEntry(
-        "spark.cli.package", _CLUSTER, "This package in a file, for spark-submit to give to executors."
-    ),
-}
+)
 
 
 @click.group(cls=LazyGroup, entries=_COMMANDS, context_settings=SETTINGS)
