@@ -4,7 +4,7 @@ one value.
 The kind of their elements is said where an array is made: code that is compiled, and Arrow's buffers, do not keep it in a type.
 """
 
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,12 @@ from offsets_tool.wire.longs import MAX_LONG, MIN_LONG
 
 Array: TypeAlias = np.ndarray[Any, Any]
 """An array of any shape, of any kind of element."""
+
+_LARGEST_KEPT: Final = (32 << 20) - (1 << 16)
+"""Bytes of the largest block that glibc's malloc may keep for later ones instead of giving it back."""
+# To free a block teaches glibc (M_MMAP_THRESHOLD, M_TRIM_THRESHOLD) to keep as much: else the system is asked for a chunk's columns
+# again and again, and clears each page, which took as long as reading the records. Elsewhere it does nothing.
+np.empty(_LARGEST_KEPT, np.uint8)
 
 
 def repeated(value: int, count: int) -> Array:
