@@ -54,7 +54,7 @@ _TOPIC_IDS: Final = 64
 _TOPIC_ID_LIMIT: Final = 72
 _TOPIC_ID_COUNT: Final = 80
 _LATEST: Final = 88
-"""The key that was looked up last."""
+"""The key that was looked up last; below 0 where that was forgotten."""
 
 
 class InternedKeys:
@@ -207,15 +207,24 @@ def key_number(tables: int, at: int, size: int) -> int:
     """Return the number of the key of `size` bytes at address `at`, which is added if it is new; FULL when there is no room for
     it.
     """
-    next_ = load_i64(tables + _ENTRIES) + load_i64(tables + _LATEST) * _ENTRY + _NEXT
-    number = load_i64(next_)
-    if number >= load_i64(tables + _KEYS) or not _is_key(tables, number, at, size):
+    latest, number = load_i64(tables + _LATEST), _FREE
+    next_ = load_i64(tables + _ENTRIES) + latest * _ENTRY + _NEXT
+    if latest >= 0:
+        number = load_i64(next_)
+    if number < 0 or number >= load_i64(tables + _KEYS) or not _is_key(tables, number, at, size):
         number = _looked_up(tables, at, size)
         if number == FULL:
             return FULL
-        store_i64(next_, number)
+        if latest >= 0:
+            store_i64(next_, number)
     store_i64(tables + _LATEST, number)
     return number
+
+
+@step
+def forget_latest(tables: int) -> None:
+    """Forget which key was looked up last, where nothing tells the next one: a wrong guess costs as much as looking a key up."""
+    store_i64(tables + _LATEST, _FREE)
 
 
 @step

@@ -9,7 +9,7 @@ from typing import Final
 from offsets_tool.columns.jit.machine import big_i16, compiled, load_u8, step
 from offsets_tool.columns.lane.commit_layout import FLEXIBLE_VERSION
 from offsets_tool.columns.lane.commits import COMMIT_TYPES, read_flexible, read_marker, read_plain
-from offsets_tool.columns.lane.interned import key_number
+from offsets_tool.columns.lane.interned import forget_latest, key_number
 from offsets_tool.columns.lane.layout import (
     NO_KEY,
     AttributeBit,
@@ -70,6 +70,9 @@ def read_records(
         if at != end:
             return number, row, DECLINED
         row += count
+        # After several commits of a group come another's; records of members are batches of their own, in the same order.
+        if count > 1:
+            forget_latest(tables)
     return last, row, DONE
 
 
