@@ -53,7 +53,7 @@ class BytesOnDemand:
         blocks = range(start // self._block, -(-end // self._block))
         missing = [block for block in blocks if block not in self._filled]
         if missing:
-            self._make_room(blocks)
+            self._make_room(blocks, len(missing))
             for first, last in _runs(missing):
                 self._fill(first * self._block, min(last * self._block, self._size))
             self._filled |= dict.fromkeys(missing)
@@ -61,8 +61,8 @@ class BytesOnDemand:
             return ()
         return [hole for hole in self._holes if hole.start < end and start < hole.end]
 
-    def _make_room(self, wanted: range) -> None:
-        kept = max(0, _KEPT // self._block - len(wanted))
+    def _make_room(self, wanted: range, missing: int) -> None:
+        kept = max(0, _KEPT // self._block - missing)
         for block in list(self._filled)[: max(0, len(self._filled) - kept)]:
             if block not in wanted:
                 del self._filled[block]

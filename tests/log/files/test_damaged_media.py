@@ -107,6 +107,18 @@ def test_what_a_disk_fails_to_read_is_a_hole(page: int, pages: int) -> None:
     assert there.data[: hole.start] == data[: hole.start] and there.data[hole.end :] == data[hole.end :]
 
 
+@pytest.mark.parametrize("blocks", [3, 15, 16])
+def test_a_file_is_read_once_where_there_is_room_for_all(blocks: int, tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    path.write_bytes(bytes(blocks * BLOCK))
+    there = BytesOnDemand(open_file(str(path)))
+    for start in range(0, blocks * BLOCK, 3 * BLOCK // 2):
+        there.fetch(start, start + 5 * BLOCK)
+    path.write_bytes(b"x" * (blocks * BLOCK))
+    there.fetch(0, blocks * BLOCK)
+    assert not any(there.data[::PAGE])
+
+
 def reference(there: BytesOnDemand) -> list[tuple[int, int, str | None]]:
     """Return position, size and reason of each item that the reference reader yields of a file."""
     return [
