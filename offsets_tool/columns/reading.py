@@ -95,16 +95,7 @@ class RowReader:
             return
         from offsets_tool.columns.lane.chunks import Lane  # noqa: PLC0415 - Numba
 
-        place = reading.segment
-        lane = Lane(
-            reading.data,
-            place.source,
-            place.log_partition,
-            self._interned,
-            reading.limits,
-            fetch=reading.fetch,
-        )
-        lane.verdict = reading.verdict(lane.are_in_order)
+        lane = Lane.of(reading, self._interned)
         yield from lane.read(reading.first, reading.last)
         self._interned = lane.interned
 

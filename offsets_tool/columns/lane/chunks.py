@@ -32,6 +32,7 @@ from offsets_tool.log.batches.limits import LIMITS, Limits
 from offsets_tool.log.batches.misplaced import NONE_MISPLACED, SegmentBounds
 from offsets_tool.log.batches.walk import Walker
 from offsets_tool.log.holes import Fetch, all_there
+from offsets_tool.log.segment import SegmentReading
 from offsets_tool.rows import Batch, BatchRead, Unreadable
 
 _AHEAD: Final = CHUNK_BYTES + (1 << 20)
@@ -101,12 +102,28 @@ class Lane:
         self.verdict = NONE_MISPLACED
         """Which batches cannot stand where they say: these are the reference's."""
 
+    @classmethod
+    def of(cls, reading: SegmentReading, interned: InternedKeys | None, *, verify: bool = True) -> "Lane":
+        """Return a lane over a segment's bytes, which knows what is misplaced in it."""
+        segment = reading.segment
+        lane = cls(
+            reading.data,
+            segment.source,
+            segment.log_partition,
+            interned,
+            reading.limits,
+            verify=verify,
+            fetch=reading.fetch,
+        )
+        lane.verdict = reading.verdict(lane.are_in_order)
+        return lane
+
     def are_in_order(self, bounds: SegmentBounds) -> bool:
         """Return whether no batch of the file is misplaced; False too where only the reference reader can tell."""
         reached, position, size = (bounds.begin or 0) - 1, 0, len(self._view)
         while position < size:
             there = self._fetched(position)
-            count = read_headers(address(self._data), there, position, there, address(self._batches))
+            count = self._headers(there, position, there)
             if not count:
                 items = list(self._references(position, size))
                 # Wrappers of magic 0 and 1 keep their first offset inside.
@@ -118,11 +135,16 @@ class Lane:
             first, last = batches[BatchField.BASE_OFFSET], batches[BatchField.LAST_OFFSET]
             if first[0] <= reached or (first[1:] <= last[:-1]).any():
                 return False
-            reached, position = (
-                int(last[-1]),
-                int(batches[BatchField.POSITION, -1] + batches[BatchField.SIZE, -1]),
-            )
+            reached, position = int(last[-1]), self._end_of(count)
         return reached < bounds.end
+
+    def _headers(self, there: int, position: int, end: int) -> int:
+        """Read headers from `position` to `end`, of the bytes that are in memory up to `there`; return how many."""
+        return read_headers(address(self._data), there, position, end, address(self._batches))
+
+    def _end_of(self, count: int) -> int:
+        """Return the byte of the file at which the last of `count` batches ends."""
+        return int(self._batches[BatchField.POSITION, count - 1] + self._batches[BatchField.SIZE, count - 1])
 
     def read(self, start: int = 0, end: int | None = None) -> Iterator[ChunkOrReference]:
         """Yield the batches that begin from `start`, where one begins, to `end`; by default all."""
@@ -132,11 +154,9 @@ class Lane:
                 self.interned = InternedKeys()
             there = self._fetched(position)
             sound = self.verdict.next_from(position, min(end, there))
-            count = read_headers(address(self._data), there, position, sound, address(self._batches))
+            count = self._headers(there, position, sound)
             if count:
-                position = int(
-                    self._batches[BatchField.POSITION, count - 1] + self._batches[BatchField.SIZE, count - 1]
-                )
+                position = self._end_of(count)
                 yield from self._chunks(count)
             else:
                 for item in self._references(position, end):

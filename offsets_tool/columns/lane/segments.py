@@ -36,17 +36,7 @@ class SegmentReader:
         self, reading: SegmentReading, ledger: Ledger, *, verify: bool = True
     ) -> Iterator[ChunkRead | BatchRead | Unreadable]:
         """Read the whole segment of `reading`, by the lane as far as it goes; the caller counts the outcomes of records."""
-        segment = reading.segment
-        lane = Lane(
-            reading.data,
-            segment.source,
-            segment.log_partition,
-            self._interned,
-            reading.limits,
-            verify=verify,
-            fetch=reading.fetch,
-        )
-        lane.verdict = reading.verdict(lane.are_in_order)
+        lane = Lane.of(reading, self._interned, verify=verify)
         for item in lane.read():
             if isinstance(item, Chunk):
                 run = run_of(item)
