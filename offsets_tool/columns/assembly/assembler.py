@@ -32,9 +32,10 @@ from offsets_tool.columns.jit.machine import address
 from offsets_tool.columns.json.values import JsonWriter
 from offsets_tool.columns.lane.chunks import Chunk
 from offsets_tool.columns.lane.interned import InternedKeys
-from offsets_tool.columns.lane.key_table import KeyField, KeyFlag, pick_keys
+from offsets_tool.columns.lane.key_table import ROW_FIELDS, KeyField, KeyFlag, ValueField, pick_fields
 from offsets_tool.columns.lane.layout import (
     CAPACITY,
+    LINE_GAP,
     AttributeBit,
     BatchField,
     RecordField,
@@ -42,13 +43,11 @@ from offsets_tool.columns.lane.layout import (
     has_any,
 )
 from offsets_tool.log.batches.header import CODECS, MAX_INT
-from offsets_tool.records.kinds import OFFSET_COMMIT, RECORD_TYPES
+from offsets_tool.records.kinds import RECORD_TYPES
 from offsets_tool.rows import TimestampType
 from offsets_tool.table_rows import EventRow, LogRow
 from offsets_tool.wire.arrow import arrow_schema
 from offsets_tool.wire.schema import FieldValue
-
-COMMIT_LAYOUT: Final = RECORD_TYPES[OFFSET_COMMIT].layouts[0].since
 
 _EVENT_TYPES: Final = {field.name: field.type for field in arrow_schema(EventRow)}
 _OF_COMMITS: Final = {
@@ -73,12 +72,11 @@ class EventColumns:
         json: JsonWriter,
     ) -> None:
         self._chunk = chunk
-        self._topic_ids = topic_ids
         self._names = names
         self._rows = chunk.records.shape[1]
         self._kinds = Kinds(chunk, keys, json)
         self._kind = self._kinds.kind
-        self._keys = self._picked(keys)
+        self._fields = self._picked(keys, topic_ids.numbers())
         self._left = self._kinds.left
         self._decoded = self._by_reference(keys)
         self._is_commit = self._where(RecordKind.COMMIT)
@@ -88,14 +86,20 @@ class EventColumns:
         found = self._kinds.of(*kinds)
         return None if found.all() else found
 
-    def _picked(self, keys: KeyColumns) -> Array:
-        """Return the fields of each row's key: a line for each of KeyField, int32."""
-        columns = np.empty((len(KeyField), self._rows), np.int32)
-        records, table = self._chunk.records, keys.table
-        pick_keys(
-            address(records), self._rows, address(self._kind), address(table), address(columns), self._rows
+    def _picked(self, keys: KeyColumns, topic_ids: Array) -> Array:
+        """Return the fields of each row: a line for each of KeyField and ValueField, int32."""
+        columns = np.empty((ROW_FIELDS, self._rows + LINE_GAP), np.int32)
+        pick_fields(
+            address(self._chunk.records),
+            self._rows,
+            address(self._kind),
+            address(keys.table),
+            address(self._layouts()),
+            address(topic_ids),
+            address(columns),
+            columns.shape[1],
         )
-        return columns
+        return columns[:, : self._rows]
 
     def _by_reference(self, keys: KeyColumns) -> dict[str, list[FieldValue]]:
         """Return by name the columns that decoding adds, of the rows that only the reference decoder reads."""
@@ -127,12 +131,12 @@ class EventColumns:
         return made
 
     def _key_columns(self) -> dict[str, pa.Array]:
-        made = {name: self._text_column(name, self._keys[place]) for name, place in TEXTS.items()}
-        types, flags = self._keys[KeyField.RECORD_TYPE], self._keys[KeyField.FLAGS]
+        made = {name: self._text_column(name, self._fields[place]) for name, place in TEXTS.items()}
+        types, flags = self._fields[KeyField.RECORD_TYPE], self._fields[KeyField.FLAGS]
         has_key, has_partition = types >= 0, (flags & int(KeyFlag.PARTITION)) != 0
         made["record_type"] = self._numbers("record_type", types, None if has_key.all() else has_key)
         made["partition"] = self._numbers(
-            "partition", self._keys[KeyField.PARTITION], None if has_partition.all() else has_partition
+            "partition", self._fields[KeyField.PARTITION], None if has_partition.all() else has_partition
         )
         return made
 
@@ -161,16 +165,11 @@ class EventColumns:
 
     def _texts(self) -> dict[str, pa.Array]:
         """Return the columns of texts that do not come from the key."""
-        control = np.full(self._rows, NULL, np.int32)
-        marker = self._kinds.of(RecordKind.MARKER)
-        control[marker] = self._chunk.records[RecordField.VALUE_VERSION][marker]
-        numbers = {
-            "control": control,
-            "layout": self._layouts(),
-            "kept_raw": np.full(self._rows, NULL, np.int32),
-            "topic_id": self._topic_id_numbers(),
+        made = {
+            field.name.lower(): self._text_column(field.name.lower(), self._fields[field])
+            for field in ValueField
         }
-        made = {name: self._text_column(name, column) for name, column in numbers.items()}
+        made["kept_raw"] = self._text_column("kept_raw", np.full(self._rows, NULL, np.int32))
         nothing = repeated(None, pa.string(), self._rows)
         made["value_json"] = self._replaced(self._json() if self._kinds.json else nothing, "value_json")
         made["problem"] = self._replaced(nothing, "problem")
@@ -187,31 +186,11 @@ class EventColumns:
         return self._names[name].column(numbers)
 
     def _layouts(self) -> Array:
-        """Return the number of each row's layout: a commit's only one, or the newest of its type where a program printed it."""
-        layouts = np.full(self._rows, 0 if self._is_commit is None else NULL, np.int32)
-        if self._is_commit is not None:
-            layouts[self._is_commit] = 0
-        if self._kinds.json is not None:
-            printed = self._kinds.of(RecordKind.JSON)
-            layouts[printed] = self._newest_layouts()[self._keys[KeyField.RECORD_TYPE][printed]]
-        return layouts
-
-    def _newest_layouts(self) -> Array:
-        """Return the number of the newest layout's name, by record type."""
+        """Return the number of the newest layout's name, by record type: that of commits, and of what programs print."""
         newest = np.full(max(RECORD_TYPES) + 1, NULL, np.int32)
         for record_type in RECORD_TYPES.values():
             newest[record_type.id] = self._names["layout"].number(record_type.layouts[0].since)
         return newest
-
-    def _topic_id_numbers(self) -> Array:
-        numbers = self._topic_ids.numbers()
-        found: Array
-        if self._is_commit is None:
-            found = numbers[self._chunk.records[RecordField.TOPIC_ID]]
-        else:
-            found = np.full(self._rows, NULL, np.int32)
-            found[self._is_commit] = numbers[self._chunk.records[RecordField.TOPIC_ID][self._is_commit]]
-        return found
 
     def _metadata(self) -> pa.Array:
         records, valid = self._chunk.records, self._is_commit
@@ -349,13 +328,13 @@ class Assembler:
 
     def __init__(self) -> None:
         self._json = JsonWriter()
-        self._of(InternedKeys(keys=1, arena=1, topic_ids=1))
+        self._interned: InternedKeys | None = None
 
     def rows(
         self, chunk: Chunk, origin: Origin, *, log: bool = True
     ) -> tuple[pa.RecordBatch | None, pa.RecordBatch]:
         """Return the rows of `log` (None unless `log`) and the rows of `events` for a chunk."""
-        if not self._keys.belong_to(chunk.interned):
+        if self._interned is not chunk.interned:
             self._of(chunk.interned)
         self._keys.update()
         batch_columns = BatchColumns(chunk)
@@ -368,10 +347,10 @@ class Assembler:
 
     def _of(self, interned: InternedKeys) -> None:
         """Use these tables of keys for later chunks, with new dictionaries, so that memory stays flat when all keys are new."""
+        self._interned = interned
         self._raw: pa.Array | None = None
         self._names = {name: TextDictionary() for name in _DICTIONARY}
         self._names["control"] = TextDictionary(*_MARKERS)
-        self._names["layout"] = TextDictionary(COMMIT_LAYOUT)
         self._keys = KeyColumns(interned, self._names)
         self._topic_ids = TopicIdTexts(interned, self._names["topic_id"])
 

@@ -1,5 +1,6 @@
 """Distinct keys, each read once, as a table to pick rows from; what compiled code does not read the reference decoder does."""
 
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -29,20 +30,20 @@ _FIELDS: Final = {"group_id": KeyField.GROUP, "partition": KeyField.PARTITION} |
 """Where the fields of keys go, by their declared names."""
 
 
-def _shape(type_id: int, names: dict[str, TextDictionary]) -> list[int]:
-    """Return how compiled code reads the keys of a record type: the number of its name, then its fields in their order.
+@cache
+def _shapes() -> Array:
+    """Return how compiled code reads the keys of each record type: room for the number of its name, then its fields in their order.
 
     No fields where keys are more than texts and a last partition: the reference reads those.
     """
-    record_type = RECORD_TYPES.get(type_id)
-    if record_type is None:
-        return [NULL] * SHAPE
-    declared = schema_of(record_type.key)
-    fields = [_FIELDS[spec.name] for spec in declared.fields if _is_readable(spec)]
-    plain = 0 not in declared.flexible and len(fields) == len(declared.fields) < SHAPE
-    if not plain or KeyField.PARTITION in fields[:-1]:
-        fields = []
-    return [names["record_name"].number(record_type.name), *fields, *[NULL] * (SHAPE - 1 - len(fields))]
+    shapes = np.full((max(RECORD_TYPES) + 1, SHAPE), NULL, np.int64)
+    for record_type in RECORD_TYPES.values():
+        declared = schema_of(record_type.key)
+        fields = [_FIELDS[spec.name] for spec in declared.fields if _is_readable(spec)]
+        plain = 0 not in declared.flexible and len(fields) == len(declared.fields) < SHAPE
+        if plain and KeyField.PARTITION not in fields[:-1]:
+            shapes[record_type.id, 1 : 1 + len(fields)] = fields
+    return shapes
 
 
 def _is_readable(spec: FieldSpec) -> bool:
@@ -58,9 +59,9 @@ class KeyColumns:
         self._interned = interned
         self.names = names or {name: TextDictionary() for name in TEXTS}
         self._known = 0
-        self._shapes = np.array(
-            [_shape(type_id, self.names) for type_id in range(max(RECORD_TYPES) + 1)], np.int64
-        )
+        self._shapes = _shapes().copy()
+        for record_type in RECORD_TYPES.values():
+            self._shapes[record_type.id, 0] = self.names["record_name"].number(record_type.name)
         self.table: Array = np.full((_FIRST_ROOM, len(KeyField)), NULL, np.int32)
 
     def belong_to(self, interned: InternedKeys) -> bool:

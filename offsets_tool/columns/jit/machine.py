@@ -39,7 +39,9 @@ def step(function: _Function) -> _Function:
 
 def address(array: Array) -> int:
     """Return where an array's bytes are; the caller keeps the array alive and contiguous."""
-    return int(array.ctypes.data)
+    # A third of the time that array.ctypes takes.
+    place: int = array.__array_interface__["data"][0]
+    return place
 
 
 class Instruction(NamedTuple):

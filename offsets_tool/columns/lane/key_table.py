@@ -37,6 +37,17 @@ class KeyField(IntEnum):
     REGULAR_EXPRESSION = 7
 
 
+class ValueField(IntEnum):
+    """Fields of a row beside its key's, each int32: numbers of texts, or -1 for none."""
+
+    CONTROL = 8
+    LAYOUT = 9
+    TOPIC_ID = 10
+
+
+ROW_FIELDS: Final = len(KeyField) + len(ValueField)
+
+
 class KeyFlag(IntEnum):
     """Bits of FLAGS."""
 
@@ -68,6 +79,13 @@ _CONTROL: Final = int(AttributeBit.CONTROL)
 _REFERENCE: Final = int(RecordKind.REFERENCE)
 _MARKER: Final = int(RecordKind.MARKER)
 _JSON: Final = int(RecordKind.JSON)
+_COMMIT: Final = int(RecordKind.COMMIT)
+_TOPIC_ID: Final = int(RecordField.TOPIC_ID)
+_KEY_FIELDS: Final = len(KeyField)
+_ROW_FIELDS: Final = ROW_FIELDS
+_CONTROL_TYPE: Final = int(ValueField.CONTROL)
+_LAYOUT: Final = int(ValueField.LAYOUT)
+_TOPIC_ID_TEXT: Final = int(ValueField.TOPIC_ID)
 
 _NONE: Final = -1
 
@@ -213,18 +231,31 @@ def mark_printed(
 
 
 @compiled
-def pick_keys(records: int, rows: int, kinds: int, table: int, columns: int, line: int) -> None:
-    """Write the fields of each row's key to `columns`, int32, `line` rows from one field to the next.
+def pick_fields(
+    records: int, rows: int, kinds: int, table: int, layouts: int, topic_ids: int, columns: int, line: int
+) -> None:
+    """Write each row's fields, of KeyField and ValueField, to `columns`, int32, `line` rows from one field to the next.
 
-    Rows that are the reference's or markers have no fields.
+    Rows that are the reference's have no fields, markers no key. `layouts` has the number of a layout for each record type,
+    `topic_ids` that of the text of each topic id; both are int32.
     """
     for row in range(rows):
         out, kind = columns + 4 * row, load_u8(kinds + row)
+        for field in range(_KEY_FIELDS, _ROW_FIELDS):
+            store_i32(out + 4 * line * field, _NONE)
         if kind == _REFERENCE or kind == _MARKER:
             store_i32(out, 0)
-            for field in range(1, 8):
+            for field in range(1, _KEY_FIELDS):
                 store_i32(out + 4 * line * field, _NONE)
-        else:
-            entry = table + get(records, _KEY, row) * ENTRY
-            for field in range(8):
-                store_i32(out + 4 * line * field, load_i32(entry + 4 * field))
+            if kind == _MARKER:
+                store_i32(out + 4 * line * _CONTROL_TYPE, get(records, _VALUE_VERSION, row))
+            continue
+        entry = table + get(records, _KEY, row) * ENTRY
+        for field in range(_KEY_FIELDS):
+            store_i32(out + 4 * line * field, load_i32(entry + 4 * field))
+        if kind == _COMMIT or kind == _JSON:
+            layout = layouts + 4 * load_i32(entry + _RECORD_TYPE)
+            store_i32(out + 4 * line * _LAYOUT, load_i32(layout))
+        if kind == _COMMIT:
+            topic_id = topic_ids + 4 * get(records, _TOPIC_ID, row)
+            store_i32(out + 4 * line * _TOPIC_ID_TEXT, load_i32(topic_id))

@@ -24,9 +24,11 @@ LONGEST_BATCH: Final = 64 << 20
 """A batch of more bytes, in the file or decompressed, is the reference's: so no column of a chunk goes beyond Arrow's 2 GiB, though
 JSON may take twenty times the bytes of its value."""
 
-_LINE: Final = CAPACITY + 40
-"""Cells from one field to the next. Not a power of two: then the same column of all fields would compete for one place in the
-caches."""
+LINE_GAP: Final = 40
+"""Cells between the lines of a table. Were a line a power of two long, the same column of all fields would compete for one place in
+the caches."""
+
+_LINE: Final = CAPACITY + LINE_GAP
 
 
 class BatchField(IntEnum):
