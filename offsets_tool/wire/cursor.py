@@ -4,6 +4,7 @@ Every refusal is a DecodeError at the byte where it happened, with Kafka's own w
 """
 
 import struct
+from functools import lru_cache
 from uuid import UUID
 
 from offsets_tool.errors import DecodeError
@@ -12,6 +13,12 @@ _INT16 = struct.Struct(">h")
 _UINT16 = struct.Struct(">H")
 _INT32 = struct.Struct(">i")
 _INT64 = struct.Struct(">q")
+
+
+@lru_cache(1 << 14)
+def uuid_of(data: bytes) -> UUID:
+    """Return the uuid of 16 bytes; ValueError for more or fewer. Those of topics repeat, and to make one takes long."""
+    return UUID(bytes=data)
 
 
 class Cursor:
@@ -75,7 +82,7 @@ class Cursor:
         if self.remaining() < 16:
             raise DecodeError(f"16 byte(s) wanted, only {self.remaining()} left", start, kafka="null")
         self.position = start + 16
-        return UUID(bytes=self.data[start : start + 16])
+        return uuid_of(self.data[start : start + 16])
 
     def raw(self, size: int) -> bytes:
         """Read `size` bytes; DecodeError in the words of Kafka's ByteBufferAccessor.readArray where they are not there."""

@@ -4,15 +4,16 @@ They may decline, never decide. What does not read plainly (an early end, a null
 tags) is left to the readers of wire.walk, which read it or say why not; so here are no messages and no notes.
 """
 
+import dataclasses
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import MISSING
 from functools import cache
 from typing import Final, TypeAlias
-from uuid import UUID
 
 from offsets_tool.errors import DecodeError
-from offsets_tool.wire.cursor import Cursor
+from offsets_tool.wire.cursor import Cursor, uuid_of
 from offsets_tool.wire.primitives import FIXED_READERS, LAYOUTS, LONGEST_STRING, ReadValue
 from offsets_tool.wire.schema import FieldSpec, FieldValue, Primitive, Shape, absent, schema_of, untagged
 
@@ -40,12 +41,27 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
     return cursor.unsigned_varint(), cursor.position
 
 
-def fast_fields(
-    cls: type, version: int, flexible: bool, specs: Sequence[FieldSpec], tags_of: TagsOf, *, has_tags: bool
+def fast_last_fields(
+    cls: type, version: int, flexible: bool, specs: Sequence[FieldSpec], tags_of: TagsOf
 ) -> FastReader:
-    """Return a reader of some of a class's fields, and of tags behind them if it `has_tags`, as a dictionary."""
+    """Return a reader of the last of a class's fields, with tags and all that a version lacks, as a dictionary."""
     code = _Code(version, flexible, tags_of)
-    code.structure(cls, specs, "made", has_tags=has_tags, is_object=False)
+    code.last_fields(cls, specs, "made")
+    return code.compiled(cls)
+
+
+def fast_message(
+    cls: type,
+    version: int,
+    flexible: bool,
+    tags_of: TagsOf,
+    *,
+    first: Sequence[FieldSpec],
+    read_others: FastReader,
+) -> FastReader:
+    """Return a reader of a class in one version that reads its `first` fields, and the others by one of `fast_last_fields`."""
+    code = _Code(version, flexible, tags_of)
+    code.whole(cls, first, read_others, "made")
     return code.compiled(cls)
 
 
@@ -77,8 +93,8 @@ class _Code:
         self._version, self._flexible, self._tags_of = version, flexible, tags_of
         self._lines = ["def read(data, at):", " end = len(data)"]
         self._depth = 1
-        self._names: dict[str, object] = {"Cursor": Cursor, "Declined": Declined, "UUID": UUID}
-        self._names |= {"varint": _varint, "unpack": struct.unpack_from}
+        self._names: dict[str, object] = {"Cursor": Cursor, "Declined": Declined, "uuid": uuid_of}
+        self._names |= {"varint": _varint, "unpack": struct.unpack_from, "new": object.__new__}
         self._names |= {f"read_{_LETTERS[each]}": layout.unpack_from for each, layout in LAYOUTS.items()}
         self._variables = 0
 
@@ -93,29 +109,53 @@ class _Code:
 
     def part(self, cls: type, name: str) -> None:
         """Write how a whole structure is read into a variable."""
-        specs = untagged(schema_of(cls), self._version)
-        self.structure(cls, specs, name, has_tags=self._flexible, is_object=True)
-
-    def structure(
-        self, cls: type, specs: Sequence[FieldSpec], name: str, *, has_tags: bool, is_object: bool
-    ) -> None:
-        """Write how fields, and tags if there are any, are read into a variable: an object of the class, or a dictionary."""
-        held = {spec.name: self._value(spec.shape) for spec in specs}
-        if is_object:
-            held |= {
-                field: self._named(value) for field, value in absent(schema_of(cls), self._version).items()
-            }
-        opening, closing = (f"{self._named(cls)}(", ")") if is_object else ("dict(", ")")
-        fields = [f"{field}={value}" for field, value in held.items()]
-        if not has_tags:
-            self._line(f"{name} = {opening}{', '.join(fields)}{closing}")
+        held = self._values(untagged(schema_of(cls), self._version)) | self._absent(cls)
+        if not self._flexible:
+            self._object(cls, name, held)
             return
         with self._block("if data[at]:"):
             self._read_tags(cls)
-            self._line(f"{name} = {opening}{', '.join((*fields, '**tags'))}{closing}")
+            fields = "".join(f"{field}={value}, " for field, value in held.items())
+            self._line(f"{name} = {self._named(cls)}({fields}**tags)")
         with self._block("else:"):
             self._line("at += 1")
-            self._line(f"{name} = {opening}{', '.join(fields)}{closing}")
+            self._object(cls, name, held)
+
+    def last_fields(self, cls: type, specs: Sequence[FieldSpec], name: str) -> None:
+        """Write how the last fields of a structure, and tags, are read into a dictionary, which has all that is in none of both."""
+        held = self._defaults(cls) | self._absent(cls) | self._values(specs)
+        items = "".join(f"{field!r}: {value}, " for field, value in held.items())
+        if self._flexible:
+            with self._block("if data[at]:"):
+                self._read_tags(cls)
+            with self._block("else:"):
+                self._line("at, tags = at + 1, {}")
+        self._line(f"{name} = {{{items}{'**tags' if self._flexible else ''}}}")
+
+    def whole(self, cls: type, first: Sequence[FieldSpec], read_others: FastReader, name: str) -> None:
+        """Write how a structure is read into a variable, of which a reader reads all behind the `first` fields."""
+        held = self._values(first)
+        self._line(f"others, at = {self._named(read_others)}(data, at)")
+        fields = (field.name for field in dataclasses.fields(cls))
+        self._object(cls, name, {field: f"others[{field!r}]" for field in fields} | held)
+
+    def _object(self, cls: type, name: str, held: dict[str, str]) -> None:
+        """Write how an object is made of its fields: one by one, which takes half as long as to call its class."""
+        self._line(f"{name} = new({self._named(cls)})")
+        for field, value in (self._defaults(cls) | held).items():
+            self._line(f"{self._named(getattr(cls, field).__set__)}({name}, {value})")
+
+    def _values(self, specs: Sequence[FieldSpec]) -> dict[str, str]:
+        """Write how fields are read, and return the variables that have them."""
+        return {spec.name: self._value(spec.shape) for spec in specs}
+
+    def _absent(self, cls: type) -> dict[str, str]:
+        return {field: self._named(value) for field, value in absent(schema_of(cls), self._version).items()}
+
+    def _defaults(self, cls: type) -> dict[str, str]:
+        """Return the values of the fields that an object may be made without."""
+        fields = dataclasses.fields(cls)
+        return {field.name: self._named(field.default) for field in fields if field.default is not MISSING}
 
     def _read_tags(self, cls: type) -> None:
         self._line("cursor, tags = Cursor(data, at), {}")
@@ -145,7 +185,7 @@ class _Code:
             self._line(f"{name} = read_{_LETTERS[primitive]}(data, at)[0]")
             self._line(f"at += {LAYOUTS[primitive].size}")
         elif primitive is Primitive.UUID:
-            self._line(f"{name} = UUID(bytes=data[at : at + 16])")
+            self._line(f"{name} = uuid(data[at : at + 16])")
             self._line("at += 16")
         else:
             self._line("cursor = Cursor(data, at)")

@@ -16,7 +16,15 @@ from typing import Final, NamedTuple
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.wire.cursor import Cursor
-from offsets_tool.wire.fast_reading import ReadTags, fast_fields, fast_or, fast_struct
+from offsets_tool.wire.fast_reading import (
+    DECLINES,
+    FastReader,
+    ReadTags,
+    fast_last_fields,
+    fast_message,
+    fast_or,
+    fast_struct,
+)
 from offsets_tool.wire.kept import Kept
 from offsets_tool.wire.primitives import (
     FIXED_READERS,
@@ -154,9 +162,13 @@ class Decoded(NamedTuple):
 
 def decode(cls: type, version: int, data: bytes, position: int = 0) -> Decoded:
     """Read one message of `cls` in `version` from byte `position` of `data`; DecodeError names the field and byte that fail."""
-    cursor = Cursor(data, position)
-    value = _message_reader(cls, version)(cursor)
-    return Decoded(value, cursor.position, tuple(cursor.notes))
+    try:
+        message, end = _fast_reader(cls, version)(data, position)
+    except DECLINES:
+        cursor = Cursor(data, position)
+        message = _step_by_step(cls, version, version in schema_of(cls).flexible)(cursor)
+        return Decoded(message, cursor.position, tuple(cursor.notes))
+    return Decoded(message, end, ())
 
 
 def encode(message: Message, version: int) -> bytes:
@@ -173,48 +185,39 @@ def encode(message: Message, version: int) -> bytes:
 def struct_reader(cls: type, version: int, flexible: bool) -> ReadValue:
     """Return the reader of a declared class in one version; `flexible` tells whether it has compact lengths and tags."""
     fast = fast_struct(cls, version, flexible, _tags_reader)
-    return fast_or(fast, lambda: _struct_step_by_step(cls, version, flexible))
-
-
-def _struct_step_by_step(cls: type, version: int, flexible: bool) -> ReadValue:
-    """Return a reader as `struct_reader` does, which reads or refuses whatever comes."""
-    read_fields = _step_by_step(cls, version, flexible, 0)
-    lacks = absent(schema_of(cls), version)
-    return lambda cursor: cls(**lacks, **read_fields(cursor))
+    return fast_or(fast, lambda: _step_by_step(cls, version, flexible))
 
 
 @cache
-def _message_reader(cls: type, version: int) -> ReadValue:
-    """Return the reader of a whole message, which reads a field list that ends many messages alike only once."""
-    flexible = version in schema_of(cls).flexible
-    head = _head(untagged(schema_of(cls), version))
+def _fast_reader(cls: type, version: int) -> FastReader:
+    """Return the fast reader of a whole message, which reads a field list that ends many messages alike only once."""
+    flexible, specs = version in schema_of(cls).flexible, untagged(schema_of(cls), version)
+    head = _head(specs)
+    if head is None:
+        return fast_struct(cls, version, flexible, _tags_reader)
     if not head:
-        read_all = struct_reader(cls, version, flexible)
-        return read_all if head is None else _kept_reader(cls, version, read_all)
-    read_head = _fields_reader(cls, version, flexible, 0, head)
-    read_end = _kept_reader(cls, version, _fields_reader(cls, version, flexible, head))
-    lacks = absent(schema_of(cls), version)
-    return lambda cursor: cls(**lacks, **read_head(cursor), **read_end(cursor))
+        return _kept_reader(cls, version, fast_struct(cls, version, flexible, _tags_reader))
+    read_end = fast_last_fields(cls, version, flexible, specs[head:], _tags_reader)
+    read_others = _kept_reader(cls, version, read_end)
+    return fast_message(cls, version, flexible, _tags_reader, first=specs[:head], read_others=read_others)
 
 
 _ENDS: Final[Kept[tuple[FieldValue, int]]] = Kept(8 << 20)
 """What messages have from some field on, with the number of its bytes: nearly all of a group's records, and the same in many."""
 
 
-def _kept_reader(cls: type, version: int, read: ReadValue) -> ReadValue:
+def _kept_reader(cls: type, version: int, read: FastReader) -> FastReader:
     """Return a reader of the rest of a message that decodes equal bytes once and returns the kept value after that."""
 
-    def read_kept(cursor: Cursor) -> FieldValue:
-        start = cursor.position
-        left = cursor.data[start:]
-        found = _ENDS.get((cls, version, left))
-        if found is None:
-            noted = len(cursor.notes)
-            found = read(cursor), cursor.position - start
-            if len(cursor.notes) == noted:
-                _ENDS.put((cls, version, left), found, len(left))
-        cursor.position = start + found[1]
-        return found[0]
+    def read_kept(data: bytes, position: int) -> tuple[FieldValue, int]:
+        left = data[position:]
+        key = cls, version, left
+        kept = _ENDS.get(key)
+        if kept is None:
+            value, end = read(data, position)
+            kept = value, end - position
+            _ENDS.put(key, kept, len(left))
+        return kept[0], position + kept[1]
 
     return read_kept
 
@@ -231,24 +234,18 @@ def _head(fields: Sequence[FieldSpec]) -> int | None:
     return numbers[-1] + 1 if numbers else 0
 
 
-def _fields_reader(cls: type, version: int, flexible: bool, first: int, end: int | None = None) -> ReadValue:
-    """Return a reader that yields the class's fields from index `first` up to `end` as a dictionary; without `end`, tags too."""
-    specs, has_tags = untagged(schema_of(cls), version)[first:end], flexible and end is None
-    fast = fast_fields(cls, version, flexible, specs, _tags_reader, has_tags=has_tags)
-    return fast_or(fast, lambda: _step_by_step(cls, version, flexible, first, end))
-
-
-def _step_by_step(cls: type, version: int, flexible: bool, first: int, end: int | None = None) -> ReadValue:
-    """Return a reader as `_fields_reader` does, which reads or refuses whatever comes."""
+@cache
+def _step_by_step(cls: type, version: int, flexible: bool) -> ReadValue:
+    """Return a reader as `struct_reader` does, which reads or refuses whatever comes."""
     schema = schema_of(cls)
-    plain = [(f, field_reader(f, version, flexible)) for f in untagged(schema, version)[first:end]]
-    read_tags = _tags_reader(cls, version) if flexible and end is None else None
-    lenient = schema.has_lenient_end
+    plain = [(f, field_reader(f, version, flexible)) for f in untagged(schema, version)]
+    read_tags = _tags_reader(cls, version) if flexible else None
+    lacks = absent(schema, version)
 
-    def read(cursor: Cursor) -> dict[str, FieldValue]:
+    def read(cursor: Cursor) -> FieldValue:
         values: dict[str, FieldValue] = {}
         for spec, read_field in plain:
-            if lenient and not cursor.remaining():
+            if schema.has_lenient_end and not cursor.remaining():
                 values[spec.name] = spec.default
                 continue
             try:
@@ -257,7 +254,7 @@ def _step_by_step(cls: type, version: int, flexible: bool, first: int, end: int 
                 raise error.within(spec.name) from None
         if read_tags is not None:
             read_tags(cursor, values)
-        return values
+        return cls(**lacks, **values)
 
     return read
 

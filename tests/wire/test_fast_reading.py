@@ -10,9 +10,9 @@ import pytest
 from offsets_tool.errors import DecodeError
 from offsets_tool.records import RECORD_TYPES, consumer, embedded
 from offsets_tool.wire import walk
-from offsets_tool.wire.fast_reading import DECLINES, fast_struct
+from offsets_tool.wire.fast_reading import DECLINES, Declined, fast_struct
 from offsets_tool.wire.kept import Kept
-from offsets_tool.wire.schema import OPEN_END, String, message, schema_of, since
+from offsets_tool.wire.schema import OPEN_END, FieldValue, Int32, String, message, schema_of, since
 from tests.depth import DEEP
 from tests.dialects.hostile import Hostile
 
@@ -59,7 +59,7 @@ def samples(seed: int) -> list[Bytes]:
 
 
 def forget_readers() -> None:
-    for made in (walk.struct_reader, walk._message_reader, walk._tags_reader):
+    for made in (walk.struct_reader, walk._fast_reader, walk._step_by_step, walk._tags_reader):
         made.cache_clear()
 
 
@@ -86,9 +86,13 @@ def outcome(cls: type, version: int, data: bytes, is_whole: bool) -> object:
         return str(error), error.kafka
 
 
+def declining(*_: object) -> tuple[FieldValue, int]:
+    raise Declined
+
+
 def test_both_ways_read_and_refuse_alike() -> None:
     some = samples(2026)
-    with changed(_ENDS=Kept(0), fast_or=lambda fast, reader: reader()):
+    with changed(_fast_reader=lambda *_: declining, fast_or=lambda _, reader: reader()):
         expected = readings(some)
     with changed(_ENDS=Kept(0)):
         assert readings(some) == expected
@@ -123,3 +127,20 @@ class Tagged:
 def test_a_message_of_nothing_but_tags() -> None:
     for value in (Tagged(), Tagged(note="n")):
         assert walk.decode(Tagged, 0, walk.encode(value, 0)).message == value
+
+
+@message(versions="0", flexible="0+")
+class Headed:
+    """A message of which the last fields are kept."""
+
+    name: String
+    epoch: Int32
+    topics: tuple[String, ...]
+    note: String = since("0+", tag=0, default="none")
+
+
+@pytest.mark.parametrize("note", ["none", "n"])
+def test_messages_that_end_alike_are_read_whole(note: str) -> None:
+    for epoch in range(3):
+        value = Headed(name=f"group-{epoch}", epoch=epoch, topics=("a", "b"), note=note)
+        assert walk.decode(Headed, 0, walk.encode(value, 0)) == (value, len(walk.encode(value, 0)), ())
