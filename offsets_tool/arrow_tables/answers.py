@@ -18,9 +18,9 @@ from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import LogFindings, findings_of
 from offsets_tool.evidence.findings.rebalances import rebalances_in
 from offsets_tool.evidence.lagging import lag_rows, replay_for_lag
-from offsets_tool.evidence.moment_notes import note_range
 from offsets_tool.evidence.moments.moment_texts import Clock
 from offsets_tool.evidence.replaying import END, EvidenceReplay, moment_asked
+from offsets_tool.evidence.understood_moments import note_range
 from offsets_tool.findings.rows import Finding
 from offsets_tool.history.assignments import AssignmentRow, assignment_rows
 from offsets_tool.history.rows import (

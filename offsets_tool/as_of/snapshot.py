@@ -182,21 +182,6 @@ class Snapshot:
             time is not None and newest is not None and time > newest and all(p.cut.end is None for p in self)
         )
 
-    def replay(
-        self,
-        log_partition: int | None,
-        events: Iterable[Event],
-        *,
-        begins: int = 0,
-        end: int | None = None,
-    ) -> None:
-        """Replay one partition from all its events, in the order of their offsets; a second call replaces the first.
-
-        `begins` is the base offset of the first segment, `end` the end offset that the moment means here, where the records
-        themselves cannot tell.
-        """
-        replay_events((self,), log_partition, events, begins=begins, end=end)
-
     def begin(self, log_partition: int | None, begins: int = 0, end: int | None = None) -> PartitionSnapshot:
         """Return a partition before its first event; a second call replaces the first, by the rules of the new coordinator."""
         rules = Rules.NEW if log_partition in self._partitions else self.rules
@@ -228,7 +213,11 @@ def replay_events(
     begins: int = 0,
     end: int | None = None,
 ) -> None:
-    """Replay one partition to each of the moments in one pass over its events, as Snapshot.replay does to one."""
+    """Replay one partition to each of the moments in one pass over all its events, in the order of their offsets.
+
+    A second call replaces the first. `begins` is the base offset of the first segment, `end` the end offset that the moment
+    means here, where the records themselves cannot tell.
+    """
     partitions = [
         (snapshot.begin(log_partition, begins, end), snapshot.names.learn) for snapshot in snapshots
     ]

@@ -15,6 +15,7 @@ from offsets_tool.evidence.distinct_records import BranchKind, Copies, CopyCount
 from offsets_tool.evidence.event_json import event_summary
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.joined_log import copies_notes
+from offsets_tool.evidence.moments.moment_notes import number_text
 from offsets_tool.log.copies.union import epoch_in
 from offsets_tool.rows import Row
 
@@ -113,7 +114,7 @@ def _count_row(copies: Copies, counts: CopyCounts) -> Row:
 
 def _what_differs(copies: Copies) -> Iterator[str]:
     """Yield notes on copies of a partition that were forked, that contradict each other, or that are doubtful by themselves."""
-    number = "?" if copies.log_partition is None else copies.log_partition
+    number = number_text(copies.log_partition)
     for text in copies_notes([counts.facts for counts in copies.counts]):
         yield f"partition {number}: {text}"
     forked = [counts.facts.name for counts in copies.counts if counts.abandoned]

@@ -10,9 +10,8 @@ from typing import BinaryIO, Final
 
 import click
 
-from offsets_tool.cli.absent_names import AbsentNames, passed_over
 from offsets_tool.cli.filter_options import clock_of, filter_options, parse_filters
-from offsets_tool.cli.nothing_shown import nothing_of
+from offsets_tool.cli.not_shown import AbsentNames, nothing_of, passed_over
 from offsets_tool.cli.opening import STRICT_EXIT, evidence_of, finish
 from offsets_tool.cli.options import Option, OptionsGiven, output_options
 from offsets_tool.cli.render import default_format, note, note_all, output, write_caption, write_rows
@@ -29,8 +28,8 @@ from offsets_tool.evidence.distinct_records import DistinctRecord, shown_records
 from offsets_tool.evidence.event_json import event_json, event_summary
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.lanes import TextLane
-from offsets_tool.evidence.moment_notes import note_range
 from offsets_tool.evidence.sources import Source
+from offsets_tool.evidence.understood_moments import note_range
 from offsets_tool.rows import BatchRead, LogRecord, Row, Unreadable
 
 WriteEvidence = Callable[[BinaryIO, Evidence], None]

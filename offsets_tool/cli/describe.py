@@ -15,12 +15,12 @@ from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.as_of.views_describe import described_offsets, described_states
 from offsets_tool.as_of.views_groups import group_rows, why_unknown
 from offsets_tool.as_of.views_members import member_rows
-from offsets_tool.cli.absent_names import AbsentNames, moment_phrase, why_not_at_moment
 from offsets_tool.cli.filter_options import A_NAME, parse_wanted
 from offsets_tool.cli.moment_options import ends_options, moment_options
+from offsets_tool.cli.not_shown import AbsentNames, moment_phrase, why_not_at_moment
 from offsets_tool.cli.opening import ends_of, open_replay
 from offsets_tool.cli.options import Option, output_options
-from offsets_tool.cli.render import default_format, note, note_all, output, write_rows
+from offsets_tool.cli.render import default_format, note, note_all
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import quoted
@@ -182,9 +182,7 @@ def describe_command(
         rows = _VIEWS[view].rows(moment, wanted)
         if view == "offsets":
             add_lag(moment, ends, rows)
-        with output(output_path, replay.evidence.files) as out:
-            replay.write_caption(out, chosen)
-            write_rows(out, rows, chosen, table)
+        replay.show(rows, chosen, table, output_path)
         _say_what_is_not_shown(moment, wanted, view, rows)
         note_all(odd_offsets(rows) if view == "offsets" else ())
         _refuse_missing(replay, wanted, partitions)

@@ -3,13 +3,13 @@
 import click
 
 from offsets_tool.as_of.views_offsets import current_homes
-from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import offset_options, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
+from offsets_tool.cli.not_shown import absent_at_moment
 from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import Option, output_options
 from offsets_tool.cli.policy_options import parse_policy, policy_options
-from offsets_tool.cli.render import default_format, note_all, output, write_rows
+from offsets_tool.cli.render import default_format, note_all
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.evidence.answers.reset_gaps import moved_notes
@@ -83,9 +83,7 @@ def expiry_command(*, format_: str | None, output_path: str | None, strict: bool
     given = parse_policy(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         rows = find_expiry(replay, given, wanted).rows
-        with output(output_path, replay.evidence.files) as out:
-            replay.write_caption(out, chosen)
-            write_rows(out, map(_json_row, rows) if chosen == "jsonl" else rows, chosen, table)
+        replay.show(map(_json_row, rows) if chosen == "jsonl" else rows, chosen, table, output_path)
     note_all(
         (
             *orphans(replay.snapshot),

@@ -6,20 +6,18 @@ from typing import NamedTuple
 
 import click
 
-from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
 from offsets_tool.cli.filter_options import clock_of, offset_options, parse_range, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
-from offsets_tool.cli.nothing_shown import nothing_of
+from offsets_tool.cli.not_shown import absent_at_moment, nothing_of
 from offsets_tool.cli.opening import OpenReplay, open_replay
-from offsets_tool.cli.options import Option, output_options, together
+from offsets_tool.cli.options import Option, output_options
 from offsets_tool.cli.policy_options import parse_policy, policy_options
-from offsets_tool.cli.render import default_format, note_all, output, write_caption, write_rows
+from offsets_tool.cli.render import default_format, note_all
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.findings.finding import findings_of
-from offsets_tool.evidence.moment_notes import note_range
 from offsets_tool.evidence.moments.moment_texts import Clock
 from offsets_tool.evidence.nearest import did_you_mean
 from offsets_tool.findings.finders import kinds
@@ -76,32 +74,26 @@ class FindingsAsked(NamedTuple):
         return self.review.is_within(finding)
 
 
-_findings_options = together(
-    offset_options,
-    click.option(
-        "--kind",
-        "kinds",
-        multiple=True,
-        metavar="KIND",
-        help="Only findings of this kind, as the column KIND names it (repeatable).",
-    ),
-    click.option(
-        "--severity",
-        type=click.Choice([each.value for each in Severity]),
-        help="Only findings as bad as this or worse.",
-    ),
-    range_options,
-)
-"""Adds the options that choose which findings are shown, from --group to --until, to a command."""
-
-
 @click.command("findings", epilog=_EPILOG)
 @source_options
 @copies_options
 @coordinator_option
 @policy_options
 @server_log_options
-@_findings_options
+@offset_options
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    metavar="KIND",
+    help="Only findings of this kind, as the column KIND names it (repeatable).",
+)
+@click.option(
+    "--severity",
+    type=click.Choice([each.value for each in Severity]),
+    help="Only findings as bad as this or worse.",
+)
+@range_options
 @output_options
 def findings_command(
     *, format_: str | None, output_path: str | None, strict: bool, **options: Option
@@ -118,12 +110,10 @@ def findings_command(
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         evidence = replay.evidence
-        captions = note_range(evidence, asked.review.range, clock)
+        replay.note_range(asked.review.range, clock)
         rows = [finding_row(each) for each in findings_of(replay, given, server_logs) if asked.shows(each)]
         evidence.has_shown = bool(rows)
-        with output(output_path, evidence.files) as out:
-            write_caption(out, chosen, captions)
-            write_rows(out, rows, chosen, table)
+        replay.show(rows, chosen, table, output_path)
     note_all(_absent(replay, asked, options))
     replay.finish(asked.review.range, shows_records=False)
 

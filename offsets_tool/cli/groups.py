@@ -3,12 +3,12 @@
 import click
 
 from offsets_tool.as_of.views_groups import GROUP_FIELDS, group_rows
-from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import group_option, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
+from offsets_tool.cli.not_shown import absent_at_moment
 from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import Option, output_options
-from offsets_tool.cli.render import default_format, note_all, output, write_rows
+from offsets_tool.cli.render import default_format, note_all
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 
@@ -50,8 +50,6 @@ def groups_command(*, format_: str | None, output_path: str | None, strict: bool
     with open_replay(options, strict=strict, output_path=output_path, is_of_groups=True) as replay:
         replay.take_states(is_of_groups=True)
         rows = group_rows(replay.run(), wanted)
-        with output(output_path, replay.evidence.files) as out:
-            replay.write_caption(out, chosen)
-            write_rows(out, rows, chosen, table)
+        replay.show(rows, chosen, table, output_path)
     note_all(absent_at_moment(replay, wanted, "group", is_shown=bool(rows)))
     replay.finish()

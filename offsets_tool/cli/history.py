@@ -8,20 +8,18 @@ from typing import Final, NamedTuple
 import click
 
 from offsets_tool.as_of.selection import NameFilter, Wanted
-from offsets_tool.cli.absent_names import AbsentNames, nobody, passed_over
 from offsets_tool.cli.filter_options import clock_of, offset_options, parse_range, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
-from offsets_tool.cli.nothing_shown import nothing_of
+from offsets_tool.cli.not_shown import AbsentNames, nobody, nothing_of, passed_over
 from offsets_tool.cli.opening import open_replay
-from offsets_tool.cli.options import Option, output_options, together
-from offsets_tool.cli.render import default_format, note_all, output, write_caption, write_rows
+from offsets_tool.cli.options import Option, output_options
+from offsets_tool.cli.render import default_format, note_all
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import json_text
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.listener import CommandStep, items_during
-from offsets_tool.evidence.moment_notes import note_range
 from offsets_tool.evidence.moments.moment_notes import gaps, offset_text
 from offsets_tool.evidence.moments.moment_texts import Clock
 from offsets_tool.evidence.partition_histories import PartitionHistories
@@ -135,39 +133,33 @@ class _Wanted:
         return within is not None and within.has(timestamp, log_offset)
 
 
-_history_options = together(
-    offset_options,
-    click.option(
-        "--member",
-        "members",
-        multiple=True,
-        metavar="ID",
-        help="Only this member, and what it owned; an id or a pattern, as for --group.",
-    ),
-    click.option(
-        "--instance",
-        "instances",
-        multiple=True,
-        metavar="ID",
-        help="Only this group.instance.id, whatever member it is, and what it owned.",
-    ),
-    click.option(
-        "--kind",
-        "kinds",
-        multiple=True,
-        type=click.Choice([kind.value for kind in HappeningKind]),
-        help="Only changes of this kind.",
-    ),
-    range_options,
-)
-"""Adds the options that choose which changes are shown, from --group to --until, to a command."""
-
-
 @click.command("history", epilog=_EPILOG)
 @source_options
 @copies_options
 @coordinator_option
-@_history_options
+@offset_options
+@click.option(
+    "--member",
+    "members",
+    multiple=True,
+    metavar="ID",
+    help="Only this member, and what it owned; an id or a pattern, as for --group.",
+)
+@click.option(
+    "--instance",
+    "instances",
+    multiple=True,
+    metavar="ID",
+    help="Only this group.instance.id, whatever member it is, and what it owned.",
+)
+@click.option(
+    "--kind",
+    "kinds",
+    multiple=True,
+    type=click.Choice([kind.value for kind in HappeningKind]),
+    help="Only changes of this kind.",
+)
+@range_options
 @output_options
 def history_command(*, format_: str | None, output_path: str | None, strict: bool, **options: Option) -> None:
     """Show every change that LOG... holds: commits and rewinds, tombstones, transactions, generations, conversions, deletions.
@@ -181,12 +173,10 @@ def history_command(*, format_: str | None, output_path: str | None, strict: boo
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path, is_of_groups=True) as replay:
-        captions = note_range(replay.evidence, asked.range, clock)
+        replay.note_range(asked.range, clock)
         happenings = Answers(asked, is_printed=chosen == "jsonl").all(replay)
         note_all(gaps(replay.snapshot))
-        with output(output_path, replay.evidence.files) as out:
-            write_caption(out, chosen, captions)
-            write_rows(out, _rows(replay, happenings, chosen), chosen, table)
+        replay.show(_rows(replay, happenings, chosen), chosen, table, output_path)
     note_all(_absent(replay, asked))
     replay.finish(asked.range)
 

@@ -228,27 +228,26 @@ def _left_out(paths: tuple[str, ...], evidence: Evidence) -> Iterator[Row]:
 
 
 def _row(source: Source, entry: LedgerEntry, survey: Survey) -> Row:
-    row: Row = {"source": entry.source, "log_partition": entry.log_partition}
-    if source.segment is not None:
-        names = ("kind", "fate", "base_offset", "cluster_id", "broker_id")
-        row |= {
-            name: getattr(source.segment, name)
-            for name in names
-            if getattr(source.segment, name) not in ("", None)
-        }
-    row |= {"copy": source.copy, "sha256": entry.sha256}
-    for name in (
-        "bytes",
-        "bytes_in_batches",
-        "bytes_unreadable",
-        "batches",
-        "empty_batches",
-        "out_of_order_batches",
-        "misplaced_batches",
-        "foreign_rows",
-    ):
-        row[name] = getattr(entry, name)
-    for name in (
+    of_segment = {name: getattr(source.segment, name, None) for name in _OF_SEGMENT}
+    return {
+        "source": entry.source,
+        "log_partition": entry.log_partition,
+        **{name: value for name, value in of_segment.items() if value not in ("", None)},
+        "copy": source.copy,
+        "sha256": entry.sha256,
+        **{name: getattr(entry, name) for name in _COUNTS},
+        "unreadable": [{name: getattr(each, name) for name in _OF_UNREADABLE} for each in entry.unreadable],
+        "misplaced_ranges": [found._asdict() for found in entry.misplaced_ranges],
+        **{name: getattr(entry, name) for name in _RANGES},
+        **survey.json(),
+    }
+
+
+_OF_SEGMENT: Final = ("kind", "fate", "base_offset", "cluster_id", "broker_id")
+_COUNTS: Final = (
+    *("bytes", "bytes_in_batches", "bytes_unreadable"),
+    *("batches", "empty_batches", "out_of_order_batches", "misplaced_batches", "foreign_rows"),
+    *(
         "records",
         "records_unreadable",
         "decoded_records",
@@ -256,15 +255,10 @@ def _row(source: Source, entry: LedgerEntry, survey: Survey) -> Row:
         "reasons",
         "control_records",
         "adds_up",
-    ):
-        row[name] = getattr(entry, name)
-    row["unreadable"] = [
-        {"position": u.position, "size": u.size, "kind": u.kind, "reason": u.reason} for u in entry.unreadable
-    ]
-    row["misplaced_ranges"] = [found._asdict() for found in entry.misplaced_ranges]
-    for name in ("first_offset", "last_offset", "min_timestamp", "max_timestamp", "magics", "codecs"):
-        row[name] = getattr(entry, name)
-    return row | survey.json()
+    ),
+)
+_OF_UNREADABLE: Final = ("position", "size", "kind", "reason")
+_RANGES: Final = ("first_offset", "last_offset", "min_timestamp", "max_timestamp", "magics", "codecs")
 
 
 def _folder(evidence: Evidence, format_: str) -> str:

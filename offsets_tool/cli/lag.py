@@ -5,12 +5,12 @@ from typing import Final
 
 import click
 
-from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import offset_options, parse_wanted
 from offsets_tool.cli.moment_options import ends_options, moment_options
+from offsets_tool.cli.not_shown import absent_at_moment
 from offsets_tool.cli.opening import ends_of, open_replay
 from offsets_tool.cli.options import Option, output_options
-from offsets_tool.cli.render import default_format, note_all, output, write_rows
+from offsets_tool.cli.render import default_format, note_all
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.evidence.lagging import lag_rows, odd_offsets, replay_for_lag
@@ -65,9 +65,7 @@ def lag_command(*, format_: str | None, output_path: str | None, strict: bool, *
         ends = ends_of(options, replay.evidence)
         moment = replay_for_lag(replay, ends, wanted)
         rows = lag_rows(moment, ends, wanted)
-        with output(output_path, replay.evidence.files) as out:
-            replay.write_caption(out, chosen)
-            write_rows(out, map(_SHOWN.get(chosen, dict), rows), chosen, table)
+        replay.show(map(_SHOWN.get(chosen, dict), rows), chosen, table, output_path)
     note_all(
         (
             *orphans(moment),

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 
+from offsets_tool.cli.styles import PLAIN, Pen
 from offsets_tool.cli.table import CellKind, Column, PrintedTable
-from offsets_tool.cli.terminal.styles import PLAIN, Pen
 from offsets_tool.wire.text import ABSENT
 
 GAP: Final = "  "

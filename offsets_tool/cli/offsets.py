@@ -3,12 +3,12 @@
 import click
 
 from offsets_tool.as_of.views_offsets import current_homes, is_current, rows_at_home
-from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import offset_options, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
+from offsets_tool.cli.not_shown import absent_at_moment
 from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import Option, output_options
-from offsets_tool.cli.render import default_format, note, note_all, output, write_cells, write_rows
+from offsets_tool.cli.render import default_format, note, note_all, output, write_cells
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import quoted
@@ -78,13 +78,12 @@ def offsets_command(
             refuse_partial(moment, wanted, replay.evidence)
         homes = current_homes(moment)
         rows = rows_at_home(moment, wanted, homes)
-        with output(output_path, replay.evidence.files) as out:
-            replay.write_caption(out, chosen)
-            if chosen == "csv":
-                rows = [row for row in rows if is_current(homes, row["group"], row["log_partition"])]
+        if chosen == "csv":
+            rows = [row for row in rows if is_current(homes, row["group"], row["log_partition"])]
+            with output(output_path, replay.evidence.files) as out:
                 write_cells(out, (line.cells() for line in _readable_by_kafka(rows)))
-            else:
-                write_rows(out, rows, chosen, table)
+        else:
+            replay.show(rows, chosen, table, output_path)
     lacking = reset_gaps(rows, moment, wanted, replay.evidence) if chosen == "csv" else ()
     note_all(
         (

@@ -3,22 +3,31 @@
 Notes and progress go to stderr; `--strict` ends the program with 3 where something could not be read. Holds no rules of Kafka.
 """
 
-from collections.abc import Mapping
-from typing import BinaryIO, Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.cli.filter_options import clock_of
 from offsets_tool.cli.moment_options import parse_leaders, parse_rules, parse_topic_ids
 from offsets_tool.cli.options import OptionsGiven
-from offsets_tool.cli.render import ProgressBar, default_format, note, note_all, write_caption
+from offsets_tool.cli.render import (
+    ProgressBar,
+    default_format,
+    note,
+    note_all,
+    output,
+    write_caption,
+    write_rows,
+)
 from offsets_tool.cli.source_options import parse_columns, parse_limits
+from offsets_tool.cli.table import PrintedTable
 from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.evidence import Evidence, open_evidence
 from offsets_tool.evidence.filters import EVERYTHING, Filters, unreached
-from offsets_tool.evidence.moment_notes import note_moment
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED
-from offsets_tool.evidence.moments.moment_texts import as_of_bound, parse_bound, parse_optional_time
+from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse_bound, parse_optional_time
 from offsets_tool.evidence.replaying import EvidenceReplay
+from offsets_tool.evidence.understood_moments import note_moment, note_range
 
 STRICT_EXIT: Final = 3
 
@@ -120,7 +129,7 @@ def finish(
 
 
 class OpenReplay(EvidenceReplay):
-    """A replay for a command, with a caption on how --as-of was understood, and with closing notes on stderr."""
+    """A replay for a command, with captions on how moments were understood, and with closing notes on stderr."""
 
     def __init__(
         self, evidence: Evidence, as_of: AsOf, options: OptionsGiven, *, strict: bool, option: str
@@ -131,13 +140,19 @@ class OpenReplay(EvidenceReplay):
         """
         topic_ids = parse_topic_ids(options["topic_ids"])
         super().__init__(evidence, as_of, rules=parse_rules(options), topic_ids=topic_ids, option=option)
-        self.caption: str | None = None
-        """How --as-of was understood, where it could be read in more than one way; otherwise None."""
+        self.captions: list[str] = []
+        """How texts of moments were understood, where they could be read in more than one way."""
         self._is_strict = strict
 
-    def write_caption(self, out: BinaryIO, format_: str) -> None:
-        """Write the caption, for the format `table` alone; call it before the rows are written."""
-        write_caption(out, format_, [self.caption] if self.caption else [])
+    def note_range(self, asked: Filters, clock: Clock) -> None:
+        """Note how --since and --until were understood; `clock` is the one by which they were read."""
+        self.captions += note_range(self.evidence, asked, clock)
+
+    def show(self, rows: Iterable[Any], format_: str, table: PrintedTable, output_path: str | None) -> None:
+        """Write rows to stdout or a file, in a table below the captions."""
+        with output(output_path, self.evidence.files) as out:
+            write_caption(out, format_, self.captions)
+            write_rows(out, rows, format_, table)
 
     def finish(self, asked: Filters = EVERYTHING, *, shows_records: bool = True) -> None:
         """Write the closing notes, once all rows are shown: names derived or missing, what could not be read, no record in a range.
@@ -197,6 +212,6 @@ def open_replays(
     replays = []
     for option, bound in bounds.items():
         replay = OpenReplay(evidence, ends[option], options, strict=strict, option=option)
-        replay.caption = note_moment(evidence, bound, option, clock)
+        replay.captions += filter(None, [note_moment(evidence, bound, option, clock)])
         replays.append(replay)
     return replays

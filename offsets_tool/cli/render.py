@@ -18,8 +18,8 @@ from tempfile import mkstemp
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from offsets_tool.cli.layout import lay_out, wrap
+from offsets_tool.cli.styles import is_stdout, pen_for
 from offsets_tool.cli.table import PrintedTable
-from offsets_tool.cli.terminal.styles import is_stdout, pen_for
 from offsets_tool.cli.texts import ShowText, cell_text, csv_text, json_line
 from offsets_tool.errors import SetupError, UsageError
 from offsets_tool.evidence.listener import CommandStep, during, items_during

@@ -8,12 +8,12 @@ import click
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.as_of.transactions import blocked, ended_rows, open_rows
-from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import group_option, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
+from offsets_tool.cli.not_shown import absent_at_moment
 from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import Option, output_options
-from offsets_tool.cli.render import default_format, note, note_all, output, write_rows
+from offsets_tool.cli.render import default_format, note, note_all
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.evidence.moments.moment_notes import number_text
@@ -66,9 +66,7 @@ def transactions_command(
         moment, shown = replay.snapshot, set[int | None]()
         of_ended = (ended_rows(*of_partition, wanted) for of_partition in ended)
         rows = _noting_log_partitions(chain(open_rows(moment, wanted), *of_ended), shown)
-        with output(output_path, replay.evidence.files) as out:
-            replay.write_caption(out, chosen)
-            write_rows(out, rows, chosen, table)
+        replay.show(rows, chosen, table, output_path)
     note_all(
         (
             *absent_at_moment(replay, wanted, "transaction", is_shown=bool(shown)),

@@ -20,31 +20,23 @@ class Listener(Protocol):
 
     def note(self, text: str) -> None:
         """Hear a note: one sentence for the person who asked."""
+        return
 
     def begin(self, size: int) -> None:
         """Hear that reading begins, of `size` bytes in all."""
+        return
 
     def advance(self, size: int) -> None:
         """Hear that `size` more bytes were read."""
+        return
 
     def end(self) -> None:
         """Hear that everything is read; this may come more than once."""
+        return
 
 
-class Silent:
+class Silent(Listener):
     """A listener for programs: the notes stay in `Evidence.notes`, and nobody waits for progress."""
-
-    def note(self, text: str) -> None:
-        """Ignore the note."""
-
-    def begin(self, size: int) -> None:
-        """Ignore the progress."""
-
-    def advance(self, size: int) -> None:
-        """Ignore the progress."""
-
-    def end(self) -> None:
-        """Ignore the end."""
 
 
 class CommandStep(StrEnum):

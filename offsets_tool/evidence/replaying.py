@@ -17,12 +17,12 @@ from offsets_tool.evidence.filters import dated
 from offsets_tool.evidence.joined_log import JoinedLog
 from offsets_tool.evidence.lanes import rows_pay
 from offsets_tool.evidence.listener import CommandStep, Listener, during, yields_during
-from offsets_tool.evidence.moment_notes import note_moment
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED
 from offsets_tool.evidence.moments.moment_notes import moment_notes, number_text, topic_id_notes
 from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse_bound
 from offsets_tool.evidence.partition_histories import EventHistories, PartitionHistories
 from offsets_tool.evidence.partition_logs import EventsOf, PartitionLog, RowsOf, partition_logs, uncounted
+from offsets_tool.evidence.understood_moments import note_moment
 from offsets_tool.history.owners import NameOf
 from offsets_tool.log.copies.copy_facts import CopyFacts
 from offsets_tool.log.copies.forks import Forks
@@ -173,8 +173,12 @@ class EvidenceReplay:
 
         UsageError where copies are of two clusters, or do not say of which partition they are.
         """
-        self._replay_logs(lambda log, lane: replay_log((self.snapshot,), log, lane))
+        self._replay_logs(self.replay_one)
         return self.noted()
+
+    def replay_one(self, log: Log, lane: RowsOf | None) -> None:
+        """Replay one log to the moment, by rows where there is a lane."""
+        replay_log((self.snapshot,), log, lane)
 
     def ask(self, question: Callable[[PartitionHistories], T]) -> list[T]:
         """Run the replay; return the answers of its log partitions to a question, in their order, from the same reading.
@@ -357,3 +361,25 @@ def replay_log(
     if isinstance(log, JoinedLog):
         for snapshot in snapshots:
             snapshot.contradicted(log.log_partition, log.contradiction)
+
+
+def replay_both(before: EvidenceReplay, after: EvidenceReplay) -> tuple[Snapshot, Snapshot]:
+    """Run two replays of one evidence to two moments, note what to know about each moment, and return both snapshots.
+
+    Each is what a replay of its own gives: rules, notes and what the log proves. The log is read once, but where copies are joined:
+    then it depends on the moment itself. Errors are those of `EvidenceReplay.run`.
+    """
+    is_one_log, both = not (before.joins or after.joins), (before, after)
+    with during(CommandStep.REPLAY):
+        for replay in both[:1] if is_one_log else both:
+            is_counted, snapshots = (
+                replay is before,
+                [each.snapshot for each in (both if is_one_log else [replay])],
+            )
+            lane = replay.lane(is_counted=is_counted)
+            for log in replay.logs(replay.evidence.counted if is_counted else uncounted).values():
+                replay_log(snapshots, log, lane)
+                replay.note_overlaps(log)
+        for replay in both:
+            replay.replay_again(replay.replay_one)
+    return before.noted(), after.noted()

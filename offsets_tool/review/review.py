@@ -13,10 +13,10 @@ from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.evidence import open_evidence
 from offsets_tool.evidence.expiring import PolicyOverrides
 from offsets_tool.evidence.findings.finding import GroupFindings, LogFindings
-from offsets_tool.evidence.moment_notes import note_range
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED
 from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse_bound
 from offsets_tool.evidence.replaying import EvidenceReplay
+from offsets_tool.evidence.understood_moments import note_range
 from offsets_tool.findings.finders import worst_first
 from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.as_of.snapshot import Snapshot
+from offsets_tool.as_of.snapshot import Snapshot, replay_events
 from offsets_tool.as_of.views_groups import group_rows
 from offsets_tool.as_of.views_members import member_rows
 from offsets_tool.as_of.views_offsets import offset_rows
@@ -115,10 +115,10 @@ def events(corpus: Path) -> dict[int, list[Event]]:
 def moment(taken: KafkaSnapshot) -> Snapshot:
     found = Snapshot(AsOf(ends=taken.ends), TopicNames())
     for number, log in events(taken.corpus).items():
-        found.replay(number, log)
+        replay_events((found,), number, log)
     for number in found.to_replay_again():
         assert number is not None
-        found.replay(number, events(taken.corpus)[number])
+        replay_events((found,), number, events(taken.corpus)[number])
     return found
 
 

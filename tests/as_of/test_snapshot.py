@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from offsets_tool.as_of.as_of import AsOf, timestamp_of
-from offsets_tool.as_of.snapshot import Snapshot
+from offsets_tool.as_of.snapshot import Snapshot, replay_events
 from offsets_tool.events import Event
 from offsets_tool.replay.topic_names import TopicNames
 from tests.history.state_from_rows import events_of
@@ -18,7 +18,7 @@ CORPORA = ("0.8.2.2-to-0.11.0.3-upgrade", "3.3.2-mix", "3.7.2-compaction", "4.3.
 def replayed(logs: dict[int, list[Event]], as_of: AsOf) -> Snapshot:
     moment = Snapshot(as_of, TopicNames())
     for number, log in logs.items():
-        moment.replay(number, log)
+        replay_events((moment,), number, log)
     return moment
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot, replay_events
 from offsets_tool.events import Event, decode
 from offsets_tool.evidence.partition_histories import EventHistories
 from offsets_tool.expiry.causes import Cause, Confidence, Deletion, PolicyConfidence
@@ -43,10 +43,10 @@ def moment_of(logs: Logs, as_of: AsOf | None = None) -> Snapshot:
     """Return the snapshot of all partitions, replayed again where the log proves other rules."""
     moment = Snapshot(as_of or AsOf(), TopicNames())
     for log_partition, events in logs.items():
-        moment.replay(log_partition, events)
+        replay_events((moment,), log_partition, events)
     for log_partition in moment.to_replay_again():
         assert log_partition is not None
-        moment.replay(log_partition, logs[log_partition])
+        replay_events((moment,), log_partition, logs[log_partition])
     return moment
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.selection import NameFilter, Wanted
-from offsets_tool.as_of.snapshot import Snapshot
+from offsets_tool.as_of.snapshot import Snapshot, replay_events
 from offsets_tool.cli.history import Asked, _json_row
 from offsets_tool.cli.texts import json_line, json_text
 from offsets_tool.columns.reading import RowsRead
@@ -90,7 +90,7 @@ def assert_same(
 ) -> bytes:
     """Hold both ways against each other, by rows and as lines; return the lines that came as text."""
     moment = Snapshot(AsOf(), TopicNames(), rules)
-    moment.replay(number, map(decode, log))
+    replay_events((moment,), number, map(decode, log))
     partitions = list(moment)
     if not partitions:
         return b""

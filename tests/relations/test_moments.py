@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.as_of.snapshot import Snapshot
+from offsets_tool.as_of.snapshot import Snapshot, replay_events
 from offsets_tool.events import Key, Value, decode, encode_key, encode_value
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.records.offsets import OffsetCommitKey
@@ -49,7 +49,7 @@ def comparable(moment: Snapshot) -> list[dict[str, Any]]:
 
 def both(log: list[LogRecord], as_of: AsOf, rules: Rules | None) -> tuple[Snapshot, Snapshot]:
     by_events, by_rows = Snapshot(as_of, TopicNames(), rules), Snapshot(as_of, TopicNames(), rules)
-    by_events.replay(0, map(decode, log), begins=3)
+    replay_events((by_events,), 0, map(decode, log), begins=3)
     return by_events, by_rows
 
 

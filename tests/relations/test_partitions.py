@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot, replay_events
 from offsets_tool.columns.reading import RowsRead
 from offsets_tool.events import decode
 from offsets_tool.evidence.partition_histories import EventHistories, PartitionHistories
@@ -84,7 +84,7 @@ def test_groups_that_have_epochs(question: Any) -> None:
 def check(question: Any, log: list[LogRecord], as_of: AsOf, rules: Rules | None, sizes: list[int]) -> None:
     """Assert that a question has the same answer by rows as by events."""
     moment = Snapshot(as_of, TopicNames(), rules)
-    moment.replay(0, map(decode, log))
+    replay_events((moment,), 0, map(decode, log))
     [partition] = moment
     answer = question(by_events(partition, log))
     name_of = TopicNames().name

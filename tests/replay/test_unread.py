@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot, replay_events
 from offsets_tool.as_of.views_groups import group_rows
 from offsets_tool.as_of.views_members import member_rows
 from offsets_tool.as_of.views_offsets import offset_rows
@@ -44,7 +44,7 @@ _FOO0, _FOO1 = ("foo", "foo", 0), ("foo", "foo", 1)
 
 def _snapshot(events: Iterable[Event], rules: Rules) -> tuple[Snapshot, PartitionSnapshot]:
     snapshot = Snapshot(AsOf(), TopicNames(), rules)
-    snapshot.replay(7, events)
+    replay_events((snapshot,), 7, events)
     [partition] = snapshot
     return snapshot, partition
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from offsets_tool import review_of
 from offsets_tool.cli import main
 from offsets_tool.cli.answers.plan import plan_json
-from offsets_tool.cli.answers.sentence_rows import sentence_row
+from offsets_tool.cli.answers.timeline import sentence_row
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.ends import EndSources
 from offsets_tool.evidence.event_json import event_json

@@ -9,7 +9,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
+from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot, replay_events
 from offsets_tool.events import Event, decode
 from offsets_tool.expiry.removal_tracker import RemovalTracker
 from offsets_tool.expiry.rows import RemovalRow, removal_rows
@@ -114,9 +114,9 @@ def _rows(path: Path) -> Iterator[Any]:
     logs, names = _events(path), TopicNames()
     moment = Snapshot(AsOf(), names)
     for number, events in logs.items():
-        moment.replay(number, events)
+        replay_events((moment,), number, events)
     for number in moment.to_replay_again():
-        moment.replay(number, logs[number])
+        replay_events((moment,), number, logs[number])
     for partition in moment:
         yield from rows_by_event(partition, logs[partition.log_partition], names.name)
 

@@ -8,12 +8,12 @@ import click
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.as_of.views_groups import group_rows, why_unknown
-from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import group_option, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
+from offsets_tool.cli.not_shown import absent_at_moment
 from offsets_tool.cli.opening import OpenReplay, open_replay
-from offsets_tool.cli.options import Option, output_options, together
-from offsets_tool.cli.render import default_format, note_all, output, write_rows
+from offsets_tool.cli.options import Option, output_options
+from offsets_tool.cli.render import default_format, note_all
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import quoted
@@ -86,35 +86,29 @@ Examples:
 """
 
 
-_assignment_options = together(
-    group_option,
-    click.option(
-        "--topic",
-        "topics",
-        multiple=True,
-        metavar="TOPIC",
-        help="Only partitions of this topic; a name or a pattern, as for --group.",
-    ),
-    click.option("--partition", type=int, metavar="P", help="Only this partition of --topic."),
-    click.option(
-        "--over-time",
-        is_flag=True,
-        help="Show all owners that there were up to the moment, each from when to when, and not the last alone.",
-    ),
-    click.option(
-        "--audit",
-        "is_audit",
-        is_flag=True,
-        help="Hold each group's last assignment, or with --over-time all of them, against what its assignor gives.",
-    ),
-)
-"""Adds the options that choose what is shown to the command."""
-
-
 @click.command("assignments", epilog=_EPILOG)
 @source_options
 @moment_options
-@_assignment_options
+@group_option
+@click.option(
+    "--topic",
+    "topics",
+    multiple=True,
+    metavar="TOPIC",
+    help="Only partitions of this topic; a name or a pattern, as for --group.",
+)
+@click.option("--partition", type=int, metavar="P", help="Only this partition of --topic.")
+@click.option(
+    "--over-time",
+    is_flag=True,
+    help="Show all owners that there were up to the moment, each from when to when, and not the last alone.",
+)
+@click.option(
+    "--audit",
+    "is_audit",
+    is_flag=True,
+    help="Hold each group's last assignment, or with --over-time all of them, against what its assignor gives.",
+)
 @output_options
 def assignments_command(
     *, format_: str | None, output_path: str | None, strict: bool, **options: Option
@@ -132,9 +126,7 @@ def assignments_command(
     table = asked.table.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path, is_of_groups=True) as replay:
         rows = asked.rows(replay, wanted)
-        with output(output_path, replay.evidence.files) as out:
-            replay.write_caption(out, chosen)
-            write_rows(out, map(_json_row, rows) if chosen == "jsonl" else rows, chosen, table)
+        replay.show(map(_json_row, rows) if chosen == "jsonl" else rows, chosen, table, output_path)
     note_all(
         (
             *_unknown(replay.snapshot, wanted),

@@ -9,21 +9,20 @@ from typing import BinaryIO, Final, NamedTuple
 
 import click
 
-from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.answers.paragraphs import Paragraphs
 from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
 from offsets_tool.cli.filter_options import clock_of, offset_options, parse_range, parse_wanted, range_options
 from offsets_tool.cli.findings import finding_row
 from offsets_tool.cli.moment_options import coordinator_option, copies_options, ends_options
+from offsets_tool.cli.not_shown import absent_at_moment
 from offsets_tool.cli.opening import STRICT_EXIT, ends_of, open_replay
-from offsets_tool.cli.options import Option, output_option, together
+from offsets_tool.cli.options import Option, output_option
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import note_all, output
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.cli.texts import json_line
 from offsets_tool.evidence.findings.finding import LogFindings
-from offsets_tool.evidence.moment_notes import note_range
 from offsets_tool.findings.finder import places_and_lines
 from offsets_tool.findings.rows import Finding, Severity
 from offsets_tool.findings.sentences import count
@@ -205,27 +204,6 @@ Examples:
 """
 
 
-_diagnose_options = together(
-    offset_options,
-    range_options,
-    click.option(
-        "--format",
-        "format_",
-        type=click.Choice(["text", "jsonl"]),
-        default="text",
-        show_default=True,
-        help="JSON lines have an object for each group, with its verdict and its findings.",
-    ),
-    output_option,
-    click.option(
-        "--strict",
-        is_flag=True,
-        help="Exit with 3 when anything could not be read, a finding is critical, or no record is from --since to --until.",
-    ),
-)
-"""Adds the options of diagnose, from --group to --strict, to a command."""
-
-
 @click.command("diagnose", epilog=_EPILOG)
 @source_options
 @copies_options
@@ -233,7 +211,22 @@ _diagnose_options = together(
 @policy_options
 @ends_options
 @server_log_options
-@_diagnose_options
+@offset_options
+@range_options
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["text", "jsonl"]),
+    default="text",
+    show_default=True,
+    help="JSON lines have an object for each group, with its verdict and its findings.",
+)
+@output_option
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Exit with 3 when anything could not be read, a finding is critical, or no record is from --since to --until.",
+)
 def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **options: Option) -> None:
     """Say what is wrong in LOG..., the worst first: what happened, when and where, how sure that is, and what to do.
 
@@ -247,7 +240,7 @@ def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **o
     given = parse_policy(options)
     server_logs = parse_server_logs(options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
-        captions = note_range(replay.evidence, asked.range, clock)
+        replay.note_range(asked.range, clock)
         found = LogFindings(replay, given, server_logs, ends_of(options, replay.evidence))
         verdict = verdict_of(found, replay.snapshot, asked)
         page = VerdictPage(
@@ -259,7 +252,7 @@ def diagnose_command(*, format_: str, output_path: str | None, strict: bool, **o
             if format_ == "jsonl":
                 write_jsonl(out, verdict)
             else:
-                write_text(out, page, captions, of_groups=bool(wanted.groups))
+                write_text(out, page, replay.captions, of_groups=bool(wanted.groups))
     note_all(absent_at_moment(replay, wanted, "group", is_shown=bool(verdict.ranked)))
     replay.finish()
     if strict and (

@@ -8,19 +8,18 @@ import click
 
 from offsets_tool.as_of.differences import Compared, Difference, difference_rows
 from offsets_tool.as_of.selection import Wanted
-from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.filter_options import WHEN, offset_options, parse_wanted, tz_option
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
+from offsets_tool.cli.not_shown import absent_at_moment
 from offsets_tool.cli.opening import open_replays
-from offsets_tool.cli.options import F, Option, output_options
+from offsets_tool.cli.options import Option, output_options
 from offsets_tool.cli.render import default_format, note_all, output, write_caption, write_rows
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
-from offsets_tool.evidence.answers.two_moments import replay_both
 from offsets_tool.evidence.filters import EVERYTHING, Filters
 from offsets_tool.evidence.moments.moment_texts import Bound
-from offsets_tool.evidence.replaying import EvidenceReplay
+from offsets_tool.evidence.replaying import EvidenceReplay, replay_both
 from offsets_tool.rows import Row
 from offsets_tool.time_texts import shown_time
 from offsets_tool.wire.text import ABSENT
@@ -58,28 +57,22 @@ Examples:
 """
 
 
-def _two_moments(command: F) -> F:
-    """Add the options --from --to to a command."""
-    from_ = click.option(
-        "--from",
-        "from_",
-        multiple=True,
-        metavar="WHEN",
-        help=f"The moment that is compared with: {WHEN} where that partition ended (repeatable; others count as empty); of "
-        "several copies with @LEADER_EPOCH.",
-    )
-    to = click.option(
-        "--to",
-        multiple=True,
-        metavar="WHEN",
-        help="The other moment, as --from. Default: the end of the log.",
-    )
-    return from_(to(command))
-
-
 @click.command("diff", epilog=_EPILOG)
 @source_options
-@_two_moments
+@click.option(
+    "--from",
+    "from_",
+    multiple=True,
+    metavar="WHEN",
+    help=f"The moment that is compared with: {WHEN} where that partition ended (repeatable; others count as empty); of "
+    "several copies with @LEADER_EPOCH.",
+)
+@click.option(
+    "--to",
+    multiple=True,
+    metavar="WHEN",
+    help="The other moment, as --from. Default: the end of the log.",
+)
 @tz_option
 @copies_options
 @coordinator_option
@@ -105,7 +98,7 @@ def diff_command(*, format_: str | None, output_path: str | None, strict: bool, 
     with before:
         rows = difference_rows(*replay_both(before, after), wanted)
         with output(output_path, before.evidence.files) as out:
-            write_caption(out, chosen, [each.caption for each in (before, after) if each.caption])
+            write_caption(out, chosen, [*before.captions, *after.captions])
             write_rows(out, rows, chosen, table)
     between = _between(before, after)
     is_known = rows or not after.unreached(between)

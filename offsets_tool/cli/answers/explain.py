@@ -4,14 +4,14 @@ from typing import BinaryIO, Final
 
 import click
 
-from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.answers.paragraphs import Paragraphs, columns, markdown
-from offsets_tool.cli.answers.sentence_rows import sentence_row
 from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
+from offsets_tool.cli.answers.timeline import sentence_row
 from offsets_tool.cli.filter_options import WHEN, offset_options, parse_wanted, tz_option
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
+from offsets_tool.cli.not_shown import absent_at_moment
 from offsets_tool.cli.opening import open_replay
-from offsets_tool.cli.options import Option, output_option, together
+from offsets_tool.cli.options import Option, output_option
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import note_all, output
 from offsets_tool.cli.source_options import source_options
@@ -32,39 +32,33 @@ Examples:
 UNTIMED: Final = "(no time)"
 
 
-_explain_options = together(
-    offset_options,
-    click.option(
-        "--at",
-        "--as-of",
-        "as_of",
-        multiple=True,
-        metavar="WHEN",
-        help=f"Tell what led to this moment, and the state at it: {WHEN} where that partition ended. Default: the end of "
-        "the log.",
-    ),
-    tz_option,
-    click.option(
-        "--format",
-        "format_",
-        type=click.Choice(["text", "markdown", "jsonl"]),
-        default="text",
-        show_default=True,
-        help="Text is wrapped on a terminal, and has a line for each sentence in a pipe.",
-    ),
-    output_option,
-    click.option("--strict", is_flag=True, help="Exit with 3 when anything could not be read."),
-)
-"""Adds the options of explain, from --group to --strict, to a command."""
-
-
 @click.command("explain", epilog=_EPILOG)
 @source_options
 @copies_options
 @coordinator_option
 @policy_options
 @server_log_options
-@_explain_options
+@offset_options
+@click.option(
+    "--at",
+    "--as-of",
+    "as_of",
+    multiple=True,
+    metavar="WHEN",
+    help=f"Tell what led to this moment, and the state at it: {WHEN} where that partition ended. Default: the end of "
+    "the log.",
+)
+@tz_option
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["text", "markdown", "jsonl"]),
+    default="text",
+    show_default=True,
+    help="Text is wrapped on a terminal, and has a line for each sentence in a pipe.",
+)
+@output_option
+@click.option("--strict", is_flag=True, help="Exit with 3 when anything could not be read.")
 def explain_command(*, format_: str, output_path: str | None, strict: bool, **options: Option) -> None:
     """Tell what happened to a group, in words, the oldest first: for an incident review.
 
@@ -86,8 +80,8 @@ def explain_command(*, format_: str, output_path: str | None, strict: bool, **op
             for each in found.groups(wanted)
         ]
         with output(output_path, replay.evidence.files) as out:
-            if replay.caption and format_ == "text":
-                Paragraphs(out).say(replay.caption)
+            for caption in replay.captions if format_ == "text" else ():
+                Paragraphs(out).say(caption)
             _WRITE[format_](out, stories)
     note_all(absent_at_moment(replay, wanted, "group", is_shown=bool(stories)))
     replay.finish()

@@ -9,10 +9,10 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, Final
 
+from offsets_tool.cli.answers.sparklines import LEAD, levels_of, marks_of, shape_lines, span_text
 from offsets_tool.cli.layout import cell_width, lay_out, wrap
+from offsets_tool.cli.styles import is_stdout, pen_for
 from offsets_tool.cli.table import PrintedTable
-from offsets_tool.cli.terminal.sparklines import LEAD, levels_of, marks_of, shape_lines, span_text
-from offsets_tool.cli.terminal.styles import is_stdout, pen_for
 from offsets_tool.cli.texts import cell_text
 from offsets_tool.rows import Row
 from offsets_tool.story.shapes import GroupEvents

@@ -5,18 +5,16 @@ from dataclasses import replace
 
 import click
 
-from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
 from offsets_tool.cli.filter_options import clock_of, group_option, parse_range, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
-from offsets_tool.cli.nothing_shown import nothing_of
+from offsets_tool.cli.not_shown import absent_at_moment, nothing_of
 from offsets_tool.cli.opening import OpenReplay, open_replay
-from offsets_tool.cli.options import F, Option, output_options
-from offsets_tool.cli.render import default_format, note_all, output, write_caption, write_rows
+from offsets_tool.cli.options import Option, output_options
+from offsets_tool.cli.render import default_format, note_all
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.evidence.findings.rebalances import rebalances_in
-from offsets_tool.evidence.moment_notes import note_range
 from offsets_tool.evidence.moments.moment_notes import offset_text
 from offsets_tool.evidence.moments.moment_texts import Clock
 from offsets_tool.rebalances.members import client_name
@@ -84,24 +82,20 @@ Examples:
 """
 
 
-def _rebalances_options(command: F) -> F:
-    """Add the options that choose which rebalances are shown, from --group to --until, to a command."""
-    topic = click.option(
-        "--topic",
-        "topics",
-        multiple=True,
-        metavar="TOPIC",
-        help="Only rebalances of members that ask for this topic or hold it; a name or a pattern, as for --group.",
-    )
-    return group_option(topic(range_options(command)))
-
-
 @click.command("rebalances", epilog=_EPILOG)
 @source_options
 @copies_options
 @coordinator_option
 @server_log_options
-@_rebalances_options
+@group_option
+@click.option(
+    "--topic",
+    "topics",
+    multiple=True,
+    metavar="TOPIC",
+    help="Only rebalances of members that ask for this topic or hold it; a name or a pattern, as for --group.",
+)
+@range_options
 @output_options
 def rebalances_command(
     *, format_: str | None, output_path: str | None, strict: bool, **options: Option
@@ -117,11 +111,9 @@ def rebalances_command(
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
-        captions = note_range(replay.evidence, asked.range, clock)
+        replay.note_range(asked.range, clock)
         rows = list(_shown(replay, asked, server_logs))
-        with output(output_path, replay.evidence.files) as out:
-            write_caption(out, chosen, captions)
-            write_rows(out, rows, chosen, table)
+        replay.show(rows, chosen, table, output_path)
     note_all(_absent(replay, asked))
     replay.finish(asked.range)
 

@@ -7,7 +7,6 @@ import click
 
 from offsets_tool import __version__
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.cli.absent_names import absent_at_moment
 from offsets_tool.cli.answers.same_command import same_command
 from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
 from offsets_tool.cli.filter_options import (
@@ -19,14 +18,15 @@ from offsets_tool.cli.filter_options import (
     range_options,
 )
 from offsets_tool.cli.moment_options import coordinator_option, copies_options, ends_options
+from offsets_tool.cli.not_shown import absent_at_moment
 from offsets_tool.cli.opening import OpenReplay, ends_of, open_replay
-from offsets_tool.cli.options import UNREAD, Option, OptionsGiven, together
+from offsets_tool.cli.options import UNREAD, Option, OptionsGiven
 from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import note, note_all, refuse_evidence, refuse_missing_folder, write_whole
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.evidence.listener import CommandStep, during
-from offsets_tool.evidence.moment_notes import note_moment, note_range
 from offsets_tool.evidence.moments.moment_texts import Clock, as_of_bound, parse_bound
+from offsets_tool.evidence.understood_moments import note_moment
 from offsets_tool.findings.sentences import count
 from offsets_tool.plans.commands import ANY_BROKER, ClusterAddress, CommandWords
 from offsets_tool.review.asked import ReviewAsked
@@ -64,31 +64,6 @@ _OF_PLAN: Final = _OF_REPLAY | _POLICY | _ENDS
 """Options of `plan`, beside the moment and the names."""
 
 
-_report_options = together(
-    offset_options,
-    range_options,
-    click.option(
-        "--plan-as-of",
-        "plan_as_of",
-        multiple=True,
-        metavar="WHEN",
-        help=f"The moment that the plan goes back to: {WHEN}. Default: before the first finding that offsets were lost or "
-        "moved.",
-    ),
-    click.option(
-        "-o",
-        "--output",
-        "output_path",
-        metavar="FILE",
-        required=True,
-        type=click.Path(dir_okay=False),
-        help="The file to write; it is written whole or not at all.",
-    ),
-    click.option("--strict", is_flag=True, help=f"{UNREAD}."),
-)
-"""Adds the options of report, from --group to --strict, to a command."""
-
-
 @click.command("report", epilog=_EPILOG)
 @source_options
 @copies_options
@@ -96,7 +71,26 @@ _report_options = together(
 @policy_options
 @ends_options
 @server_log_options
-@_report_options
+@offset_options
+@range_options
+@click.option(
+    "--plan-as-of",
+    "plan_as_of",
+    multiple=True,
+    metavar="WHEN",
+    help=f"The moment that the plan goes back to: {WHEN}. Default: before the first finding that offsets were lost or "
+    "moved.",
+)
+@click.option(
+    "-o",
+    "--output",
+    "output_path",
+    metavar="FILE",
+    required=True,
+    type=click.Path(dir_okay=False),
+    help="The file to write; it is written whole or not at all.",
+)
+@click.option("--strict", is_flag=True, help=f"{UNREAD}.")
 def report_command(*, output_path: str, strict: bool, **options: Option) -> None:
     """Write an incident review of LOG... as one HTML page: the verdict, the evidence with its hashes, findings, pictures, a
     timeline with search and filters, the way back, and the records that show it.
@@ -111,7 +105,7 @@ def report_command(*, output_path: str, strict: bool, **options: Option) -> None
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         refuse_evidence(output_path, replay.evidence.files)
         before = len(replay.evidence.notes)
-        note_range(replay.evidence, asked.range, clock)
+        replay.note_range(asked.range, clock)
         given = _review_inputs(replay, asked, options, clock)
         of_options = replay.evidence.notes[before:]
         review = _without(review_replay(replay, asked, given), of_options)

@@ -9,8 +9,8 @@ from typing import Final
 
 import click
 
-from offsets_tool.cli.absent_names import AbsentNames, passed_over
 from offsets_tool.cli.filter_options import group_option, parse_wanted
+from offsets_tool.cli.not_shown import AbsentNames, passed_over
 from offsets_tool.cli.opening import evidence_of, finish
 from offsets_tool.cli.options import Option, output_options
 from offsets_tool.cli.render import default_format, note_all, output, write_rows

@@ -4,27 +4,28 @@ from collections.abc import Iterator
 
 import click
 
-from offsets_tool.cli.absent_names import absent_at_moment
-from offsets_tool.cli.answers.sentence_rows import sentence_row
 from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
 from offsets_tool.cli.filter_options import clock_of, offset_options, parse_range, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
-from offsets_tool.cli.nothing_shown import nothing_of
+from offsets_tool.cli.not_shown import absent_at_moment, nothing_of
 from offsets_tool.cli.opening import OpenReplay, open_replay
-from offsets_tool.cli.options import Option, OptionsGiven, output_options, together
+from offsets_tool.cli.options import Option, OptionsGiven, output_options
 from offsets_tool.cli.policy_options import parse_policy, policy_options
-from offsets_tool.cli.render import default_format, note_all, output, write_caption, write_rows
+from offsets_tool.cli.render import default_format, note_all
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.errors import UsageError
 from offsets_tool.evidence.filters import Filters
 from offsets_tool.evidence.findings.finding import LogFindings
-from offsets_tool.evidence.moment_notes import note_range
 from offsets_tool.evidence.moments.moment_notes import offset_text
 from offsets_tool.evidence.moments.moment_texts import Bound, Clock, parse_optional_time
 from offsets_tool.evidence.times import parse_duration
 from offsets_tool.review.asked import ReviewAsked
 from offsets_tool.review.stories import timeline_of
+from offsets_tool.review.table_rows import timeline_row
+from offsets_tool.rows import Row
+from offsets_tool.story.sentence import Sentence
+from offsets_tool.time_texts import time_text
 
 TABLE = PrintedTable.of(
     Column.time("AT", 1).to_second(),
@@ -43,39 +44,33 @@ Examples:
 """
 
 
-_timeline_options = together(
-    offset_options,
-    range_options,
-    click.option(
-        "--slice",
-        "slice_at",
-        metavar="TIME",
-        help="Only what happened around this time: before and after it by --window.",
-    ),
-    click.option(
-        "--window",
-        metavar="SPAN",
-        default="5m",
-        show_default=True,
-        help="How far --slice reaches to each side, as 30s, 5m or 2h.",
-    ),
-    click.option(
-        "--all",
-        "is_whole",
-        is_flag=True,
-        help="Tell each commit and each rebalance of a storm by itself; by default, what repeats is one row.",
-    ),
-)
-"""Adds the options that choose what is told, from --group to --all, to a command."""
-
-
 @click.command("timeline", epilog=_EPILOG)
 @source_options
 @copies_options
 @coordinator_option
 @policy_options
 @server_log_options
-@_timeline_options
+@offset_options
+@range_options
+@click.option(
+    "--slice",
+    "slice_at",
+    metavar="TIME",
+    help="Only what happened around this time: before and after it by --window.",
+)
+@click.option(
+    "--window",
+    metavar="SPAN",
+    default="5m",
+    show_default=True,
+    help="How far --slice reaches to each side, as 30s, 5m or 2h.",
+)
+@click.option(
+    "--all",
+    "is_whole",
+    is_flag=True,
+    help="Tell each commit and each rebalance of a storm by itself; by default, what repeats is one row.",
+)
 @output_options
 def timeline_command(
     *, format_: str | None, output_path: str | None, strict: bool, **options: Option
@@ -91,13 +86,11 @@ def timeline_command(
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
-        captions = note_range(replay.evidence, asked.range, clock)
+        replay.note_range(asked.range, clock)
         found = LogFindings(replay, given, server_logs)
         sentences = timeline_of(found, asked, is_whole=options["is_whole"])
         rows = [sentence_row(each) for each in sentences]
-        with output(output_path, replay.evidence.files) as out:
-            write_caption(out, chosen, captions)
-            write_rows(out, rows, chosen, table)
+        replay.show(rows, chosen, table, output_path)
     note_all(_absent(replay, asked, is_shown=bool(rows)))
     replay.finish(asked.range)
 
@@ -120,3 +113,9 @@ def _parse_asked(options: OptionsGiven, clock: Clock) -> ReviewAsked:
         window = parse_duration(options["window"], "--window")
         within = Filters(since=Bound(time=middle - window), until=Bound(time=middle + window + 1))
     return ReviewAsked(parse_wanted(options), within)
+
+
+def sentence_row(sentence: Sentence) -> Row:
+    """Return the fields of a sentence, times as text; the fields of its finding are null where it has none."""
+    fields = timeline_row(sentence)._asdict()
+    return fields | {name: time_text(fields[name]) for name in ("at", "until")}

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from offsets_tool.cli import main
-from offsets_tool.cli.terminal.styles import PLAIN, Pen
+from offsets_tool.cli.styles import PLAIN, Pen
 from tests.cli.test_terminal import NAMES, Screen, on_terminal
 from tests.corpora import CORPORA, FIXTURES
 from tests.depth import DEEP

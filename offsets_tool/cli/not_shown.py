@@ -1,10 +1,10 @@
-"""Notes on groups and topics that options name and a command does not show: why not, and what to ask instead.
+"""Notes on what options ask for and a command does not show: why not, and what to ask instead.
 
 A name may be mistyped, belong to another partition of the log, or to another time: an empty answer alone does not say which. The
-evidence is read a second time to find out, only if there is such a name.
+evidence is read a second time to find out, only if there is such a name. Where none explains it, options are compared with ledgers.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache, cached_property
 from itertools import chain
 from typing import Final
@@ -12,14 +12,16 @@ from typing import Final
 from offsets_tool.as_of.selection import NameFilter, Wanted, exact_text, is_pattern
 from offsets_tool.as_of.snapshot import Snapshot
 from offsets_tool.as_of.views_describe import appears_later
-from offsets_tool.cli.nothing_shown import nothing_at_moment
 from offsets_tool.cli.texts import quoted
+from offsets_tool.evidence.evidence import Evidence
+from offsets_tool.evidence.filters import Filters, offsets_here, span_text, unreached
 from offsets_tool.evidence.moments.moment_notes import number_text, offset_text
 from offsets_tool.evidence.nearest import nearest
 from offsets_tool.evidence.replaying import EvidenceReplay
 from offsets_tool.evidence.source_names import SourceNames
 from offsets_tool.evidence.sources import Source
 from offsets_tool.history.rows import GroupEndCause, GroupHistoryRow
+from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.placement import Homes, find_homes, partition_for
 from offsets_tool.time_texts import shown_time
 from offsets_tool.wire.text import from_shown, in_cell
@@ -218,3 +220,52 @@ def absent_at_moment(replay: EvidenceReplay, wanted: Wanted, what: str, *, is_sh
 def moment_phrase(moment: Snapshot) -> str:
     """Return a phrase that names a moment at the end of a sentence, with a space before it: " at that moment"."""
     return " at the end of this log" if moment.as_of.is_end else " at that moment"
+
+
+def nothing_of(
+    filters: Filters,
+    evidence: Evidence,
+    kinds: Iterable[str],
+    option: str,
+    files: Sequence[LedgerEntry] | None = None,
+) -> Iterator[str]:
+    """Yield notes on why a command that shows records or changes shows none; nothing where it has shown some.
+
+    `filters` have the range that was asked for; `kinds` are the values of `option`, which also chooses records or changes;
+    `files` are those of the evidence, where their times are not what single records say.
+    """
+    if evidence.has_shown:
+        return
+    if not any(entry.records for entry in evidence.ledgers):
+        # A partition that is missing as a whole has a note already.
+        yield from ["this evidence has no record at all"] if evidence.ledgers else []
+        return
+    yield from _elsewhere(filters, evidence.ledgers if files is None else files)
+    if asked := ", ".join(kinds):
+        is_more = any((*filters.wanted, filters.since.is_given, filters.until.is_given))
+        of = "of what the other options leave, none" if is_more else "none here"
+        yield f"nothing is shown: {of} matches {option} {asked}"
+
+
+def _elsewhere(filters: Filters, files: Sequence[LedgerEntry]) -> Iterator[str]:
+    """Yield where the records are, for a range of which nothing is shown; `finish` tells of one without a record."""
+    if not (filters.since.is_given or filters.until.is_given) or unreached(filters, files):
+        return
+    span = span_text(files)
+    if span and (filters.since.time is not None or filters.until.time is not None):
+        yield f"nothing is shown: {span}"
+    for text in offsets_here(filters, files):
+        yield f"nothing is shown: {text}"
+
+
+def nothing_at_moment(moment: Snapshot, what: str, where: str) -> Iterator[str]:
+    """Yield a note that there is no `what` at a moment, for a command that shows nothing though no name was asked for.
+
+    `where` names the moment, with a space before it.
+    """
+    has_records = any(p.coverage.first_offset is not None for p in moment)
+    begins_later = moment.as_of.time is not None and moment.newest_timestamp is None
+    # Where the log has no record, or none yet, the notes on the moment say so already.
+    if has_records and not begins_later:
+        is_unread = any(p.unread_records for p in moment)
+        yield f"nothing is shown: there is no {what}{' that is known' if is_unread else ''}{where}"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offsets_tool.cli.terminal.sparklines import (
+from offsets_tool.cli.answers.sparklines import (
     ASCII,
     BLOCKS,
     GAP,

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO, Final
 
-from offsets_tool.cli.terminal.styles import is_stdout
+from offsets_tool.cli.styles import is_stdout
 from offsets_tool.story.sentence import when
 from offsets_tool.story.shapes import Shapes
 from offsets_tool.time_texts import duration_text

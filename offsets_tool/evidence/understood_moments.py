@@ -1,4 +1,4 @@
-"""Notes what the text of a moment was taken for, where that is not plain: the place 12:31 looks like a time of day too.
+"""Notes how the text of a moment was understood, where that is not plain: the place 12:31 looks like a time of day too.
 
 A place that looks like a time is refused where the evidence has no such place. It reads the partition only up to the first record
 that is as far: no place that looks like a time is beyond offset 59. moment_texts knows which texts look like a time.

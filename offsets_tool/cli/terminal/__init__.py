@@ -1,1 +1,0 @@
-"""What a terminal can show beyond text: colour and bold, and rows of blocks that draw a shape."""
