@@ -3,12 +3,12 @@
 import click
 
 from offsets_tool.as_of.views_offsets import current_homes
+from offsets_tool.cli.broker_options import parse_policy, policy_options
 from offsets_tool.cli.filter_options import offset_options, parse_wanted
 from offsets_tool.cli.moment_options import moment_options
 from offsets_tool.cli.not_shown import absent_at_moment
 from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import Option, output_options
-from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import default_format, note_all
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable

@@ -1,18 +1,20 @@
 """`offsets-tool findings`: what is wrong or odd in a log, the worst first."""
 
-from collections.abc import Iterator
-from dataclasses import replace as dataclass_replace
 from typing import NamedTuple
 
 import click
 
-from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
+from offsets_tool.cli.broker_options import (
+    parse_policy,
+    parse_server_logs,
+    policy_options,
+    server_log_options,
+)
 from offsets_tool.cli.filter_options import clock_of, offset_options, parse_range, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
-from offsets_tool.cli.not_shown import absent_at_moment, nothing_of
-from offsets_tool.cli.opening import OpenReplay, open_replay
+from offsets_tool.cli.not_shown import absent_in_range
+from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import Option, output_options
-from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import default_format, note_all
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
@@ -56,11 +58,6 @@ class FindingsAsked(NamedTuple):
     review: ReviewAsked
     kinds: frozenset[str]
     severities: frozenset[str]
-
-    @property
-    def is_narrow(self) -> bool:
-        """Whether kinds, severities or a range leave findings out."""
-        return bool(self.kinds or self.severities or self.review.range.is_active)
 
     def shows(self, finding: Finding) -> bool:
         """Return whether the options choose this finding."""
@@ -114,22 +111,9 @@ def findings_command(
         rows = [finding_row(each) for each in findings_of(replay, given, server_logs) if asked.shows(each)]
         evidence.has_shown = bool(rows)
         replay.show(rows, chosen, table, output_path)
-    note_all(_absent(replay, asked, options))
+    chosen_by = [*sorted(asked.kinds), *filter(None, [options["severity"]])]
+    note_all(absent_in_range(replay, asked.review, "finding", chosen_by, "--kind or --severity"))
     replay.finish(asked.review.range, shows_records=False)
-
-
-def _absent(replay: OpenReplay, asked: FindingsAsked, options: Row) -> Iterator[str]:
-    """Yield notes on why no finding is shown: names without any, a range or kinds that leave all out, or a log without any."""
-    evidence = replay.evidence
-    yield from absent_at_moment(
-        replay, asked.review.wanted, "finding", is_shown=evidence.has_shown or asked.is_narrow
-    )
-    if any(entry.records for entry in evidence.ledgers) and asked.is_narrow:
-        filters = dataclass_replace(
-            asked.review.range, groups=asked.review.wanted.groups, topics=asked.review.wanted.topics
-        )
-        chosen = [*sorted(asked.kinds), *filter(None, [options["severity"]])]
-        yield from nothing_of(filters, evidence, chosen, "--kind or --severity", replay.dated_ledgers())
 
 
 def _parse_asked(options: Row, clock: Clock) -> FindingsAsked:

@@ -5,6 +5,7 @@ evidence is read a second time to find out, only if there is such a name. Where 
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache, cached_property
 from itertools import chain
 from typing import Final
@@ -23,6 +24,7 @@ from offsets_tool.evidence.sources import Source
 from offsets_tool.history.rows import GroupEndCause, GroupHistoryRow
 from offsets_tool.log.ledger import LedgerEntry
 from offsets_tool.placement import Homes, find_homes, partition_for
+from offsets_tool.review.asked import ReviewAsked
 from offsets_tool.time_texts import shown_time
 from offsets_tool.wire.text import from_shown, in_cell
 
@@ -215,6 +217,22 @@ def absent_at_moment(replay: EvidenceReplay, wanted: Wanted, what: str, *, is_sh
     )
     if not (is_shown or wanted.groups or wanted.topics):
         yield from nothing_at_moment(replay.snapshot, what, where)
+
+
+def absent_in_range(
+    replay: EvidenceReplay, asked: ReviewAsked, what: str, kinds: Iterable[str] = (), option: str = ""
+) -> Iterator[str]:
+    """Yield notes on why no `what` is shown: names without any, a range or `kinds` that leave all out, or a log without any.
+
+    `kinds` are the values of `option`, which also chooses.
+    """
+    chosen, is_shown = list(kinds), replay.evidence.has_shown
+    is_narrow = asked.range.is_active or bool(chosen)
+    yield from absent_at_moment(replay, asked.wanted, what, is_shown=is_shown or is_narrow)
+    # Where the log has no record, the notes on the moment say so already.
+    if is_narrow and any(entry.records for entry in replay.evidence.ledgers):
+        filters = replace(asked.range, groups=asked.wanted.groups, topics=asked.wanted.topics)
+        yield from nothing_of(filters, replay.evidence, chosen, option, replay.dated_ledgers())
 
 
 def moment_phrase(moment: Snapshot) -> str:

@@ -5,14 +5,18 @@ from typing import BinaryIO, Final
 import click
 
 from offsets_tool.cli.answers.paragraphs import Paragraphs, columns, markdown
-from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
 from offsets_tool.cli.answers.timeline import sentence_row
+from offsets_tool.cli.broker_options import (
+    parse_policy,
+    parse_server_logs,
+    policy_options,
+    server_log_options,
+)
 from offsets_tool.cli.filter_options import WHEN, offset_options, parse_wanted, tz_option
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
 from offsets_tool.cli.not_shown import absent_at_moment
 from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import Option, output_option
-from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import note_all, output
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.texts import json_line

@@ -13,12 +13,12 @@ from offsets_tool.as_of.selection import Wanted, exact_text
 from offsets_tool.as_of.views_offsets import current_homes
 from offsets_tool.cli.answers.paragraphs import Paragraphs, markdown
 from offsets_tool.cli.answers.same_command import same_command
+from offsets_tool.cli.broker_options import parse_policy, policy_options
 from offsets_tool.cli.filter_options import offset_options, parse_wanted
 from offsets_tool.cli.moment_options import ends_options, moment_options
 from offsets_tool.cli.not_shown import absent_at_moment
 from offsets_tool.cli.opening import STRICT_EXIT, OpenReplay, ends_of, open_replay
 from offsets_tool.cli.options import FORMATS, UNREAD, Option, OptionsGiven, output_options
-from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import (
     default_format,
     note,

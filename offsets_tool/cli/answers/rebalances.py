@@ -1,27 +1,22 @@
 """`offsets-tool rebalances`: each rebalance of the groups: when, how long, why, who came and went, and what changed hands."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-
 import click
 
-from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
+from offsets_tool.cli.broker_options import parse_server_logs, server_log_options
 from offsets_tool.cli.filter_options import clock_of, group_option, parse_range, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
-from offsets_tool.cli.not_shown import absent_at_moment, nothing_of
-from offsets_tool.cli.opening import OpenReplay, open_replay
+from offsets_tool.cli.not_shown import absent_in_range
+from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import Option, output_options
 from offsets_tool.cli.render import default_format, note_all
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
 from offsets_tool.evidence.findings.rebalances import rebalances_in
 from offsets_tool.evidence.moments.moment_notes import offset_text
-from offsets_tool.evidence.moments.moment_texts import Clock
 from offsets_tool.rebalances.members import client_name
 from offsets_tool.rebalances.rows import DurationMethod, RebalanceRow
 from offsets_tool.review.asked import ReviewAsked
 from offsets_tool.rows import Row
-from offsets_tool.server_log.parse import ServerLogFile
 from offsets_tool.time_texts import duration_text, time_text
 
 
@@ -107,34 +102,18 @@ def rebalances_command(
     rebalance begins in memory. The cause is what the records show, or what the broker's own log states (--server-log).
     """
     clock = clock_of(options)
-    asked, server_logs = _parse_asked(options, clock), parse_server_logs(options)
+    asked = ReviewAsked(parse_wanted(options), parse_range(options, clock))
+    server_logs = parse_server_logs(options)
     chosen = format_ or default_format(output_path)
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         replay.note_range(asked.range, clock)
-        rows = list(_shown(replay, asked, server_logs))
+        found = filter(asked.shows_rebalance, rebalances_in(replay, asked.wanted, server_logs))
+        rows = list(map(rebalance_row, found))
+        replay.evidence.has_shown = bool(rows)
         replay.show(rows, chosen, table, output_path)
-    note_all(_absent(replay, asked))
+    note_all(absent_in_range(replay, asked, "rebalance"))
     replay.finish(asked.range)
-
-
-def _parse_asked(options: Row, clock: Clock) -> ReviewAsked:
-    return ReviewAsked(parse_wanted(options), parse_range(options, clock))
-
-
-def _shown(replay: OpenReplay, asked: ReviewAsked, server_logs: Sequence[ServerLogFile]) -> Iterator[Row]:
-    for row in filter(asked.shows_rebalance, rebalances_in(replay, asked.wanted, server_logs)):
-        replay.evidence.has_shown = True
-        yield rebalance_row(row)
-
-
-def _absent(replay: OpenReplay, asked: ReviewAsked) -> Iterator[str]:
-    """Yield notes on why no rebalance is shown: names without any, a range that leaves all out, or a log without any."""
-    evidence, has_range = replay.evidence, asked.range.is_active
-    yield from absent_at_moment(replay, asked.wanted, "rebalance", is_shown=evidence.has_shown or has_range)
-    if has_range:
-        filters = replace(asked.range, groups=asked.wanted.groups, topics=asked.wanted.topics)
-        yield from nothing_of(filters, evidence, (), "", replay.dated_ledgers())
 
 
 def rebalance_row(row: RebalanceRow) -> Row:

@@ -8,7 +8,12 @@ import click
 from offsets_tool import __version__
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.cli.answers.same_command import same_command
-from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
+from offsets_tool.cli.broker_options import (
+    parse_policy,
+    parse_server_logs,
+    policy_options,
+    server_log_options,
+)
 from offsets_tool.cli.filter_options import (
     WHEN,
     clock_of,
@@ -21,7 +26,6 @@ from offsets_tool.cli.moment_options import coordinator_option, copies_options, 
 from offsets_tool.cli.not_shown import absent_at_moment
 from offsets_tool.cli.opening import OpenReplay, ends_of, open_replay
 from offsets_tool.cli.options import UNREAD, Option, OptionsGiven
-from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import note, note_all, refuse_evidence, refuse_missing_folder, write_whole
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.evidence.listener import CommandStep, during

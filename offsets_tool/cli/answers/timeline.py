@@ -1,16 +1,18 @@
 """`offsets-tool timeline`: everything that happened, of all groups and log partitions, in one list in the order of time."""
 
-from collections.abc import Iterator
-
 import click
 
-from offsets_tool.cli.answers.server_log_options import parse_server_logs, server_log_options
+from offsets_tool.cli.broker_options import (
+    parse_policy,
+    parse_server_logs,
+    policy_options,
+    server_log_options,
+)
 from offsets_tool.cli.filter_options import clock_of, offset_options, parse_range, parse_wanted, range_options
 from offsets_tool.cli.moment_options import coordinator_option, copies_options
-from offsets_tool.cli.not_shown import absent_at_moment, nothing_of
-from offsets_tool.cli.opening import OpenReplay, open_replay
+from offsets_tool.cli.not_shown import absent_in_range
+from offsets_tool.cli.opening import open_replay
 from offsets_tool.cli.options import Option, OptionsGiven, output_options
-from offsets_tool.cli.policy_options import parse_policy, policy_options
 from offsets_tool.cli.render import default_format, note_all
 from offsets_tool.cli.source_options import source_options
 from offsets_tool.cli.table import Column, PrintedTable
@@ -91,17 +93,9 @@ def timeline_command(
         sentences = timeline_of(found, asked, is_whole=options["is_whole"])
         rows = [sentence_row(each) for each in sentences]
         replay.show(rows, chosen, table, output_path)
-    note_all(_absent(replay, asked, is_shown=bool(rows)))
+    replay.evidence.has_shown = bool(rows)
+    note_all(absent_in_range(replay, asked, "change"))
     replay.finish(asked.range)
-
-
-def _absent(replay: OpenReplay, asked: ReviewAsked, *, is_shown: bool) -> Iterator[str]:
-    """Yield notes on why nothing is told: names without a change, a range that leaves all out, or a log without any."""
-    replay.evidence.has_shown = is_shown
-    has_range = asked.range.is_active
-    yield from absent_at_moment(replay, asked.wanted, "change", is_shown=is_shown or has_range)
-    if has_range:
-        yield from nothing_of(asked.range, replay.evidence, (), "", replay.dated_ledgers())
 
 
 def _parse_asked(options: OptionsGiven, clock: Clock) -> ReviewAsked:
