@@ -33,6 +33,7 @@ from offsets_tool.evidence.understood_moments import note_range
 from offsets_tool.rows import BatchRead, LogRecord, Row, Unreadable
 
 WriteEvidence = Callable[[BinaryIO, Evidence], None]
+"""Writes all records of an evidence to a file, in the form that was asked for."""
 DUMP_LOG: Final = "dump-log"
 """The name of kafka-dump-log among the formatters."""
 
@@ -186,9 +187,6 @@ Examples:
   offsets-tool decode --bootstrap-server 127.0.0.1:9092 --type GroupMetadata
 """
 
-Write = Callable[[BinaryIO, Evidence], None]
-"""Writes all records of an evidence to a file, in the form that was asked for."""
-
 
 @click.command("decode", epilog=_EPILOG)
 @source_options
@@ -235,7 +233,7 @@ def decode_command(*, output_path: str | None, strict: bool, **options: Option) 
     finish(evidence, strict=strict)
 
 
-def _writer(options: OptionsGiven, default: str, *, strict: bool) -> Write:
+def _writer(options: OptionsGiven, default: str, *, strict: bool) -> WriteEvidence:
     _refuse_what_excludes_another(options)
     formatter, kafka_version = options["formatter"], options["kafka_version"]
     if formatter == DUMP_LOG:
@@ -268,7 +266,7 @@ def _refuse_what_excludes_another(options: OptionsGiven) -> None:
         )
 
 
-def _table_writer(format_: str, table: PrintedTable) -> Write:
+def _table_writer(format_: str, table: PrintedTable) -> WriteEvidence:
     def write(out: BinaryIO, evidence: Evidence) -> None:
         rows = (event_summary(event) for event in evidence.events())
         write_rows(out, rows, format_, table)
@@ -276,7 +274,7 @@ def _table_writer(format_: str, table: PrintedTable) -> Write:
     return write
 
 
-def _union_writer(format_: str, table: PrintedTable, *, raw: bool) -> Write:
+def _union_writer(format_: str, table: PrintedTable, *, raw: bool) -> WriteEvidence:
     def row(found: DistinctRecord) -> Row:
         fields = event_json(found.event, raw=raw) if format_ == "jsonl" else event_summary(found.event)
         return fields | {
@@ -291,7 +289,7 @@ def _union_writer(format_: str, table: PrintedTable, *, raw: bool) -> Write:
     return write
 
 
-def _json_writer(raw: bool) -> Write:
+def _json_writer(raw: bool) -> WriteEvidence:
     def line(event: Event) -> bytes:
         return json_line(event_json(event, raw=raw))
 

@@ -249,7 +249,9 @@ class Answers:
         if None not in kept:
             return chain.from_iterable(filter(None, kept))
         parts = zip(kept, replay.histories(), strict=True)
-        return chain.from_iterable(self._again(histories) if of is None else of for of, histories in parts)
+        return chain.from_iterable(
+            self._again(histories) if rows is None else rows for rows, histories in parts
+        )
 
     def _again(self, histories: PartitionHistories) -> Iterator[Happening | memoryview]:
         wanted = self._asked.wanted_in(histories.partition.log_partition)

@@ -108,8 +108,8 @@ def rebalances_command(
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path) as replay:
         replay.note_range(asked.range, clock)
-        found = filter(asked.shows_rebalance, rebalances_in(replay, asked.wanted, server_logs))
-        rows = list(map(rebalance_row, found))
+        rebalances = filter(asked.shows_rebalance, rebalances_in(replay, asked.wanted, server_logs))
+        rows = list(map(rebalance_row, rebalances))
         replay.evidence.has_shown = bool(rows)
         replay.show(rows, chosen, table, output_path)
     note_all(absent_in_range(replay, asked, "rebalance"))
