@@ -97,8 +97,6 @@ class OpenMemberRows:
         """The facts of members, as numbers of their parts."""
         self._member_lists: Dictionary[tuple[int, ...]] = Dictionary(tuple)
         """The facts of all members that a classic group's record has."""
-        self._currents: Dictionary[tuple[int, ...]] = Dictionary(tuple)
-        """What a current assignment says: what its member holds, its state and its epoch."""
         self._moments: Dictionary[tuple[int, ...]] = Dictionary(tuple)
         """Log offset, timestamp, generation and epoch with which rows began or ended."""
 
@@ -164,36 +162,34 @@ class OpenMemberRows:
     ) -> None:
         """End the row of a member of a group that is not classic, if it is there, and begin another."""
         name, open_ = group.group, self._open.setdefault(group.group, {})
-        held, state, epoch = self._current(group, after)
-        begin = self._moments.add((*place, NONE, epoch))
         if before is None:
-            subject = self._subjects.number(_Subject(name, member_id))
-            client, target = self._client(group, after), self._target(group, after)
+            subject, client = self._subjects.number(_Subject(name, member_id)), self._client(group, after)
+            target, (held, state, epoch) = self._target(group, after), self._current(group, after)
+            begin = self._moments.add((*place, NONE, epoch))
         else:
             row = open_.get(member_id) or self._take(name, member_id)
-            self._ended.append(row)
-            self._ends.append((begin, _CHANGED))
-            subject, client, _, target, _ = self._facts.values[row[0]]
+            subject, client, held, target, state = self._facts.values[row[0]]
+            epoch = self._moments.values[row[1]][-1]
             if after.metadata is not before.metadata:
                 client = self._client(group, after)
             if after.target is not before.target:
                 target = self._target(group, after)
+            # Without a current assignment, other facts tell of it.
+            if after.current is None or after.current is not before.current:
+                held, state, epoch = self._current(group, after)
+            begin = self._moments.add((*place, NONE, epoch))
+            self._ended.append(row)
+            self._ends.append((begin, _CHANGED))
         open_[member_id] = self._facts.number((subject, client, held, target, state)), begin
 
-    def _current(self, group: Group, member: Member) -> tuple[int, ...]:
+    def _current(self, group: Group, member: Member) -> tuple[int, int, int]:
         """Return what a member holds, its state and its epoch, which its current assignment says if there is one."""
-        if member.current is None:
-            return self._find_current(group, member)
-        key = id(member.current), group.kind
-        number = self._currents.of_source(key)
-        if number is None:
-            found = self._find_current(group, member)
-            number = self._currents.keep_source(key, member.current, found)
-        return self._currents.values[number]
-
-    def _find_current(self, group: Group, member: Member) -> tuple[int, ...]:
         epoch, state = (member_epoch(member), member_state(member)) if member.is_member else (NONE, None)
-        return self._what_it_holds(group, member), self._states.number(_StateName(state)), epoch
+        return self._what_it_holds(group, member), self._state(state), epoch
+
+    def _state(self, name: str | None) -> int:
+        number = self._states.of_source(name)
+        return self._states.keep_source(name, None, _StateName(name)) if number is None else number
 
     def _of_classic(self, group: Group, member_id: str, member: Member) -> int:
         key = id(member.metadata), group.group, group.protocol_type
@@ -205,8 +201,8 @@ class OpenMemberRows:
             self._subjects.number(_Subject(group.group, member_id)),
             self._clients.number(_client(group, *said[:4])),
             self._held.number(_Held(said.assignment, said.pending_revocation)),
-            self._targets.number(_Target(said.target_assignment)),
-            self._states.number(_StateName(None)),
+            self._target(group, member),
+            self._state(None),
         )
         return self._facts.keep_source(key, member.metadata, facts)
 
@@ -341,14 +337,11 @@ class OpenMemberRows:
             for open_ in self._open.values():
                 for member_id, (facts, begin) in open_.items():
                     open_[member_id] = facts, self._moments.add(moments[begin])
-        if any(
-            table.are_many(many) for table in (*self._parts, self._facts, self._member_lists, self._currents)
-        ):
+        if any(table.are_many(many) for table in (*self._parts, self._facts, self._member_lists)):
             self._forget_facts()
 
     def _forget_facts(self) -> None:
         self._member_lists.forget_all()
-        self._currents.forget_all()
         *parts, facts = [table.forget_all() for table in (*self._parts, self._facts)]
         for open_ in self._open.values():
             for member_id, (number, begin) in open_.items():

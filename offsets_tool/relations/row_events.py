@@ -29,7 +29,7 @@ from offsets_tool.events import (
     group_of,
 )
 from offsets_tool.records import RECORD_TYPES, RecordType
-from offsets_tool.records.kinds import GROUP_METADATA
+from offsets_tool.records.kinds import GROUP_METADATA, Role
 from offsets_tool.records.offsets import OffsetCommitValue
 from offsets_tool.rows import Batch, Codec, LogRecord, TimestampType
 from offsets_tool.wire.kept import Kept
@@ -74,6 +74,10 @@ _ASKED: Final = (
     *("committed_offset", "value_version", "metadata", "topic_id"),
 )
 _LONG: Final = 1 << 62
+_DIFFERENT: Final = frozenset(
+    {GROUP_METADATA, *(of.id for of in RECORD_TYPES.values() if of.role is Role.CURRENT)}
+)
+"""Record types whose values begin with a generation or an epoch."""
 _VALUES_KEPT: Final = 8 << 20
 """Bytes of the values that are kept decoded."""
 MAGIC: Final = 2
@@ -112,8 +116,8 @@ class KeptValues:
 
     def read(self, record_type: RecordType, data: bytes) -> Value:
         """Return the value that decode_value returns."""
-        if record_type.id == GROUP_METADATA:
-            # No two are alike; what generations share is kept by its reader (wire.walk).
+        if record_type.id in _DIFFERENT:
+            # No two are alike; what generations and epochs share is kept by their readers (wire.walk).
             return decode_value(record_type, data)
         found = self._kept.get((record_type.id, data))
         if found is None:
