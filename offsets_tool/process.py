@@ -4,8 +4,8 @@ import gc
 import sys
 from typing import Final
 
-_AFTER: Final = 500_000
-"""So many new objects are made before Python looks; by default 700."""
+_AFTER: Final = 2_000_000
+"""So many more objects are there before Python looks, by default 700: more than a chunk of rows makes, which are gone behind it."""
 
 
 def collect_seldom() -> None:

@@ -8,8 +8,8 @@ explains.
 
 import io
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
 from uuid import UUID
 
 import numpy as np
@@ -28,6 +28,7 @@ from offsets_tool.relations.row_events import COLUMNS
 from offsets_tool.relations.transactions import OpenTransaction, with_groups
 from offsets_tool.relations.writes import NONE, OffsetAction, WriteReader, Writes
 from offsets_tool.replay.changes import (
+    CommittedOffset,
     GroupKind,
     OffsetOf,
     PendingCommit,
@@ -39,6 +40,7 @@ from offsets_tool.replay.member_records import Client
 from offsets_tool.replay.state import State
 from offsets_tool.wire.text import shown
 
+_Fact = TypeVar("_Fact", CommittedOffset, Lifetime)
 _OWNER: Final = (pa.string(), *(pa.int32(),) * 3, *(pa.string(),) * 4, pa.bool_())
 _TRANSACTION: Final = (*(pa.int64(),) * 7, pa.string())
 
@@ -147,40 +149,49 @@ class LiveState(NamedTuple):
 
 def put_open(
     state: State, open_: Begun, reader: WriteReader, transactions: Sequence[OpenTransaction]
-) -> Lifetimes:
-    """Put open commits and transactions into a state that has none; return the lifetimes of the committed offsets.
+) -> None:
+    """Put open commits and transactions into a state that has none.
 
     `reader` knows what the numbers of `open_` mean, which are in the order of the log.
     """
     rows, past = open_
-    is_live = rows.is_read & (rows.action == OffsetAction.COMMIT)
-    live, others = np.flatnonzero(is_live), np.flatnonzero(~is_live)
+    is_live = _are_live(rows)
+    others = np.flatnonzero(~is_live)
     _put_others(state, rows.taken(others), past.noop[others], reader)
-    lifetimes = _put_live(state, rows.taken(live), Past(*(field[live] for field in past)), reader)
+    live = rows.taken(np.flatnonzero(is_live))
+    state.offsets = _by_group(live, reader, reader.commits(live))
     state.transactions |= with_groups((entry.producer_id for entry in transactions), transactions)
-    return lifetimes
 
 
-def _put_live(state: State, rows: Writes, past: Past, reader: WriteReader) -> Lifetimes:
-    subjects, lifetimes = reader.subjects, Lifetimes()
-    commits = list(reader.commits(rows))
-    topics = map(subjects.topics.texts.__getitem__, subjects.topics_of(rows.subject).tolist())
+def lifetimes_of(open_: Begun, reader: WriteReader) -> Lifetimes:
+    """Return the lifetimes of the committed offsets among open commits; `reader` knows what the numbers of these mean."""
+    live = np.flatnonzero(_are_live(open_.rows))
+    rows, past = open_.rows.taken(live), Past(*(field[live] for field in open_.past))
     ids = map(reader.topic_ids.ids.__getitem__, past.lifetime_topic_id.tolist())
     began_at, committed_at = (
         map(time_or_none, times.tolist()) for times in (past.began_at, past.committed_at)
     )
-    lived = tuples_of(Lifetime, commits, began_at, committed_at, ids, (past.is_doubtful != 0).tolist())
-    state.offsets = {}
-    for group, partition, commit, lifetime in zip(
-        map(subjects.groups.texts.__getitem__, rows.group.tolist()),
-        tuples_of(TopicPartition, topics, subjects.partitions_of(rows.subject).tolist()),
-        commits,
-        lived,
-        strict=True,
-    ):
-        state.offsets.setdefault(group, {})[partition] = commit
-        lifetimes.by_group.setdefault(group, {})[partition] = lifetime
-    return lifetimes
+    facts = reader.commits(rows), began_at, committed_at, ids, (past.is_doubtful != 0).tolist()
+    return Lifetimes(_by_group(rows, reader, tuples_of(Lifetime, *facts)))
+
+
+def _are_live(rows: Writes) -> Array:
+    """Return which open commits are committed offsets, as far as they were understood."""
+    are_live: Array = rows.is_read & (rows.action == OffsetAction.COMMIT)
+    return are_live
+
+
+def _by_group(
+    rows: Writes, reader: WriteReader, facts: Iterable[_Fact]
+) -> dict[str, dict[TopicPartition, _Fact]]:
+    """Return a fact of each of some commits by group and partition, in the order of the commits."""
+    subjects, groups = reader.subjects, rows.group.tolist()
+    topics = map(subjects.topics.texts.__getitem__, subjects.topics_of(rows.subject).tolist())
+    partitions = tuples_of(TopicPartition, topics, subjects.partitions_of(rows.subject).tolist())
+    by_number: dict[int, dict[TopicPartition, _Fact]] = {number: {} for number in groups}
+    for group, partition, fact in zip(map(by_number.__getitem__, groups), partitions, facts, strict=True):
+        group[partition] = fact
+    return {subjects.groups.texts[number]: of_group for number, of_group in by_number.items()}
 
 
 def _put_others(state: State, rows: Writes, noops: Array, reader: WriteReader) -> None:

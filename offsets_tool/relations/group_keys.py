@@ -1,7 +1,7 @@
 """Keys of groups' records, each read once from its bytes, with how values of its kind are replayed."""
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from offsets_tool.columns.decode import KEYS_KEPT
@@ -24,23 +24,23 @@ class GroupKey(NamedTuple):
     rules: ValueRules | None
 
 
-class GroupKeys:
-    """Keys of groups' records by their bytes."""
+KeyOf = Callable[[bytes | None], GroupKey | None]
+"""Return the key of a group's record, from its bytes; None for bytes that are none."""
 
-    def __init__(self, decode_key: Callable[[bytes], Key]) -> None:
-        """Start without keys; `decode_key` does as events.decode_key."""
-        self._decode = decode_key
-        self.of = lru_cache(KEYS_KEPT)(self._of)
-        """Return the key of a group's record; None for bytes that are none."""
 
-    def _of(self, key: bytes | None) -> GroupKey | None:
-        try:
-            decoded = None if key is None else self._decode(key)
-        except DecodeError:
-            return None
-        if decoded is None or decoded.type.family is Family.OFFSETS:
-            return None
-        type_, data = decoded.type, decoded.data
-        if type_.family is Family.CLASSIC:
-            return GroupKey(type_, data.group, "", data, None)
-        return GroupKey(type_, data.group_id, getattr(data, "member_id", ""), data, REPLAYS[type_.id].value)
+def kept_keys(decode_key: Callable[[bytes], Key]) -> KeyOf:
+    """Return what reads keys, each once; `decode_key` does as events.decode_key."""
+    return lru_cache(KEYS_KEPT)(partial(_key_of, decode_key))
+
+
+def _key_of(decode_key: Callable[[bytes], Key], key: bytes | None) -> GroupKey | None:
+    try:
+        decoded = None if key is None else decode_key(key)
+    except DecodeError:
+        return None
+    if decoded is None or decoded.type.family is Family.OFFSETS:
+        return None
+    type_, data = decoded.type, decoded.data
+    if type_.family is Family.CLASSIC:
+        return GroupKey(type_, data.group, "", data, None)
+    return GroupKey(type_, data.group_id, getattr(data, "member_id", ""), data, REPLAYS[type_.id].value)

@@ -3,7 +3,7 @@
 Where only the state counts, the last values of a group wait: of a chunk nothing else of that group comes behind them.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from heapq import heappop, heappush
 from itertools import islice
@@ -26,16 +26,21 @@ from offsets_tool.columns.columns_of_rows import (
 from offsets_tool.events import Event
 from offsets_tool.expiry.log_facts import TypeVersion
 from offsets_tool.records.kinds import Family
-from offsets_tool.relations.group_keys import GroupKey
+from offsets_tool.relations.group_keys import GroupKey, KeyOf
 from offsets_tool.relations.offsets import Holdings, order_of
 from offsets_tool.relations.row_events import PLACE, log_record
 from offsets_tool.relations.subjects import Names
-from offsets_tool.relations.writes import NONE, REMOVALS, OffsetAction, Writes, have_producers, own_commits
+from offsets_tool.relations.writes import (
+    NONE,
+    REMOVALS,
+    OffsetAction,
+    Writes,
+    are_of_any_coordinator,
+    have_producers,
+    own_commits,
+)
 from offsets_tool.replay.changes import Group
 from offsets_tool.rows import NO_TIMESTAMP, LogRecord
-
-KeyOf = Callable[[bytes | None], GroupKey | None]
-"""Return the key of a group's record, from its bytes; None for others (GroupKeys)."""
 
 
 class GroupInputs(NamedTuple):
@@ -96,7 +101,7 @@ class GroupChunk:
         if may_wait:
             last = values.last_events(of_records, np.sort(of_offsets), writes.group)
             waits = values.of_one_kind() & (values.places > self._next_commits(of_records, last))
-        self.waiting = list(values.by_group(waits, of_records))
+        self.waiting = list(values.by_group(values.needed(waits), of_records))
         """The last values of groups, which wait until all other records of the chunk are replayed."""
         self.told = values.told(waits)
         """Type and version of each value that waits, whether a later one replaces it or not, and its place."""
@@ -203,8 +208,10 @@ class GroupChunk:
 
     def holds(self, place: int, group: str) -> bool:
         """Return whether a group holds offsets behind a place."""
-        number = self._names.number(group)
-        return number is not None and bool(self._holdings.counts(np.array([number]), np.array([place]))[0])
+        number, of_groups = self._names.number(group), self._holdings.of_groups
+        if number is None or number >= len(of_groups) or not of_groups[number]:
+            return False
+        return bool(self._holdings.counts(np.array([number]), np.array([place]))[0])
 
 
 class _Values:
@@ -276,6 +283,21 @@ class _Values:
         family[self._groups] = self._families
         are_of_kind: Array = self.are_sole & self._reads & (family[self._groups] == self._families)
         return are_of_kind
+
+    def needed(self, waits: Array) -> Array:
+        """Return which values that wait may make a difference: of a classic group the first, which may make it, and the last.
+
+        And those that may prove which coordinator wrote them.
+        """
+        index = np.flatnonzero(waits & (self._families == _CLASSIC))
+        index = index[order_of(self._groups[index])]
+        goes_on = np.append(np.diff(self._groups[index]) == 0, False)[: len(index)]
+        between = index[goes_on & np.append(False, goes_on[:-1])[: len(index)]]
+        if not len(between):
+            return waits
+        needed = waits.copy()
+        needed[between] = ~are_of_any_coordinator(self._rows, self._records[between])
+        return needed
 
     def by_group(self, waits: Array, groups: Array) -> "Iterator[list[GroupValue]]":
         """Yield values together by group, in order, given the numbers of all records' groups."""

@@ -21,7 +21,7 @@ from offsets_tool.errors import DecodeError
 from offsets_tool.events import Event, Value
 from offsets_tool.expiry.log_facts import TypeVersion
 from offsets_tool.records.kinds import RECORD_TYPES, RecordType
-from offsets_tool.relations.group_keys import GroupKey, GroupKeys
+from offsets_tool.relations.group_keys import GroupKey, kept_keys
 from offsets_tool.relations.group_values import GroupChunk, GroupInputs, GroupValue
 from offsets_tool.relations.row_events import ExpectedEvents, RowEvents
 from offsets_tool.relations.writes import FIRST_JOINS, NONE, OffsetAction
@@ -73,12 +73,13 @@ def _size(records: Iterable[WaitingRecord]) -> int:
 
 
 class _OfGroup:
-    """The records of one group, in their order, and how many there may be before those that are replaced are dropped."""
+    """The records of one group, in their order, their size, and how many there may be before replaced ones are dropped."""
 
-    __slots__ = ("most", "records")
+    __slots__ = ("most", "records", "size")
 
     def __init__(self) -> None:
         self.records: list[WaitingRecord] = []
+        self.size = 0
         self.most = _FEW
 
 
@@ -106,10 +107,12 @@ class WaitingRecords:
         if of_group is None:
             of_group = self._groups[group] = _OfGroup()
         if records[0].type_id in _WHOLE:
-            self._bytes -= _size(of_group.records)
-            of_group.records.clear()
+            self._bytes -= of_group.size
+            of_group.records, of_group.size = [], 0
+        size = _size(records)
         of_group.records += records
-        self._bytes += _size(records)
+        of_group.size += size
+        self._bytes += size
         if len(of_group.records) > of_group.most:
             self._drop_replaced(of_group)
 
@@ -118,20 +121,22 @@ class WaitingRecords:
         of_group = self._groups.pop(group, None)
         if of_group is None:
             return []
-        self._drop_replaced(of_group)
-        self._bytes -= _size(of_group.records)
-        return of_group.records
+        self._bytes -= of_group.size
+        return self._needed(of_group.records)
 
     def _drop_replaced(self, of_group: _OfGroup) -> None:
-        """Drop the records that make no difference to the state after the last one."""
-        records = of_group.records
-        before = _size(records)
+        """Drop the records of a group that make no difference to the state after the last one."""
+        of_group.records = self._needed(of_group.records)
+        of_group.most = max(_FEW, 4 * len(of_group.records))
+        before, of_group.size = of_group.size, _size(of_group.records)
+        self._bytes += of_group.size - before
+
+    def _needed(self, records: list[WaitingRecord]) -> list[WaitingRecord]:
+        """Return the records that make a difference to the state after the last one."""
         changed = self._last_change(records)
         # In the order in which keys came first: members stay in the order of coming.
         newest = {record.key: record for record in records[:changed]}
-        of_group.records = [*newest.values(), *records[changed:]]
-        of_group.most = max(_FEW, 4 * len(of_group.records))
-        self._bytes += _size(of_group.records) - before
+        return [*newest.values(), *records[changed:]]
 
     def _last_change(self, records: list[WaitingRecord]) -> int:
         """Return the place of the last record that surely changes its group; 0 if there is none.
@@ -205,10 +210,14 @@ class Held(dict[str, dict[TopicPartition, CommittedOffset]]):
     def __init__(self) -> None:
         """Start with groups that hold nothing."""
         super().__init__()
-        self.holds: Callable[[str], bool] = lambda _: False
+        self.holds: Callable[[str], bool] = _holds_nothing
 
     def __contains__(self, group: object) -> bool:
         return isinstance(group, str) and self.holds(group)
+
+
+def _holds_nothing(_: str) -> bool:
+    return False
 
 
 class GroupEvent(NamedTuple):
@@ -289,7 +298,7 @@ class GroupReplay:
         self._held = Held()
         coordinator.state.offsets = self._held
         self._events = RowEvents()
-        self._keys = GroupKeys(self._events.key)
+        self._key_of = kept_keys(self._events.key)
         self._counted: dict[str, CountedMembers] = {}
         self._waiting = WaitingRecords(self._events.values.read) if is_for_state else None
         self.is_new = False
@@ -300,7 +309,7 @@ class GroupReplay:
         may_wait = self._waiting is not None
         if self._waiting is not None and self._waiting.is_full:
             self.finish()
-        return GroupChunk(chunk, self._keys.of, self.coordinator.state.groups, may_wait=may_wait)
+        return GroupChunk(chunk, self._key_of, self.coordinator.state.groups, may_wait=may_wait)
 
     def replay(self, chunk: GroupChunk, answers: Answers, proved: int | None) -> GroupChanges:
         """Return what each record did to groups, in order; from the place `proved` on the new coordinator's rules hold.
@@ -325,6 +334,8 @@ class GroupReplay:
                     break
                 self._replay_record(chunk, value.where[0], value, events, done)
         done.events.sort(key=itemgetter(0))
+        # What is asked of the chunk is answered: it need not stay.
+        self._held.holds = _holds_nothing
         # Transactions are a set too: here they only tell that a record is in one.
         self.coordinator.state.transactions.clear()
         return done
@@ -430,7 +441,8 @@ class GroupReplay:
     def _replay_value(self, chunk: GroupChunk, record: GroupValue, done: GroupChanges) -> bool:
         """Replay a value of a group that goes on, or is new; return whether that is all that it does."""
         key = record.key
-        self._replay_waiting(key.group)
+        if self._waiting is not None:
+            self._replay_waiting(key.group)
         before = self.coordinator.state.groups.get(key.group)
         if not self._goes_on(chunk, record, before):
             return False

@@ -5,6 +5,7 @@ lies behind the cut waits for the next chunk. Open rows are carried on. `replay`
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Final
 
@@ -26,7 +27,15 @@ from offsets_tool.history.owners import NameOf
 from offsets_tool.history.row_builders import anomaly_row
 from offsets_tool.history.rows import AnomalyRow, OffsetBeginCause, OffsetHistoryRow
 from offsets_tool.history.transactions import TransactionRow
-from offsets_tool.relations.carried import Carried, LiveState, nothing_carried, pack, put_open, unpack
+from offsets_tool.relations.carried import (
+    Carried,
+    LiveState,
+    lifetimes_of,
+    nothing_carried,
+    pack,
+    put_open,
+    unpack,
+)
 from offsets_tool.relations.chunks import (
     HistoryChunk,
     ReplayedChunk,
@@ -135,6 +144,8 @@ class Histories:
         self._group_rows = GroupRelation(self._history, start.log_partition, state.groups)
         self._owners = OwnerJoin(self._name_of, self._reader, state)
         self._removals = RemovalRelation(start.log_partition, carried.removals)
+        # No method of its own: a cycle would keep all that was replayed until Python looks for such.
+        self._observe_event = partial(_observe_event, self.facts, self._observed_to)
         self._groups = GroupReplay(self._coordinator, self._observe_event, is_for_state=is_for_state)
         self._waiting = carried.waiting
         self._open = OpenCommits()
@@ -241,12 +252,18 @@ class Histories:
 
     def live_state(self) -> LiveState:
         """Return all that the coordinator holds, and how long offsets have lived; call it once, after `finish` or all rows."""
+        coordinator = self.end_state()
+        lifetimes = lifetimes_of(self._open.all(), self._reader)
+        return LiveState(coordinator, lifetimes, self._removals.saved.changed)
+
+    def end_state(self) -> Coordinator:
+        """Return the coordinator with all that it holds; call it once, after `finish` or all rows."""
         # With its rows: they say when groups changed.
         self._rows_of(self.advance(None))
         self._groups.finish()
         of_transactions = open_transactions(self._transactions, self._subjects.groups)
-        lifetimes = put_open(self._coordinator.state, self._open.all(), self._reader, of_transactions)
-        return LiveState(self._coordinator, lifetimes, self._removals.saved.changed)
+        put_open(self._coordinator.state, self._open.all(), self._reader, of_transactions)
+        return self._coordinator
 
     def advance(self, rows: pa.RecordBatch | None) -> ReplayedChunk | None:
         """Replay rows (row_events.COLUMNS), but for the last ones: they wait for what may have been written with them.
@@ -319,11 +336,6 @@ class Histories:
         last = int(behind[-1]) if len(behind) else None
         self.facts.observe_offsets(int(log_offsets[new]), int(log_offsets[-1]), last)
         observe_rows(self.facts, rows.slice(new))
-
-    def _observe_event(self, event: Event) -> None:
-        """Observe the facts of a record that was decoded, unless an earlier replay did."""
-        if event.record.log_offset >= self._observed_to:
-            self.facts.observe_type(event)
 
     def _observe_values(self, chunk: HistoryChunk, of_groups: GroupChanges) -> None:
         """Observe the facts of values that were replayed at once, unless an earlier replay did."""
@@ -551,6 +563,12 @@ def _ended_before(settled: int, rows: HistoryRows) -> tuple[HistoryRows, History
     is_over = pc.fill_null(pc.less(ends, settled), False)
     over, others = rows.removals.filter(is_over), rows.removals.filter(pc.invert(is_over))
     return NOTHING._replace(removals=over), rows._replace(removals=others)
+
+
+def _observe_event(facts: LogFacts, observed_to: int, event: Event) -> None:
+    """Observe the facts of a record that was decoded, unless an earlier replay did."""
+    if event.record.log_offset >= observed_to:
+        facts.observe_type(event)
 
 
 def replay_batches(start: Start, batches: Iterable[pa.RecordBatch]) -> Iterator[HistoryRows]:

@@ -55,7 +55,7 @@ def replay_rows(
             held = moment.observe(rows)
             partition.observe_changes(state.replay_state(rows.slice(0, held)).anomalies)
     for partition, state in zip(partitions, states, strict=True):
-        partition.coordinator = state.live_state().coordinator
+        partition.coordinator = state.end_state()
 
 
 def start_of(partition: PartitionSnapshot) -> Start:

@@ -112,6 +112,11 @@ class Holdings:
         self._groups, self._begins, self._ends, self._span = groups, begins, ends, span
 
     @cached_property
+    def of_groups(self) -> Array:
+        """By group, up to the last of them, whether it ever holds anything."""
+        return np.bincount(self._groups) > 0
+
+    @cached_property
     def _counted(self) -> tuple[Array, Array]:
         """Where something begins or ends to be held, as numbers of a group and a place, and the sums before each."""
         over = np.flatnonzero(self._ends < self._span)

@@ -273,13 +273,14 @@ class WriteReader:
         is_sound = are_sound(rows)
         is_proof = is_sound & (numbers(rows.column("value_version"), NONE) == TOPIC_ID_VERSION)
         is_proof &= are_there(rows.column("committed_offset"))
-        may_prove = ~is_sound & ~flags(rows.column("is_control"))
-        if may_prove.any():
-            may_prove &= ~_are_of_any_coordinator(rows)
-        for place in np.flatnonzero(is_proof | may_prove).tolist():
-            if is_proof[place] or proves_new(next(self._events.events(rows.slice(place, 1)))):
+        first = int(np.argmax(is_proof)) if is_proof.any() else None
+        may_prove = np.flatnonzero((~is_sound & ~flags(rows.column("is_control")))[:first])
+        if len(may_prove):
+            may_prove = may_prove[~are_of_any_coordinator(rows, may_prove)]
+        for place in may_prove.tolist():
+            if proves_new(next(self._events.events(rows.slice(place, 1)))):
                 return place
-        return None
+        return first
 
     def _decoded(self, rows: pa.RecordBatch, places: Array) -> Iterator[tuple[int, Event]]:
         """Yield the records at these places whose keys are of committed offsets, each with its place."""
@@ -316,13 +317,19 @@ def are_sound(rows: pa.RecordBatch) -> Array:
     return is_sound
 
 
-def _are_of_any_coordinator(rows: pa.RecordBatch) -> Array:
+def are_of_any_coordinator(rows: pa.RecordBatch, places: Array) -> Array:
     """Return which rows surely are records of classic groups that prove nothing, by the bytes with which their values begin."""
-    is_group = pc.equal(pc.binary_slice(plain(rows.column("key")), 0, _TYPE.size), _TYPE.pack(GROUP_METADATA))
+    taken_rows = pa.array(places)
+    key, sequence = (rows.column(name).take(taken_rows) for name in ("key", "sequence"))
+    is_group = pc.equal(pc.binary_slice(plain(key), 0, _TYPE.size), _TYPE.pack(GROUP_METADATA))
+    # Values are long: they stay where they are.
     value = plain(rows.column("value"))
     begins = (pc.binary_slice(value, _TYPE.size, _TYPE.size + len(first)) for first in FIRST_JOINS)
-    first_joins = [flags(pc.equal(begin, first)) for begin, first in zip(begins, FIRST_JOINS, strict=True)]
-    has_sequence = numbers(rows.column("sequence"), NONE) >= 0
+    first_joins = [
+        flags(pc.equal(begin.take(taken_rows), first))
+        for begin, first in zip(begins, FIRST_JOINS, strict=True)
+    ]
+    has_sequence = numbers(sequence, NONE) >= 0
     return flags(is_group) & ~np.logical_or.reduce(first_joins) & ~has_sequence  # type: ignore[no-any-return]
 
 

@@ -1,5 +1,7 @@
 """The state and the lifetimes that relations come to are those of Coordinator and RemovalTracker, record by record."""
 
+import gc
+import weakref
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -66,6 +68,26 @@ def check_state_alone(
         assert_equal(live.coordinator, coordinator)
         assert live.lifetimes.by_group == tracker.lifetimes.by_group
         assert replay.facts == log_facts_of(records)
+
+
+@pytest.mark.parametrize("is_for_state", [False, True])
+def test_a_replay_that_is_over_is_gone_at_once(is_for_state: bool, tmp_path: Path) -> None:
+    """Python is made to look for cycles seldom: none may hold what was replayed."""
+    rows = rows_of(random_log(tmp_path, "4.1.2", 3))
+    gc.disable()
+    try:
+        histories = Histories(Start(0), is_for_state=is_for_state)
+        if is_for_state:
+            histories.replay_state(rows)
+            histories.end_state()
+        else:
+            histories.replay(rows)
+            histories.leave()
+        gone = weakref.ref(histories)
+        del histories
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 TOLD = [pytest.param(story, rules, id=f"{story}-{rules}") for story in STORIES for rules in story.rules]
