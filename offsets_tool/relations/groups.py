@@ -10,17 +10,16 @@ Which values a value replaces, its handler states (replay.handling.Replaces). Me
 are and who is behind; what counts is said by replay.changes and replay.member_state.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
 from struct import Struct
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
-from offsets_tool.columns.columns_of_rows import tuples_of
 from offsets_tool.errors import DecodeError
 from offsets_tool.events import Event, Value
 from offsets_tool.expiry.log_facts import TypeVersion
-from offsets_tool.records.kinds import RECORD_TYPES, RecordType
+from offsets_tool.records.kinds import RecordType
 from offsets_tool.relations.group_keys import GroupKey, kept_keys
 from offsets_tool.relations.group_values import GroupChunk, GroupInputs, GroupValue
 from offsets_tool.relations.row_events import ExpectedEvents, RowEvents
@@ -58,18 +57,9 @@ _WHOLE: Final = frozenset(
 )
 
 
-class WaitingRecord(NamedTuple):
-    """A record that was put off: its type, its key (equal for equal ones), its raw value, and what its replay needs besides."""
-
-    type_id: int
-    key: Hashable
-    value: bytes
-    facts: Any
-
-
-def _size(records: Iterable[WaitingRecord]) -> int:
+def _size(records: Iterable[GroupValue]) -> int:
     """Return about how many bytes records take."""
-    return sum([_LEAST + len(record.value) for record in records])
+    return sum([_LEAST + len(record.data) for record in records])
 
 
 class _OfGroup:
@@ -78,13 +68,13 @@ class _OfGroup:
     __slots__ = ("most", "records", "size")
 
     def __init__(self) -> None:
-        self.records: list[WaitingRecord] = []
+        self.records: list[GroupValue] = []
         self.size = 0
         self.most = _FEW
 
 
-class WaitingRecords:
-    """Records of groups that are replayed later, but for those that make no difference by then."""
+class WaitingValues:
+    """Values of groups that are replayed later, but for those that make no difference by then."""
 
     def __init__(self, decode: Callable[[RecordType, bytes], Value]) -> None:
         """Start without records; `decode` does as events.decode_value."""
@@ -101,12 +91,12 @@ class WaitingRecords:
         """Return the groups that records wait for."""
         return list(self._groups)
 
-    def add(self, group: str, records: Sequence[WaitingRecord]) -> None:
+    def add(self, group: str, records: Sequence[GroupValue]) -> None:
         """Add records of a group, in their order: of such as are the whole group, one."""
         of_group = self._groups.get(group)
         if of_group is None:
             of_group = self._groups[group] = _OfGroup()
-        if records[0].type_id in _WHOLE:
+        if records[0].key.type.id in _WHOLE:
             self._bytes -= of_group.size
             of_group.records, of_group.size = [], 0
         size = _size(records)
@@ -116,7 +106,7 @@ class WaitingRecords:
         if len(of_group.records) > of_group.most:
             self._drop_replaced(of_group)
 
-    def pop(self, group: str) -> list[WaitingRecord]:
+    def pop(self, group: str) -> list[GroupValue]:
         """Return what is due of a group, in order, once."""
         of_group = self._groups.pop(group, None)
         if of_group is None:
@@ -131,33 +121,34 @@ class WaitingRecords:
         before, of_group.size = of_group.size, _size(of_group.records)
         self._bytes += of_group.size - before
 
-    def _needed(self, records: list[WaitingRecord]) -> list[WaitingRecord]:
+    def _needed(self, records: list[GroupValue]) -> list[GroupValue]:
         """Return the records that make a difference to the state after the last one."""
         changed = self._last_change(records)
         # In the order in which keys came first: members stay in the order of coming.
-        newest = {record.key: record for record in records[:changed]}
+        newest = {id(record.key): record for record in records[:changed]}
         return [*newest.values(), *records[changed:]]
 
-    def _last_change(self, records: list[WaitingRecord]) -> int:
+    def _last_change(self, records: list[GroupValue]) -> int:
         """Return the place of the last record that surely changes its group; 0 if there is none.
 
         What comes before it makes no difference to the group's log offset, which is that of its last change.
         """
-        newest: dict[Hashable, int] = {}
+        newest: dict[int, int] = {}
         replaced: list[tuple[int, int]] = []
         for place, record in enumerate(records):
-            if record.type_id in _FACTS:
-                if record.key in newest:
-                    replaced.append((newest[record.key], place))
-                newest[record.key] = place
+            if record.key.type.id in _FACTS:
+                key = id(record.key)
+                if key in newest:
+                    replaced.append((newest[key], place))
+                newest[key] = place
         for earlier, place in reversed(replaced):
             before, after = records[earlier], records[place]
-            if before.value != after.value and self._value(before) != self._value(after):
+            if before.data != after.data and self._value(before) != self._value(after):
                 return place
         return 0
 
-    def _value(self, record: WaitingRecord) -> Value:
-        return self._decode(RECORD_TYPES[record.type_id], record.value)
+    def _value(self, record: GroupValue) -> Value:
+        return self._decode(record.key.type, record.data)
 
 
 class CountedMembers:
@@ -300,7 +291,7 @@ class GroupReplay:
         self._events = RowEvents()
         self._key_of = kept_keys(self._events.key)
         self._counted: dict[str, CountedMembers] = {}
-        self._waiting = WaitingRecords(self._events.values.read) if is_for_state else None
+        self._waiting = WaitingValues(self._events.values.read) if is_for_state else None
         self.is_new = False
         """Whether a value that was replayed at once proves the new coordinator."""
 
@@ -386,9 +377,7 @@ class GroupReplay:
         assert self._waiting is not None
         self.is_new = self.is_new or any(map(self._proves_new, values))
         values = values[-1:] if values[0].key.rules is None else values
-        keys = [value.key for value in values]
-        types, data = [key.type.id for key in keys], [value.data for value in values]
-        self._waiting.add(keys[0].group, list(tuples_of(WaitingRecord, types, map(id, keys), data, values)))
+        self._waiting.add(values[0].key.group, values)
 
     def _proves_new(self, value: GroupValue) -> bool:
         """Return whether a value that reads proves the new coordinator."""
@@ -405,8 +394,7 @@ class GroupReplay:
     def _replay_waiting(self, group: str) -> None:
         """Replay the values of a group that wait, but for those that make no difference any more."""
         state = self.coordinator.state
-        for waiting in () if self._waiting is None else self._waiting.pop(group):
-            record: GroupValue = waiting.facts
+        for record in () if self._waiting is None else self._waiting.pop(group):
             value = self._events.values.read(record.key.type, record.data)
             if record.key.rules is None:
                 self._put_generation(generation_of(state, group, value, record.where[1]))

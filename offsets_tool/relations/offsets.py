@@ -104,6 +104,16 @@ def order_of(numbers: Array) -> Array:
     return order
 
 
+def distinct(values: Array) -> tuple[Array, Array]:
+    """Return the distinct ones of numbers that are not negative, in their order, and which of them each number is."""
+    order = order_of(values)
+    in_order = values[order]
+    is_new = np.append(True, in_order[1:] != in_order[:-1])[: len(values)]
+    which = np.empty(len(values), np.int64)
+    which[order] = np.cumsum(is_new) - 1
+    return in_order[is_new], which
+
+
 class Holdings:
     """How many committed offsets each group of a chunk holds, effective or pending, behind each of its writes."""
 

@@ -15,7 +15,7 @@ from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.numbering import Numbers
 from offsets_tool.history.owners import NameOf, Owner, Owners
 from offsets_tool.history.rows import OffsetHistoryRow
-from offsets_tool.relations.offsets import OPEN
+from offsets_tool.relations.offsets import OPEN, distinct
 from offsets_tool.relations.writes import NONE, WriteReader, Writes, own_commits
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.replay.state import State
@@ -167,9 +167,7 @@ class OwnerQuestions:
             _next_changes(writes.group[commits], commits, groups, places),
             max(len(join.known), 1),
         )
-        questions, self._which = np.unique(
-            following[self._unknown] * count + pairs[self._unknown], return_inverse=True
-        )
+        questions, self._which = distinct(following[self._unknown] * count + pairs[self._unknown])
         indices, self._pairs = np.divmod(questions, count)
         asked, ends = np.unique(indices, return_index=True)
         self.asked = dict(zip(asked.tolist(), [*ends[1:].tolist(), len(indices)], strict=False))

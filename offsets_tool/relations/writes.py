@@ -186,7 +186,13 @@ class WriteReader:
         is_sound, is_commit = are_sound(rows), are_there(rows.column("committed_offset"))
         said, decoded, is_all_sound = self.said(rows, is_sound), dict[int, Event](), is_sound.all()
         if not is_all_sound:
-            decoded = dict(self._decoded(rows, np.flatnonzero(~is_sound & _are_about_offsets(rows))))
+            others = np.flatnonzero(~is_sound)
+            decoded = dict(
+                self._decoded(
+                    rows,
+                    others[_are_about_offsets(rows.select(("key", "is_control")).take(pa.array(others)))],
+                )
+            )
         if decoded:
             batch, places = _said_by(decoded.values()), np.array([*decoded], np.int64)
             copies: list[Any] = [*map(np.array, said[:-1])]
