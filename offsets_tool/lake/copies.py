@@ -11,8 +11,15 @@ from typing import Final, NamedTuple
 
 from offsets_tool.lake.plan import LakeRow, LogPartition
 from offsets_tool.lake.rows import ARCHIVE, counts
-from offsets_tool.log.copies.copy_facts import BatchesOfEpoch, CopyCheckpoints, CopyFacts, ObservedEpochs
-from offsets_tool.log.copies.missing_files import FileExtent, MissingOffsets, missing_files
+from offsets_tool.log.copies.copy_facts import (
+    BatchesOfEpoch,
+    CopyCheckpoints,
+    CopyFacts,
+    FileExtent,
+    MissingOffsets,
+    ObservedEpochs,
+    missing_files,
+)
 from offsets_tool.rows import Codec, UnreadableKind
 
 StoredPart = tuple[str, int]

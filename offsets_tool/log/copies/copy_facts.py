@@ -1,19 +1,22 @@
 """What one copy of a partition is, from the headers of its batches and from Kafka's checkpoint files beside it: no record is read.
 
 A checkpoint that is not there, or has other lines than Kafka's, only leaves something unknown; one that cannot be read is an
-error. Source: LogDirUtils' file names, LogCleanerManager,
-LeaderEpochCheckpointFile.
+error. A segment begins where the one before it ended: a file is missing where offsets between two are, though nothing shows that
+a cleaner took them. A cleaner leaves gaps between segments, as it writes several into one, and so does fetching from a leader that
+was cleaned; but then records are missing inside of segments too.
+Source: LogDirUtils' file names, LogCleanerManager, LeaderEpochCheckpointFile, UnifiedLog.roll, Cleaner.groupSegmentsBySize.
 """
 
 import posixpath
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from offsets_tool.errors import SourceError
 from offsets_tool.log.copies.lineage import NO_END, Branch
-from offsets_tool.log.copies.missing_files import FileExtent, MissingOffsets, missing_files
 from offsets_tool.log.files.checkpoints import (
     NOT_SAID,
     read_leader_epochs,
@@ -23,12 +26,41 @@ from offsets_tool.log.files.checkpoints import (
 from offsets_tool.log.names import OFFSETS_TOPIC, Segment
 from offsets_tool.log.segment import SegmentReading
 from offsets_tool.log.storage import StoredPath, as_path
-from offsets_tool.rows import NO_TIMESTAMP, Batch, Unreadable
+from offsets_tool.rows import NO_TIMESTAMP, Batch, Codec, Unreadable
 
 CLEANER: Final = "cleaner-offset-checkpoint"
 LOG_START: Final = "log-start-offset-checkpoint"
 LEADER_EPOCHS: Final = "leader-epoch-checkpoint"
 METADATA: Final = "partition.metadata"
+
+
+class MissingOffsets(NamedTuple):
+    """Offsets `start` up to but not including `end` that a missing file had."""
+
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class FileExtent:
+    """The offsets of a segment, from the base offset in its name to the end of its last batch, and its number of records."""
+
+    base_offset: int
+    end: int = 0
+    records: int = 0
+    is_counted: bool = True
+    """Whether `records` are all: headers of compressed batches before magic 2 do not say how many they have."""
+
+    def observe(self, batch: Batch) -> None:
+        """Observe a batch of the segment by its header."""
+        self.end = max(self.end, batch.last_offset + 1)
+        self.records += batch.count
+        self.is_counted = self.is_counted and (batch.magic > 1 or batch.codec is Codec.NONE)
+
+    @property
+    def is_cleaned(self) -> bool:
+        """Whether records are missing inside of the segment, which means that the cleaner removed them."""
+        return self.is_counted and self.base_offset + self.records < self.end
 
 
 class EpochFacts(NamedTuple):
@@ -331,3 +363,19 @@ def _sibling(segment: Segment, name: str) -> tuple[str, str]:
     if isinstance(folder, StoredPath) and name.startswith("../"):
         return (folder.parent / name.removeprefix("../")).as_posix(), ""
     return (folder / name).as_posix(), ""
+
+
+def missing_files(files: Iterable[FileExtent], cleaned_to: int | None) -> tuple[MissingOffsets, ...]:
+    """Return the offsets that missing files had, given all segments of a copy and the first offset its cleaner had not reached.
+
+    None are known of a copy that lacks records inside of a segment: it was cleaned, or has what its leader's cleaner had left.
+    """
+    found, rising = [], sorted(files, key=attrgetter("base_offset"))
+    if any(file.is_cleaned for file in rising):
+        return ()
+    reached = max(cleaned_to or 0, rising[0].base_offset) if rising else 0
+    for file in rising:
+        if reached < file.base_offset:
+            found.append(MissingOffsets(reached, file.base_offset))
+        reached = max(reached, file.base_offset, file.end)
+    return tuple(found)

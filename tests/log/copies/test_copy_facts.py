@@ -2,7 +2,7 @@
 
 import pytest
 
-from offsets_tool.log.copies.missing_files import FileExtent, missing_files
+from offsets_tool.log.copies.copy_facts import FileExtent, missing_files
 
 
 def extent(base_offset: int, end: int, *, lost: int = 0, is_counted: bool = True) -> FileExtent:
