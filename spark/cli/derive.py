@@ -2,10 +2,10 @@
 
 import click
 
+from offsets_tool.cli.broker_options import parse_policy, policy_options
 from offsets_tool.cli.filter_options import A_TIME, clock_of, tz_option
 from offsets_tool.cli.moment_options import ends_options
 from offsets_tool.cli.options import Option, format_option
-from offsets_tool.cli.broker_options import parse_policy, policy_options
 from offsets_tool.evidence.moments.moment_texts import parse_optional_time
 from spark.cli.job import SparkCommand, starting, wait_option
 from spark.cli.run import show_job, take_shown

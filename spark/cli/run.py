@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from offsets_tool.cli.broker_options import parse_policy, policy_options
 from offsets_tool.cli.moment_options import kept_coordinator_option, parse_topic_ids
 from offsets_tool.cli.options import Option, format_option
-from offsets_tool.cli.broker_options import parse_policy, policy_options
 from offsets_tool.cli.render import default_format, note, output, write_rows
 from offsets_tool.cli.source_options import parse_columns, parse_limits
 from offsets_tool.cli.table import Column, PrintedTable
