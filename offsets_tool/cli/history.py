@@ -174,7 +174,7 @@ def history_command(*, format_: str | None, output_path: str | None, strict: boo
     table = TABLE.chosen(chosen, options)
     with open_replay(options, strict=strict, output_path=output_path, is_of_groups=True) as replay:
         replay.note_range(asked.range, clock)
-        happenings = Answers(asked, is_printed=chosen == "jsonl").all(replay)
+        happenings = HappeningsShown(asked, is_printed=chosen == "jsonl").all(replay)
         note_all(gaps(replay.snapshot))
         replay.show(_rows(replay, happenings, chosen), chosen, table, output_path)
     note_all(_absent(replay, asked))
@@ -217,7 +217,7 @@ _OF_ONE: Final = 32 << 10
 """A happening that is no line counts as so many: it takes longer to make than lines of as many bytes."""
 
 
-class Answers:
+class HappeningsShown:
     """What the options choose of log partitions, of the reading that says what rules and names of topics hold; unless it is much.
 
     Much would fill memory or a disk: lines take more than the log. Of that, the first come sooner of a second reading.
