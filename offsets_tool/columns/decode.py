@@ -73,12 +73,13 @@ def added_columns(raw: Iterable[Raw], key_reader: KeyReader = decode_key) -> dic
 
 def count_outcomes(events: pa.RecordBatch, ledger: Ledger) -> None:
     """Count in the ledger what became of each record of a batch of `events`."""
-    control = pc.sum(events.column("is_control")).as_py() or 0
-    kept_raw = events.column("kept_raw").drop_null()
-    for reason in pc.value_counts(kept_raw).to_pylist() if len(kept_raw) else ():
+    control = events.column("is_control").true_count
+    kept_raw = events.column("kept_raw")
+    raw = events.num_rows - kept_raw.null_count
+    for reason in pc.value_counts(kept_raw.drop_null()).to_pylist() if raw else ():
         ledger.count(Outcome.KEPT_RAW, reason["values"], reason["counts"])
     ledger.count(Outcome.CONTROL, times=control)
-    ledger.count(Outcome.DECODED, times=events.num_rows - control - len(kept_raw))
+    ledger.count(Outcome.DECODED, times=events.num_rows - control - raw)
 
 
 def _log_row(record: LogRecord, cluster: str, source: str, run: int) -> LogRow:

@@ -17,14 +17,14 @@ def run_of(chunk: Chunk) -> BatchRun:
     codecs = _distinct(attributes & int(AttributeBit.CODEC))
     return BatchRun(
         batches=batches.shape[1],
-        empty_batches=int((batches[BatchField.COUNT] == 0).sum()),
+        empty_batches=int(np.count_nonzero(batches[BatchField.COUNT] == 0)),
         bytes=int(batches[BatchField.SIZE].sum()),
         records=chunk.records.shape[1],
         magic=2,
         codecs=frozenset(CODECS[codec] for codec in codecs),
         missing_offsets=_missing(batches),
-        delete_horizons=int(has_any(attributes, AttributeBit.DELETE_HORIZON).sum()),
-        transactional=int(has_any(attributes, AttributeBit.TRANSACTIONAL).sum()),
+        delete_horizons=int(np.count_nonzero(has_any(attributes, AttributeBit.DELETE_HORIZON))),
+        transactional=int(np.count_nonzero(has_any(attributes, AttributeBit.TRANSACTIONAL))),
         leader_epochs=frozenset(_distinct(batches[BatchField.PARTITION_LEADER_EPOCH])),
         offsets=(int(base.min()), int(last.max())),
         timestamps=(int(timestamps.min()), int(timestamps.max())) if len(timestamps) else (),
