@@ -34,7 +34,6 @@ from offsets_tool.columns.lane.chunks import Chunk
 from offsets_tool.columns.lane.interned import InternedKeys
 from offsets_tool.columns.lane.key_table import ROW_FIELDS, KeyField, KeyFlag, ValueField, pick_fields
 from offsets_tool.columns.lane.layout import (
-    CAPACITY,
     LINE_GAP,
     AttributeBit,
     BatchField,
@@ -56,8 +55,6 @@ _OF_COMMITS: Final = {
     "commit_timestamp": RecordField.COMMIT_TIMESTAMP,
     "expire_timestamp": RecordField.EXPIRE_TIMESTAMP,
 }
-_NO_TEXT: Final = np.zeros(CAPACITY + 1, np.int32)
-_NO_BYTES: Final = np.zeros(8, np.uint8)
 
 
 class EventColumns:
@@ -152,6 +149,8 @@ class EventColumns:
     def _numbers(self, name: str, values: Array, valid: Array | None) -> pa.Array:
         """Return a column of numbers; its values in rows that the lane left to the reference decoder are that decoder's."""
         type_ = _EVENT_TYPES[name]
+        if not self._decoded and valid is not None and not valid.any():
+            return repeated(None, type_, self._rows)
         # Always a copy: the chunk's tables are filled again for the next one.
         values = values.astype(type_.to_pandas_dtype())
         if self._decoded:
@@ -159,8 +158,6 @@ class EventColumns:
             valid = np.ones(self._rows, np.bool_) if valid is None else valid.copy()
             values[self._left] = [0 if value is None else value for value in decoded]
             valid[self._left] = [value is not None for value in decoded]
-        elif valid is not None and not valid.any():
-            return repeated(None, type_, self._rows)
         return column(type_, values, valid)
 
     def _texts(self) -> dict[str, pa.Array]:
@@ -197,11 +194,8 @@ class EventColumns:
         sizes = records[RecordField.METADATA_SIZE]
         if valid is not None:
             sizes = np.where(valid, sizes, 0)
-        if not sizes.any():
-            made = texts(pa.string(), _NO_TEXT[: self._rows + 1], _NO_BYTES, valid)
-        else:
-            made = gather(self._chunk.data, records[RecordField.METADATA_START], sizes, pa.string(), valid)
-        return self._replaced(made, "metadata")
+        starts = records[RecordField.METADATA_START]
+        return self._replaced(gather(self._chunk.data, starts, sizes, pa.string(), valid), "metadata")
 
     def _replaced(self, column: pa.Array, name: str) -> pa.Array:
         if not self._decoded or all(text is None for text in self._decoded[name]):
@@ -280,30 +274,30 @@ class BatchColumns:
         values = self._chunk.batches[field]
         if _is_constant(values):
             return repeated(int(values[0]), type_, self._rows)
-        return column(type_, values.astype(type_.to_pandas_dtype())[self._batch_of])
+        return column(type_, values.astype(type_.to_pandas_dtype()).take(self._batch_of))
 
     def _flags(self, bit: AttributeBit) -> pa.Array:
         flags = self._has(bit)
         if _is_constant(flags):
             return repeated(bool(flags[0]), pa.bool_(), self._rows)
-        return booleans(flags[self._batch_of])
+        return booleans(flags.take(self._batch_of))
 
     def _name_column(self, names: pa.Array, numbers: Array) -> pa.DictionaryArray:
         """Return a dictionary-encoded column, given the number of a name for each batch."""
         if _is_constant(numbers):
             indices = repeated(int(numbers[0]), pa.int32(), self._rows)
         else:
-            indices = column(pa.int32(), numbers.astype(np.int32)[self._batch_of])
+            indices = column(pa.int32(), numbers.astype(np.int32).take(self._batch_of))
         return pa.DictionaryArray.from_arrays(indices, names, safe=False)
 
     def _sequences(self) -> pa.Array:
         first = self._chunk.batches[BatchField.BASE_SEQUENCE]
         if (first < 0).all():
             return repeated(-1, pa.int32(), self._rows)
-        from_base = (first - self._chunk.batches[BatchField.BASE_OFFSET])[self._batch_of]
+        from_base = (first - self._chunk.batches[BatchField.BASE_OFFSET]).take(self._batch_of)
         sequence = from_base + self._chunk.records[RecordField.LOG_OFFSET]
         sequence[sequence > MAX_INT] -= MAX_INT + 1
-        sequence[(first < 0)[self._batch_of]] = -1
+        sequence[(first < 0).take(self._batch_of)] = -1
         return column(pa.int32(), sequence.astype(np.int32))
 
     def _delete_horizons(self) -> pa.Array:
@@ -371,11 +365,16 @@ def _batch(row: type, columns: dict[str, pa.Array]) -> pa.RecordBatch:
     """Return a batch of columns in the order in which `row` declares them; texts keep their encoding."""
     names = arrow_schema(row).names
     arrays = [columns[name] for name in names]
-    return pa.RecordBatch.from_arrays(arrays, schema=_schema(row, tuple(array.type for array in arrays)))
+    are_encoded = tuple(isinstance(array, pa.DictionaryArray) for array in arrays)
+    return pa.RecordBatch.from_arrays(arrays, schema=_schema(row, are_encoded))
 
 
 @lru_cache(8)
-def _schema(row: type, types: tuple[pa.DataType, ...]) -> pa.Schema:
+def _schema(row: type, are_encoded: tuple[bool, ...]) -> pa.Schema:
+    """Return the schema of a row some of whose columns are dictionary-encoded; to compare types takes longer than all else here."""
     declared = arrow_schema(row)
-    fields = [field.with_type(type_) for field, type_ in zip(declared, types, strict=True)]
+    fields = [
+        field.with_type(pa.dictionary(pa.int32(), field.type)) if is_encoded else field
+        for field, is_encoded in zip(declared, are_encoded, strict=True)
+    ]
     return pa.schema(fields, declared.metadata)

@@ -1,5 +1,7 @@
 """Compiled: pieces of a buffer, each at its own place, copied together: the data of a column of texts or binaries."""
 
+from typing import Final
+
 import numpy as np
 import pyarrow as pa
 
@@ -16,17 +18,22 @@ from offsets_tool.columns.jit.machine import (
     store_i64,
     store_u8,
 )
+from offsets_tool.columns.lane.layout import CAPACITY
+
+_NO_TEXT: Final = np.zeros(CAPACITY + 1, np.int32)
 
 
 def gather(
     data: Array, starts: Array, sizes: Array, type_: pa.DataType, valid: Array | None = None
 ) -> pa.Array:
-    """Return a column of `type_` whose values are data[start:start+size]; `valid` is False for nulls. Starts and sizes are int64.
+    """Return a column of `type_` whose values are data[start:start+size]; `valid` is False for nulls, whose size is not above 0.
 
-    A null takes no bytes, nor does a value with a size below 0.
+    Starts and sizes are int64.
     """
-    wanted = np.maximum(sizes, 0) if valid is None else np.where(valid, sizes, 0)
+    wanted = np.maximum(sizes, 0)
     total = int(wanted.sum())
+    if not total:
+        return texts(type_, _NO_TEXT[: len(starts) + 1], _NO_TEXT, valid)
     offsets = np.empty(len(starts) + 1, np.int32)
     # Eight bytes more: values are copied eight bytes at a time.
     copied = np.empty(total + 8, np.uint8)
