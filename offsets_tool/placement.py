@@ -158,3 +158,22 @@ def infer_partitions(places: Iterable[tuple[str, int]], highest: int = 0) -> tup
         value = java_hash(group)
         fitting = [count for count in fitting if place < count and _partition_of_hash(value, count) == place]
     return tuple(fitting)
+
+
+def infer_mostly(places: Collection[tuple[str, int]], share: float, highest: int = 0) -> int | None:
+    """Return the number of partitions that most groups fit, if at least this `share` of them does; the least one of several.
+
+    `places` and `highest` are as of `infer_partitions`, but all groups are looked at.
+    """
+    hashes = [(java_hash(group), place) for group, place in places]
+    least = share * len(hashes)
+    # One more than too many, whichever way the product was rounded.
+    most_misfits = int(len(hashes) - least) + 2
+
+    def misfits(count: int) -> int:
+        """Return how many groups belong elsewhere: of a number that is not theirs the first few of them show it."""
+        others = (value for value, place in hashes if _partition_of_hash(value, count) != place)
+        return sum(1 for _ in islice(others, most_misfits))
+
+    count = min(range(highest + 1, MOST_PARTITIONS + 1), key=misfits, default=None)
+    return count if count is not None and len(hashes) - misfits(count) >= least else None

@@ -8,6 +8,7 @@ from offsets_tool.placement import (
     DEFAULT_PARTITIONS,
     find_homes,
     homes_of_moved,
+    infer_mostly,
     infer_partitions,
     likely_counts,
     partition_for,
@@ -39,6 +40,21 @@ def test_the_true_number_always_fits(count: int, groups: list[str]) -> None:
     highest = max((place for _, place in places), default=0)
     fitting = infer_partitions(places, highest)
     assert count in fitting and all(partition_for(g, n) == p for g, p in places for n in fitting)
+
+
+@given(st.integers(1, 60), st.integers(0, 12), st.integers(8, 60), st.sampled_from([0.5, 0.8, 0.9]))
+def test_most_groups_prove_the_number_that_counting_all_of_them_for_each_number_proves(
+    count: int, misplaced: int, groups: int, share: float
+) -> None:
+    places = placed(count, GROUPS[:groups])
+    places = [(group, place + (at < misplaced)) for at, (group, place) in enumerate(places)]
+    highest = max(place for _, place in places)
+    fits = {
+        number: sum(partition_for(group, number) == place for group, place in places)
+        for number in range(highest + 1, 1001)
+    }
+    best = max(fits, key=lambda number: fits[number])
+    assert infer_mostly(places, share, highest) == (best if fits[best] >= share * groups else None)
 
 
 @given(

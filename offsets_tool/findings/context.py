@@ -11,7 +11,7 @@ from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.history.change_labels import STATIC_LEFT_EPOCH
 from offsets_tool.history.rows import MemberEndCause
 from offsets_tool.history.transactions import TransactionRow
-from offsets_tool.placement import MOST_PARTITIONS, homes_of_moved, infer_partitions, partition_for
+from offsets_tool.placement import homes_of_moved, infer_mostly, infer_partitions
 from offsets_tool.replay.changes import TopicPartition
 from offsets_tool.rows import NO_TIMESTAMP
 from offsets_tool.server_log.join import NO_SERVER_LOG, ServerLog
@@ -176,9 +176,4 @@ def _partitions(places: list[tuple[str, int]]) -> int | None:
         return None
     if len(places) < _TELLING:
         return None
-    best = max(range(highest + 1, MOST_PARTITIONS + 1), key=lambda count: _fit(places, count))
-    return best if _fit(places, best) >= _MOST * len(places) else None
-
-
-def _fit(places: list[tuple[str, int]], count: int) -> int:
-    return sum(partition_for(group, count) == place for group, place in places)
+    return infer_mostly(places, _MOST, highest)
