@@ -2,6 +2,7 @@
 
 import gc
 import sys
+from functools import cache
 from typing import Final
 
 _AFTER: Final = 2_000_000
@@ -14,6 +15,20 @@ def collect_seldom() -> None:
     What replay makes has no cycles, and looking through it takes up to a third of its time.
     """
     gc.set_threshold(_AFTER)
+
+
+def freeze_modules() -> None:
+    """Make Python never look for cycles in what modules hold that are loaded by now: for workers, which end with them.
+
+    PySpark looks through all objects after each task. Through those of Arrow and Numba that takes longer than a small task.
+    """
+    _frozen(len(sys.modules))
+
+
+@cache
+def _frozen(_modules: int) -> None:
+    gc.collect()
+    gc.freeze()
 
 
 class _NoPandas:

@@ -18,8 +18,9 @@ from offsets_tool.lake.plan import Work
 from offsets_tool.lake.scan import (
     WHOLE,
     FileFacts,
+    Groups,
     LakeTables,
-    RowsPiece,
+    RowsWith,
     encoded_schema,
     file_rows,
     group_rows,
@@ -179,6 +180,12 @@ class _Reading(NamedTuple):
     keep: Keep
     schema: pa.Schema = _SCHEMA
 
+    @property
+    def _groups(self) -> Groups:
+        """The row groups of a file that may have rows of the log partition."""
+        number = self.work.log_partition
+        return WHOLE if number is None else RowsWith("log_partition", number)
+
     def parts(self, files: Iterable[TableFile], folder: Path) -> Iterator[Part]:
         """Yield the rows in sorted parts; rows of unsorted files are sorted into files in `folder`."""
         for file in files:
@@ -193,7 +200,7 @@ class _Reading(NamedTuple):
     def _look_at(self, file: TableFile) -> tuple[list[int], int, bool]:
         """Return the row groups with rows of the log partition, their lowest offset, and whether offsets grow from row to row."""
         groups, lowest, last, is_sorted = dict[int, None](), list[int](), -1, True
-        for group, rows in group_rows(file.path, self.table, _PLACE):
+        for group, rows in group_rows(file.path, self.table, _PLACE, self._groups):
             offsets = rows.column("log_offset").filter(_is_of(rows, self.work))
             if not len(offsets):
                 continue
@@ -209,12 +216,12 @@ class _Reading(NamedTuple):
         return (_uniform(rows, self.schema) for rows in self.wanted(file, self.schema.names, groups))
 
     def wanted(
-        self, file: TableFile, columns: Sequence[str] = (), groups: Sequence[int] | RowsPiece = WHOLE
+        self, file: TableFile, columns: Sequence[str] = (), groups: Groups | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Yield the wanted rows of a file, or of some row groups, with `columns` and the columns that decide what is wanted."""
         asked = dict.fromkeys((*ORIGIN, *_PLACE, *_TELLING, *columns))
         there = [name for name in asked if name in self.table.schema.names]
-        for rows in file_rows(file.path, self.table, there, groups):
+        for rows in file_rows(file.path, self.table, there, self._groups if groups is None else groups):
             counted = self.rows.counted(_only(rows, _is_of(rows, self.work)))
             yield _only(counted, self.keep(counted))
 

@@ -44,12 +44,31 @@ class RowsPiece:
     number: int = 0
     pieces: int = 1
 
-    def groups(self, count: int) -> range:
-        """Return the numbers of its row groups, given how many the file has."""
+    def groups(self, file: pq.FileMetaData) -> Sequence[int]:
+        """Return the numbers of its row groups in a file."""
+        count = file.num_row_groups
         return range(count * self.number // self.pieces, count * (self.number + 1) // self.pieces)
 
 
 WHOLE: Final = RowsPiece()
+
+
+@dataclass(frozen=True, slots=True)
+class RowsWith:
+    """The row groups of a file that may have a number in a column, by their statistics."""
+
+    column: str
+    value: int
+
+    def groups(self, file: pq.FileMetaData) -> Sequence[int]:
+        """Return the numbers of its row groups in a file."""
+        place = {name: number for number, name in enumerate(file.schema.names)}[self.column]
+        ranges = (file.row_group(number).column(place).statistics for number in range(file.num_row_groups))
+        return [number for number, range_ in enumerate(ranges) if self._may_be_in(range_)]
+
+    def _may_be_in(self, range_: pq.Statistics | None) -> bool:
+        """Return whether a column's statistics leave the value open; they say nothing of a column of nulls alone."""
+        return range_ is None or not range_.has_min_max or bool(range_.min <= self.value <= range_.max)
 
 
 class LakeTables:
@@ -177,6 +196,10 @@ def values_within(file: FileFacts, column: str, values: Sequence[Any]) -> Sequen
     return values[bisect_left(values, least) : bisect_right(values, greatest)]
 
 
+Groups = Sequence[int] | RowsPiece | RowsWith
+"""Row groups of a file: their numbers, or what tells them once the file is open."""
+
+
 def pieces_of(file: FileFacts) -> list[RowsPiece]:
     """Return the pieces of a file, so that several tasks read a large one."""
     pieces = max(1, -(-file["num_records"] // _PIECE_ROWS))
@@ -184,7 +207,7 @@ def pieces_of(file: FileFacts) -> list[RowsPiece]:
 
 
 def file_rows(
-    path: Path, table: Table, columns: Sequence[str], groups: Sequence[int] | RowsPiece = WHOLE
+    path: Path, table: Table, columns: Sequence[str], groups: Groups = WHOLE
 ) -> Iterator[pa.RecordBatch]:
     """Yield all rows of a file, or of some row groups, texts that repeat dictionary-encoded.
 
@@ -195,14 +218,14 @@ def file_rows(
 
 
 def group_rows(
-    path: Path, table: Table, columns: Sequence[str], groups: Sequence[int] | RowsPiece = WHOLE
+    path: Path, table: Table, columns: Sequence[str], groups: Groups = WHOLE
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield rows as `file_rows` does, each batch with the number of its row group."""
     encoded = encoded_schema(table.schema)
     schema = pa.schema([encoded.field(name) for name in columns])
     repeating = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     with reading_rows(path), pq.ParquetFile(data_for_arrow(path), read_dictionary=repeating) as file:
-        for group in groups.groups(file.num_row_groups) if isinstance(groups, RowsPiece) else groups:
+        for group in groups if isinstance(groups, Sequence) else groups.groups(file.metadata):
             for rows in file.iter_batches(ROWS_AT_ONCE, [group], list(columns)):
                 yield group, _with_added(rows, schema)
 

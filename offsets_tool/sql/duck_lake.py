@@ -39,6 +39,8 @@ _SETTINGS: Final = (
     "SET python_enable_replacements = false",
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",
+    # A file of a lake never changes: what it says of its rows is read once, and not for the view and for each query.
+    "SET parquet_metadata_cache = true",
     CREATE,
 )
 _SHUT: Final = ("SET enable_external_access = false", "SET lock_configuration = true")

@@ -142,6 +142,8 @@ def _write(unit: Unit, job: IngestJob, lake: Path) -> tuple[list[NewFile], list[
                 if rows.log is not None and rows.events is not None:
                     log.write(rows.log)
                     events.write(rows.events)
+            log.end_group()
+            events.end_group()
             sources += read.rows(job.run, job.at)
         return [*log.close(), *events.close()], sources
 

@@ -27,10 +27,14 @@ from offsets_tool.log.storage import StoredPath
 from offsets_tool.rows import Row
 
 GROUP_ROWS: Final = 131_072
+LEAST_GROUP_ROWS: Final = 4096
+"""The rows of a row group of one log partition at least: each costs some time, and so does reading rows of other partitions."""
 GROUP_BYTES: Final = 16 << 20
 """The bytes of a row group in columns without a dictionary: where values are large, a row group has fewer rows."""
-SORTED_GROUP_ROWS: Final = GROUP_ROWS // 4
+SORTED_GROUP_ROWS: Final = GROUP_ROWS // 2
 """The rows of a row group where rows are sorted by what questions name: a question about a group needs one of them or two."""
+_SORTED_PAGE_ROWS: Final = 4096
+"""The rows of a page there, and the index of pages tells what each has: of a row group a question reads one of them or two."""
 STATISTIC_LENGTH: Final = 32
 """Characters of a text kept as a minimum or maximum, as Spark keeps them."""
 _VARIES: Final = ("partition", "leader_epoch", "value_version")
@@ -60,9 +64,10 @@ class TableWriter:
     def __init__(self, lake: Path, table: Table, *, is_sorted: bool = False) -> None:
         """Write to the folder of the table in a lake; `is_sorted` says that rows come sorted by cluster and the table's order."""
         self._table = table
+        self._is_sorted = is_sorted
         self._group_rows = SORTED_GROUP_ROWS if is_sorted else GROUP_ROWS
-        # Where rows come in the order of the log, a text other than the cluster tells no row group from the next.
-        self._told_apart = ("cluster", *(table.order if is_sorted else ()))
+        # Where rows come in the order of the log, no other text tells a row group from the next.
+        self._told_apart = ("cluster", "log_partition", *(table.order if is_sorted else ()))
         self._path = lake / table.name / f"part-{uuid4()}.parquet"
         self._writer: pq.ParquetWriter | None = None
         self._sink: pa.NativeFile | None = None
@@ -99,6 +104,11 @@ class TableWriter:
             self._rows_waiting += rows.num_rows
             self._bytes_waiting += sum(c.nbytes for c in rows.columns if not pa.types.is_dictionary(c.type))
         if self._rows_waiting >= self._group_rows or self._bytes_waiting >= GROUP_BYTES:
+            self._send()
+
+    def end_group(self) -> None:
+        """End a row group after the rows of a log partition, unless they are few: a replay reads its partition's row groups."""
+        if self._rows_waiting >= LEAST_GROUP_ROWS:
             self._send()
 
     def unwritten(self) -> list[pa.RecordBatch] | None:
@@ -143,7 +153,8 @@ class TableWriter:
         if self._writer is None:
             with refusals_of(self._path):
                 self._sink = _sink(self._path)
-                self._writer = _open(self._sink or str(self._path), self._schema, self._told_apart)
+                sink = self._sink or str(self._path)
+                self._writer = _open(sink, self._schema, self._told_apart, is_sorted=self._is_sorted)
         with refusals_of(self._path):
             self._writer.write_table(group, row_group_size=group.num_rows)
         self._statistics.add(group)
@@ -174,11 +185,14 @@ def _sink(path: Path) -> pa.NativeFile | None:
     return None
 
 
-def _open(sink: "str | pa.NativeFile", schema: pa.Schema, told_apart: Collection[str]) -> pq.ParquetWriter:
+def _open(
+    sink: "str | pa.NativeFile", schema: pa.Schema, told_apart: Collection[str], *, is_sorted: bool
+) -> pq.ParquetWriter:
     """Return a writer that has for each column the encoding that takes the least time and still keeps files small.
 
     Small numbers stay the same for long, and plain ones are compressed at once; those of _VARIES are packed. Of the columns
-    `told_apart`, and of numbers that may grow with the log, each row group says the least and the greatest value.
+    `told_apart`, and of numbers that may grow with the log, each row group says the least and the greatest value; where rows are
+    sorted, each page does.
     """
     growing = [f.name for f in schema if pa.types.is_int64(f.type)]
     packed = [f.name for f in schema if f.name in growing or f.name in _VARIES]
@@ -190,9 +204,10 @@ def _open(sink: "str | pa.NativeFile", schema: pa.Schema, told_apart: Collection
         use_dictionary=[f.name for f in schema if pa.types.is_dictionary(f.type) or f.name == "metadata"],
         column_encoding=dict.fromkeys(packed, "DELTA_BINARY_PACKED"),
         write_statistics=[f.name for f in schema if f.name in growing or f.name in told_apart],
-        # A page ends by its bytes, not by its rows: most columns need one for a whole row group.
-        write_batch_size=_ROWS_AT_ONCE,
-        max_rows_per_page=2 * GROUP_ROWS,
+        # A page of rows in the order of the log ends by its bytes: most columns need one for a whole row group.
+        write_batch_size=_SORTED_PAGE_ROWS if is_sorted else _ROWS_AT_ONCE,
+        max_rows_per_page=_SORTED_PAGE_ROWS if is_sorted else 2 * GROUP_ROWS,
+        write_page_index=is_sorted,
         # Without Arrow's own schema in the file, every reader sees texts as texts.
         store_schema=False,
     )

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from offsets_tool.columns.sorting import places_in_order
 from offsets_tool.lake.merge import Batches
-from offsets_tool.process import collect_seldom
+from offsets_tool.process import collect_seldom, freeze_modules
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -127,6 +127,7 @@ class _InSpark:
         def in_worker(batches: Batches) -> Batches:
             collect_seldom()
             yield from task(batches)
+            freeze_modules()
 
         return _InSpark(self._rows.mapInArrow(in_worker, from_arrow_schema(schema)), self._progress)
 

@@ -11,8 +11,17 @@ from deltalake import DeltaTable
 from deltalake.table import TableFeatures
 
 from offsets_tool.errors import SourceError
-from offsets_tool.lake.scan import facts_of, file_rows, greatest_of, pieces_of, scan, values_within
-from offsets_tool.lake.tables import ENDS, OFFSET_HISTORY, REPLAYS
+from offsets_tool.lake.scan import (
+    WHOLE,
+    RowsWith,
+    facts_of,
+    file_rows,
+    greatest_of,
+    pieces_of,
+    scan,
+    values_within,
+)
+from offsets_tool.lake.tables import ENDS, OFFSET_HISTORY, REMOVALS, REPLAYS
 from offsets_tool.log.archive.delta import open_delta
 from spark.lake.commit import REPLAY, ArrowLake, Chain
 from spark.lake.parquet import NewFile, TableWriter
@@ -75,6 +84,26 @@ def test_pieces_of_a_file_are_all_of_it(
     assert [at for piece in read for at in piece] == list(range(100))
     assert len(list(filter(None, read))) == with_rows
     assert max(map(len, read)) - min(map(len, filter(None, read))) <= 10
+
+
+@pytest.mark.parametrize(("value", "rows"), [(0, 7), (1, 7), (2, 7), (3, 0), (None, 14)])
+def test_row_groups_that_cannot_have_a_number_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: int | None, rows: int
+) -> None:
+    """A row group ends with the rows of a log partition, unless they are few."""
+    monkeypatch.setattr("spark.lake.parquet.LEAST_GROUP_ROWS", 5)
+    batches = [
+        pa.RecordBatch.from_pylist([full(REMOVALS, {"log_partition": number})] * many, REMOVALS.schema)
+        for number, many in ((0, 7), (1, 3), (2, 4))
+    ]
+    with TableWriter(tmp_path, REMOVALS) as writer:
+        for batch in batches:
+            writer.write(batch)
+            writer.end_group()
+        [file] = writer.close()
+    groups = WHOLE if value is None else RowsWith("log_partition", value)
+    found = file_rows(tmp_path / REMOVALS.name / file.path, REMOVALS, ["log_partition"], groups)
+    assert sum(batch.num_rows for batch in found) == rows
 
 
 def test_rows_of_clusters_and_later_runs(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_a_run_counts_though_a_file_that_it_would_merge_does_not_read(
 def test_row_groups_of_sorted_rows_are_told_apart(
     tmp_path: Path, dumps: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A question about one cluster, or one of its groups, needs few row groups of a file that `compact` has written."""
+    """A question about one cluster, or one of its groups, needs few row groups, and pages, of a file that `compact` has written."""
     for module in ("merge", "parquet"):
         monkeypatch.setattr(f"spark.lake.{module}.SORTED_GROUP_ROWS", 2)
     for cluster in CLUSTERS:
@@ -144,6 +144,7 @@ def test_row_groups_of_sorted_rows_are_told_apart(
     assert said == [
         ((cluster, cluster), (group, group)) for cluster in CLUSTERS for group in ("g0", "g1", "g2")
     ]
+    assert pq.read_metadata(path).row_group(0).column(0).has_column_index
 
 
 def said_of(path: str, number: int, column: str) -> tuple[str, str]:
