@@ -19,7 +19,7 @@ from bench.lake.memory import answers_memory_table, memory_table, partition_tabl
 from bench.lake.nights import nights_table
 from bench.lake.questions import questions_table
 from bench.lake.runs import little_table, runs_table
-from bench.lake.scale import clusters_table, scale_table
+from bench.lake.scale import clusters_table, scale_table, spread_table
 from bench.one_core import codecs_table, commits_table, mixes_table
 from bench.replay import replay_table, sizes_table
 from offsets_tool.errors import OffsetsToolError, UsageError
@@ -41,6 +41,7 @@ BENCHMARKS: Final = (
     Benchmark("nights", nights_table),
     Benchmark("scale", scale_table),
     Benchmark("clusters", clusters_table),
+    Benchmark("spread", spread_table),
     Benchmark("questions", questions_table),
     Benchmark("memory", memory_table),
     Benchmark("answers-memory", answers_memory_table),

@@ -16,6 +16,8 @@ from bench.generator.clients import CLIENTS, Group, groups
 Mix = Callable[[Random], Iterator[Batch]]
 
 BEGIN: Final = 1_795_000_000_000
+MOST: Final = 9
+"""The most partitions that a group commits at a time."""
 _LINGERED: Final = 60
 _GROUP_RECORDS: Final = 0.2
 _COORDINATOR_EPOCH: Final = 7
@@ -25,7 +27,7 @@ _ABORT_MARKER: Final = Record(struct.pack(">hh", 0, 0), struct.pack(">hi", 0, _C
 
 def commits(random: Random) -> Iterator[Batch]:
     """Yield commits of value version 3 without metadata, five partitions in a batch: what most of the topic consists of."""
-    return _commits(random, groups(random, [CLIENTS["plain"]]), 9)
+    return commits_of(random, groups(random, [CLIENTS["plain"]]))
 
 
 def large_batches(random: Random) -> Iterator[Batch]:
@@ -42,7 +44,7 @@ def rich(random: Random) -> Iterator[Batch]:
     """Yield commits of versions 1, 3 and 4: with topic ids, with metadata, in transactions with markers; and tombstones."""
     known = groups(random, list(CLIENTS.values()))
     time, producer = BEGIN, 0
-    for batch in _commits(random, known, 9):
+    for batch in commits_of(random, known):
         time, dice = batch.timestamp, random.random()
         if dice < 0.04:
             yield batch._replace(records=[record._replace(value=None) for record in batch.records])
@@ -58,14 +60,14 @@ def rich(random: Random) -> Iterator[Batch]:
 def rebalances(random: Random) -> Iterator[Batch]:
     """Yield commits; one record in five is a classic group's metadata, with the blobs of ten members."""
     known = [members.ClassicGroup(f"classic-{number}", random) for number in range(200)]
-    plain = _commits(random, groups(random, [CLIENTS["plain"]]), 9)
+    plain = commits_of(random, groups(random, [CLIENTS["plain"]]))
     return _mixed(random, plain, lambda time: random.choice(known).rebalance(time))
 
 
 def consumer_groups(random: Random) -> Iterator[Batch]:
     """Yield commits; one record in five is of a KIP-848 group: epochs, members, target and current assignments."""
     known = [members.ConsumerGroup(number, random) for number in range(200)]
-    plain = _commits(random, groups(random, [CLIENTS["with topic id"]]), 9)
+    plain = commits_of(random, groups(random, [CLIENTS["with topic id"]]))
     return _mixed(random, plain, lambda time: random.choice(known).rebalance(time))
 
 
@@ -74,7 +76,7 @@ MIXES: Final[dict[str, Mix]] = {
 }
 
 
-def _commits(random: Random, known: list[Group], most: int) -> Iterator[Batch]:
+def commits_of(random: Random, known: list[Group], most: int = MOST) -> Iterator[Batch]:
     """Yield batches in which a group commits some of its partitions; some groups commit far more often than others."""
     time = BEGIN
     while True:

@@ -18,7 +18,7 @@ from bench.benchmark import Room
 from bench.generator.batches import repeated
 from bench.inputs import Input, write_large
 from bench.lake.lakes import MASTER
-from bench.lake.scale import watched
+from bench.lake.scale import KINDS, watched
 from bench.ours import write_tables
 from bench.pace import Ratio, ratio, timed
 from bench.processes import measured
@@ -82,7 +82,7 @@ def partition_table(room: Room) -> Table:
     for mix in ("commits", "rich"):
         row, ratios[mix] = _of_partition(Input(mix), room.folder / "partition")
         rows.append(row)
-    heads = ("", "MB", "records", "µs a record", "driver, MB", "JVM, MB", "workers, MB")
+    heads = ("", "MB", "records", "µs a record", "driver, MB", "JVM, MB", "workers, MB", "one of them")
     return Table(f"`run` on one log partition, Spark {MASTER}:", heads, rows, ratios)
 
 
@@ -97,7 +97,7 @@ def _of_partition(input_: Input, folder: Path) -> tuple[tuple[str, ...], Ratio]:
     [night], peaks = watched(folder / "clusters", folder / "lake")
     shutil.rmtree(folder)
     cost = night["seconds"] / night["records"] * 1e6
-    memory = (number(peaks[kind] / _MEGABYTE) for kind in ("driver", "java", "workers"))
+    memory = (number(peaks[kind] / _MEGABYTE) for kind in KINDS)
     row = (input_.mix, number(size / _MEGABYTE), f"{night['records']:,}", number(cost), *memory)
     return row, ratio(plain.WALKER, [walked], [night["seconds"]])
 

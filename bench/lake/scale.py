@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 from bench import plain
 from bench.benchmark import Room
 from bench.generator.batches import repeated
-from bench.generator.clusters import cluster_logs
+from bench.generator.clusters import cluster_logs, spread_logs, whole_log
 from bench.inputs import SEED, Input, megabytes
 from bench.lake.lakes import MASTER
 from bench.pace import Ratio, ratio, timed
@@ -50,6 +50,10 @@ _SHARE: Final = 4
 """The first and the last of so many parts are compared."""
 _FIRST: Final = "the first quarter of the clusters"
 _LAST: Final = "the last quarter of them"
+_ONE: Final = "one log partition"
+_SPREAD: Final = "50 log partitions"
+KINDS: Final = ("driver", "java", "workers", "worker")
+"""Whose memory is looked at: the last is the largest of the workers."""
 _LOOK_EVERY: Final = 0.5
 _MEGABYTE: Final = 1 << 20
 
@@ -140,6 +144,31 @@ def clusters_table(room: Room) -> Table:
     return Table(title, heads, rows, ratios)
 
 
+def spread_table(room: Room) -> Table:
+    """Return the table of a cluster that has all its groups in one log partition, and the same in 50: CPU time a record by job."""
+    size = int(megabytes() * _MEGABYTE)
+    logs = {_ONE: [whole_log(Random(SEED), size)], _SPREAD: spread_logs(Random(SEED), size)}
+    # The first starts Spark and imports everything.
+    for name, segments in (("0", logs[_ONE]), ("1", logs[_ONE]), ("2", logs[_SPREAD])):
+        _put(room.folder / "clusters" / name, segments)
+    (_, *nights), _ = watched(room.folder / "clusters", room.folder / "lake")
+    costs = [[night["cpu"][job] / night["records"] for job in _JOBS] for night in nights]
+    rows = [
+        (name, *(number(cost * 1e6) for cost in (*of, sum(of)))) for name, of in zip(logs, costs, strict=True)
+    ]
+    title = f"CPU time of a cluster's `run`, µs a record, {number(size / _MEGABYTE)} MB of commits of 2,000 groups, Spark {MASTER}:"
+    one, spread = map(sum, costs)
+    return Table(title, ("", *_JOBS, _ALL_JOBS), rows, {_SPREAD: ratio(_ONE, [one], [spread])})
+
+
+def _put(cluster: Path, logs: Sequence[bytes]) -> None:
+    """Write the segments of a cluster's log partitions, in their order, as a broker's data directory has them."""
+    for log_partition, content in enumerate(logs):
+        partition = cluster / f"__consumer_offsets-{log_partition}"
+        partition.mkdir(parents=True)
+        (partition / f"{int.from_bytes(content[:8]):020d}.log").write_bytes(content)
+
+
 def _cpu_by_job(nights: Sequence[dict[str, Any]]) -> dict[str, list[float]]:
     """Return the CPU seconds of each night by job, and those of all jobs."""
     by_job = {job: [night["cpu"][job] for night in nights] for job in _JOBS}
@@ -160,10 +189,7 @@ def grown(logs: Sequence[bytes], clusters: int, folder: Path) -> Grown:
     """
     sources, lake = folder / "clusters", folder / "lake"
     for cluster, contents in enumerate(zip(*(repeated(log, clusters) for log in logs), strict=True)):
-        for log_partition, content in enumerate(contents):
-            partition = sources / f"cluster-{cluster:05d}" / f"__consumer_offsets-{log_partition}"
-            partition.mkdir(parents=True)
-            (partition / f"{int.from_bytes(content[:8]):020d}.log").write_bytes(content)
+        _put(sources / f"cluster-{cluster:05d}", contents)
     read = sum(path.stat().st_size for path in sources.rglob("*.log"))
     nights, peaks = watched(sources, lake)
     files = [file for table in ALL_TABLES for file in facts_of(open_delta(lake / table.name))]
@@ -180,7 +206,7 @@ def watched(sources: Path, lake: Path) -> tuple[list[dict[str, Any]], dict[str, 
 
     OffsetsToolError where the process fails.
     """
-    peaks, said = dict.fromkeys(("driver", "java", "workers"), 0), lake.parent / "nights.jsonl"
+    peaks, said = dict.fromkeys(KINDS, 0), lake.parent / "nights.jsonl"
     command = [sys.executable, "-m", "bench.lake.scale", str(lake), str(sources)]
     with said.open("wb") as kept:
         child = subprocess.Popen(command, stdout=kept, stderr=sys.stderr)
@@ -194,8 +220,11 @@ def watched(sources: Path, lake: Path) -> tuple[list[dict[str, Any]], dict[str, 
 
 
 def _memory(pid: int) -> dict[str, int]:
-    """Return the bytes that a process, the JVMs and the Python processes below it have in memory, shared pages shared out."""
-    found = dict.fromkeys(("driver", "java", "workers"), 0)
+    """Return the bytes that a process, the JVMs and the Python processes below it have in memory, shared pages shared out.
+
+    `worker` is the largest of the workers.
+    """
+    found = dict.fromkeys(KINDS, 0)
     for at in _below(pid):
         try:
             rolled = Path(f"/proc/{at}/smaps_rollup").read_text()
@@ -204,7 +233,10 @@ def _memory(pid: int) -> dict[str, int]:
             continue  # it has ended
         kind = "driver" if at == pid else "java" if name == "java" else "workers"
         size = re.search(r"^Pss:\s*(\d+) kB", rolled, re.MULTILINE)
-        found[kind] += int(size[1]) * 1024 if size else 0
+        held = int(size[1]) * 1024 if size else 0
+        found[kind] += held
+        if kind == "workers":
+            found["worker"] = max(found["worker"], held)
     return found
 
 
