@@ -5,7 +5,7 @@ what could be read and the untouched LogRecord. This is the one place where a De
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from offsets_tool.errors import DecodeError, UnknownFormat
 from offsets_tool.log.batches.control import ControlMarker, decode_control
 from offsets_tool.log.ledger import Outcome
 from offsets_tool.records import RECORD_TYPES, Layout, RecordType
+from offsets_tool.records.kinds import Role
 from offsets_tool.rows import Absence, LogRecord
 from offsets_tool.wire import walk
 from offsets_tool.wire.schema import Message, schema_of
@@ -60,8 +61,8 @@ class Event:
     problem: str | None = None
     kept_raw: str | None = None
     """Why key or value stay undecoded, in few words that repeat (the ledger counts them); None when both were decoded."""
-    absence: Absence | None = None
-    """What proves that the key was deleted, where no tombstone is left; None for an event that a record makes."""
+    is_absence: bool = False
+    """Whether no record makes it: the key was deleted, as a copy does not have it, and no tombstone is left."""
 
     @property
     def tombstone(self) -> bool:
@@ -111,8 +112,23 @@ def decode(
     )
 
 
-def decode_absence(absence: Absence) -> Event:
-    """Return the event that an absence stands for: the deletion of its key, right before the offset `absent_by`."""
+def decode_absences(absences: Iterable[Absence]) -> list[Event]:
+    """Return the events that absences stand for: deletions of their keys, in the order in which Kafka would have deleted them.
+
+    Of those at one offset, offsets come first, the group itself last (createGroupTombstoneRecords), and in between members before
+    metadata.
+    """
+
+    def order(event: Event) -> tuple[int, int, int, bytes]:
+        role, type_id = (event.key.type.role, event.key.type.id) if event.key else (None, 0)
+        stage = {Role.COMMIT: 0, Role.GROUP: 2}.get(role, 1) if role else 1
+        return event.record.log_offset, stage, -type_id, event.record.key or b""
+
+    return sorted(map(_decode_absence, absences), key=order)
+
+
+def _decode_absence(absence: Absence) -> Event:
+    """Return the event that an absence stands for, right before the offset `absent_by`."""
     record = LogRecord(
         source=absence.copy,
         log_partition=absence.log_partition,
@@ -122,7 +138,7 @@ def decode_absence(absence: Absence) -> Event:
         value=None,
         producer_id=absence.producer_id,
     )
-    return replace(decode(record), absence=absence)
+    return replace(decode(record), is_absence=True)
 
 
 class _Found:

@@ -7,7 +7,7 @@ None means that the source cannot know (an archive without batch headers), never
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 Row: TypeAlias = dict[str, Any]
 """A row of a table, by the names of its columns: of an archive, a table of a lake, or an answer that is printed."""
@@ -106,19 +106,51 @@ class LogRecord:
     """Why it cannot stand at `log_offset`; None where nothing speaks against it. Where it belongs is not known then."""
 
 
+class RawRecord(Protocol):
+    """What copies of a log are compared by, of a LogRecord or of a row that has one."""
+
+    @property
+    def log_offset(self) -> int:
+        """Its offset in the log."""
+
+    @property
+    def timestamp(self) -> int:
+        """Its time, epoch milliseconds."""
+
+    @property
+    def key(self) -> bytes | None:
+        """Its raw key."""
+
+    @property
+    def value(self) -> bytes | None:
+        """Its raw value."""
+
+    @property
+    def producer_id(self) -> int | None:
+        """Its producer's id."""
+
+    @property
+    def is_transactional(self) -> bool | None:
+        """Whether it is in a transaction."""
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it is a control record."""
+
+    @property
+    def misplaced(self) -> str | None:
+        """Why it cannot stand at its offset."""
+
+
 class Absence(NamedTuple):
     """A key that a copy no longer has, though it covers the offset at which another copy still has a value of the key.
 
     The cleaner removes a value only for a newer record of its key. So the key was deleted, or written again and then deleted,
-    after `last_offset` and before `absent_by`; no copy has the record that did it.
+    after that record and before `absent_by`; no copy has the record that did it.
     """
 
     log_partition: int | None
     key: bytes
-    last_offset: int
-    """Log offset of the key's last record that any copy has."""
-    last_source: str
-    """The file that has it."""
     absent_by: int
     """The log offset by which the copy had been compacted, or ended."""
     newest_timestamp: int

@@ -76,7 +76,7 @@ class Cut:
             if self.time is not None and timestamp is not None and timestamp <= self.time:
                 self._add_late(event.record.log_offset, timestamp)
             return False
-        if timestamp is not None and event.absence is None:
+        if timestamp is not None and not event.is_absence:
             self.clock.observe(event.record.log_offset, timestamp)
         return True
 

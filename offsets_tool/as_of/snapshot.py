@@ -50,6 +50,8 @@ class PartitionSnapshot:
         """Number of records up to the moment that were not understood."""
         self.first_unread: Change | None = None
         """The first of them."""
+        self.absent_to = 0
+        """The offset right behind the last absence that counts (rows.Absence)."""
         self.kept: Callable[[], State] | None = None
         """Returns the state where it is kept, so that nothing is replayed: it is asked for with the first question."""
 
@@ -64,6 +66,11 @@ class PartitionSnapshot:
     def end(self) -> int:
         """The first offset that does not count, as far as the log goes."""
         return self.coverage.next_offset
+
+    @property
+    def read_to(self) -> int:
+        """The first offset behind all that counts: behind the last record there may be absences."""
+        return max(self.end, self.absent_to)
 
     @property
     def unknown(self) -> Unproven:
@@ -114,7 +121,9 @@ class PartitionSnapshot:
             return None
         self.proved_classic = self.proved_classic or proves_classic(event)
         self.ambiguous_commits += _is_ambiguous_commit(event)
-        if event.absence is None:
+        if event.is_absence:
+            self.absent_to = event.record.log_offset + 1
+        else:
             self.coverage.observe(event)
         changes = self.coordinator.replay(event)
         self.observe_changes(changes)

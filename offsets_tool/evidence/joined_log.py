@@ -7,23 +7,30 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
+from typing import TYPE_CHECKING, TypeVar
 
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.coverage import Contradiction, subject_of
 from offsets_tool.errors import UsageError
-from offsets_tool.events import Event, decode, decode_absence
+from offsets_tool.events import Event, decode, decode_absences
 from offsets_tool.evidence.moments.copies_asked import COPIES_ASKED, CopiesAsked
 from offsets_tool.evidence.moments.moment_notes import listed, number_text
-from offsets_tool.evidence.partition_logs import PartitionLog
+from offsets_tool.evidence.partition_logs import PartitionLog, RowsOf
 from offsets_tool.evidence.sources import Source
 from offsets_tool.log.copies.copy_facts import CopyFacts, ObservedEpochs, copy_facts
 from offsets_tool.log.copies.forks import Forks, InForce, InForceBy
 from offsets_tool.log.copies.lineage import NO_END, Lineage
-from offsets_tool.log.copies.union import epoch_in, union
+from offsets_tool.log.copies.union import OfRecord, epoch_in, union
 from offsets_tool.log.copies.views import BranchEnd, CopiesView, LeftOut, Union, deciding_copy
 from offsets_tool.log.storage import as_path
-from offsets_tool.records.kinds import Role
-from offsets_tool.rows import NO_TIMESTAMP, Absence, BatchRead, LogRecord
+from offsets_tool.rows import NO_TIMESTAMP, BatchRead, LogRecord
+
+if TYPE_CHECKING:
+    from offsets_tool.log.copies.union import Distinct
+    from offsets_tool.relations.joined_rows import RowRecord
+    from offsets_tool.relations.row_events import Page
+
+T = TypeVar("T", bound=OfRecord)
 
 
 class JoinedLog:
@@ -36,9 +43,12 @@ class JoinedLog:
         asked: CopiesAsked = COPIES_ASKED,
         facts: list[CopyFacts] | None = None,
         forks: Forks | None = None,
+        *,
+        lane: RowsOf | None = None,
     ) -> None:
         """Join the copies of a partition; `facts` and `forks` are those that an earlier joined log of the same copies has found.
 
+        With a `lane`, which counts nothing, it reads rows to find forks.
         UsageError where copies are of two clusters, or none has the name of the leader.
         """
         self.copies = sorted(copies, key=attrgetter("name"))
@@ -51,7 +61,7 @@ class JoinedLog:
         if differing := of_two_clusters(self.facts):
             raise UsageError(f"{differing}; give those of one")
         named = self._named()
-        self.forks = self._forks() if forks is None else forks
+        self.forks = self._forks(lane) if forks is None else forks
         self.in_force: InForce | None = None
         """Which of several histories counts, where copies contradict each other."""
         if self.forks:
@@ -79,10 +89,26 @@ class JoinedLog:
 
     def events(self) -> Iterator[Event]:
         """Yield the events that count, by offset, each once; absences are events too."""
-        joined = Union[Event](self.facts, self.moment, self.deciding, self.log_partition)
-        self.left_out, self._doubted = joined.left_out, joined.doubted
         streams = enumerate(log.events() for log in self.copies)
-        yield from with_absences(joined.records(union(streams, self.epoch_of)))
+        for item in self._union(Event).records(union(streams, self.epoch_of)):
+            yield from decode_absences(item) if isinstance(item, list) else (item,)
+
+    def rows(self, rows_of: RowsOf) -> "Iterator[Page]":
+        """Yield what `events` yields as rows of Arrow (row_events.COLUMNS); all copies must be of segments."""
+        from offsets_tool.relations.joined_rows import RowRecord, pages_of  # noqa: PLC0415 - NumPy, where rows are
+
+        yield from pages_of(self._union(RowRecord).records(self._distinct_rows(rows_of)))
+
+    def _distinct_rows(self, rows_of: RowsOf) -> "Iterator[list[Distinct[RowRecord]]]":
+        from offsets_tool.relations.joined_rows import distinct_rows, rows_of_copies  # noqa: PLC0415 - NumPy
+
+        return distinct_rows(rows_of_copies([log.rows(rows_of) for log in self.copies], self.facts))
+
+    def _union(self, kind: type[T]) -> Union[T]:
+        """Return what joins the copies, and counts from here on what it leaves out."""
+        joined = Union[T](self.facts, self.moment, self.deciding, self.log_partition)
+        self.left_out, self._doubted = joined.left_out, joined.doubted
+        return joined
 
     def epoch_of(self, number: int, record: LogRecord) -> int | None:
         """Return the leader epoch of a copy's record: its batch's, or for a damaged copy that of the other copies."""
@@ -94,9 +120,13 @@ class JoinedLog:
         """The first offset of each leader epoch, by all copies."""
         return Lineage((each.epoch, each.start) for copy in self.facts for each in copy.shared_epochs)
 
-    def _forks(self) -> Forks:
+    def _forks(self, lane: RowsOf | None) -> Forks:
+        if len(self.copies) == 1:
+            return Forks()
+        if lane is not None:
+            return Forks.of(self._distinct_rows(lane))
         streams = enumerate(log.undecoded() for log in self.copies)
-        return Forks.of(union(streams, self.epoch_of) if len(self.copies) > 1 else ())
+        return Forks.of(union(streams, self.epoch_of))
 
     @property
     def contradiction(self) -> Contradiction | None:
@@ -248,33 +278,6 @@ def _facts_by_reading(log: PartitionLog, sources: list[Source], time: int | None
         if isinstance(item, BatchRead):
             seen.observe(item.batch)
     return CopyFacts(log.name, 0, seen.end, None, seen.facts())
-
-
-def with_absences(found: Iterable[Event | Absence]) -> Iterator[Event]:
-    """Yield the events, with the events that absences stand for, in the order in which they are to be replayed."""
-    absent: list[Event] = []
-    for item in found:
-        if isinstance(item, Absence):
-            absent.append(decode_absence(item))
-            continue
-        yield from _in_order(absent)
-        absent.clear()
-        yield item
-    yield from _in_order(absent)
-
-
-def _in_order(absent: list[Event]) -> list[Event]:
-    """Return the absences at one offset in the order in which Kafka would have deleted their keys.
-
-    Offsets come first, the group itself last (createGroupTombstoneRecords), and in between members before metadata.
-    """
-
-    def order(event: Event) -> tuple[int, int, int, bytes]:
-        role, type_id = (event.key.type.role, event.key.type.id) if event.key else (None, 0)
-        stage = {Role.COMMIT: 0, Role.GROUP: 2}.get(role, 1) if role else 1
-        return event.record.log_offset, stage, -type_id, event.record.key or b""
-
-    return sorted(absent, key=order)
 
 
 def of_two_clusters(copies: Iterable[CopyFacts]) -> str | None:

@@ -1,6 +1,6 @@
 """What answers are made of: the histories of each log partition up to a moment, alike of rows of Arrow and of single events.
 
-Single events are for the reference, for archives and for copies that are joined; relations.partitions takes rows.
+Single events are for the reference and for archives; relations.partitions takes rows.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -106,7 +106,7 @@ class EventHistories:
         for event, changes in self._replayed:
             if not wanted.is_any_wanted:
                 continue
-            self._history.observe_record(event.record.log_offset)
+            self._observe(event)
             for change in changes:
                 yield from batch_happenings(self._history.row_changes(change))
         yield from batch_happenings(self._history.flush_row_changes())
@@ -142,9 +142,14 @@ class EventHistories:
 
     def _ended(self, event: Event, changes: Iterable[Change]) -> Iterator[HistoryRow]:
         """Yield the rows that ended before an event."""
-        self._history.observe_record(event.record.log_offset)
+        self._observe(event)
         for change in changes:
             yield from self._history.observe_change(change)
+
+    def _observe(self, event: Event) -> None:
+        """Observe where an event stands, unless no record makes it."""
+        if not event.is_absence:
+            self._history.observe_record(event.record.log_offset)
 
     def _last(self) -> Iterator[HistoryRow]:
         """Yield the rows that the last event ended, and those that hold."""

@@ -21,6 +21,7 @@ from offsets_tool.rows import LogRecord
 
 if TYPE_CHECKING:
     from offsets_tool.columns.reading import RowsRead
+    from offsets_tool.relations.row_events import Page
 
 EventsOf = Callable[[Source], Iterator[Event]]
 RowsOf = Callable[[Source], "Iterator[RowsRead]"]
@@ -157,8 +158,16 @@ class PartitionLog(NamedTuple):
             runs=[run._replace(events=run.undecoded) for run in self.runs], left_out=BackwardRecords()
         ).events()
 
-    def rows(self, rows_of: RowsOf) -> "Iterator[RowsRead]":
-        """Yield the log as rows of Arrow, each record once; all runs must be segments. UsageError as of `events`."""
+    def rows(self, rows_of: RowsOf) -> "Iterator[Page]":
+        """Yield the log as rows of Arrow (row_events.COLUMNS), each record once; all runs must be segments.
+
+        UsageError as of `events`.
+        """
+        from offsets_tool.relations import row_events  # noqa: PLC0415 - with Arrow, where it pays
+
+        return row_events.rows_of(self._reads(rows_of))
+
+    def _reads(self, rows_of: RowsOf) -> "Iterator[RowsRead]":
         reached = _Reached(self)
         for run in self.runs:
             assert run.source is not None

@@ -220,7 +220,7 @@ class EvidenceReplay:
         """Return the histories of a log up to the moment, with which its partition is replayed, if it was not before."""
         names, end = self.snapshot.names, log.end if isinstance(log, JoinedLog) else None
         partition = replayed or self.snapshot.begin(log.log_partition, log.begins, end)
-        if lane is not None and isinstance(log, PartitionLog):
+        if lane is not None:
             from offsets_tool.relations.partitions import RowHistories  # noqa: PLC0415 - with Arrow, where it pays
 
             return RowHistories(partition, log.rows(lane), name_of, None if replayed else names)
@@ -281,7 +281,8 @@ class EvidenceReplay:
         number = copies[0].log_partition
         if len(copies) == 1 and number not in (as_of.epochs or {}) and number not in self._copies.leaders:
             return copies[0]
-        joined = JoinedLog(copies, as_of, self._copies, self._facts.get(number), self._forks.get(number))
+        known = self._facts.get(number), self._forks.get(number)
+        joined = JoinedLog(copies, as_of, self._copies, *known, lane=self.lane(is_counted=False))
         self._facts[number], self._forks[number] = joined.facts, joined.forks
         return joined
 
@@ -294,11 +295,13 @@ class EvidenceReplay:
         return is_joined or bool(self.snapshot.as_of.epochs or self._copies.leaders)
 
     def lane(self, *, is_counted: bool = True) -> RowsOf | None:
-        """Return what reads sources by rows, if that is possible and pays: copies are joined one event at a time.
+        """Return what reads sources by rows, if that is possible and pays.
 
-        `is_counted` False keeps records out of the ledgers, which have them already.
+        `is_counted` False keeps records out of the ledgers, which have them already. Copies that a lake has are joined one event
+        at a time: rows of commits do not keep their bytes, by which copies are compared.
         """
-        if self.joins or not rows_pay(self.evidence.sources):
+        is_stored = any(source.stored is not None for source in self.evidence.sources)
+        if not rows_pay(self.evidence.sources) or (is_stored and self.joins):
             return None
         from offsets_tool.columns.reading import RowReader  # noqa: PLC0415 - with Arrow, where it pays
 
@@ -340,7 +343,7 @@ def _changes(
     coordinator = Coordinator(partition.log_partition, rules)
     for event in events:
         # A live log may have grown since. Not by the cut, which would count late records once more.
-        if event.record.log_offset < partition.end:
+        if event.record.log_offset < partition.read_to:
             yield event, coordinator.replay(event)
 
 
@@ -350,14 +353,13 @@ def replay_log(
     by_rows: RowsOf | None = None,
 ) -> None:
     """Replay one log to each of the snapshots: by `by_rows` if given, else event by event."""
-    if by_rows is not None and isinstance(log, PartitionLog):
-        from offsets_tool.relations.moments import replay_rows  # noqa: PLC0415 - with Arrow, where it pays
-        from offsets_tool.relations.row_events import rows_of  # noqa: PLC0415 - with Arrow, where it pays
-
-        replay_rows(snapshots, log.log_partition, rows_of(log.rows(by_rows)), begins=log.begins)
-        return
     end = log.end if isinstance(log, JoinedLog) else None
-    replay_events(snapshots, log.log_partition, log.events(), begins=log.begins, end=end)
+    if by_rows is not None:
+        from offsets_tool.relations.moments import replay_rows  # noqa: PLC0415 - with Arrow, where it pays
+
+        replay_rows(snapshots, log.log_partition, log.rows(by_rows), begins=log.begins, end=end)
+    else:
+        replay_events(snapshots, log.log_partition, log.events(), begins=log.begins, end=end)
     if isinstance(log, JoinedLog):
         for snapshot in snapshots:
             snapshot.contradicted(log.log_partition, log.contradiction)

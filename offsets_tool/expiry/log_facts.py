@@ -97,7 +97,7 @@ class LogFacts:
     def observe(self, event: Event) -> None:
         """Observe one event: its record type, its versions, its retention and its time."""
         at = timestamp_of(event)
-        if at is not None and event.absence is None:
+        if at is not None and not event.is_absence:
             self.clock.observe(event.record.log_offset, at)
         self.observe_type(event)
 
@@ -107,7 +107,9 @@ class LogFacts:
         return self.clock.newest
 
     def observe_type(self, event: Event) -> None:
-        """Observe one event but for its time, which the clock has observed in its place."""
+        """Observe one event but for its time, which the clock has observed in its place; nothing of an absence."""
+        if event.is_absence:
+            return
         at = timestamp_of(event)
         if event.key is None and not event.record.is_control:
             self.unread.observe(event, at)

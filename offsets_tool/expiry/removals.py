@@ -30,8 +30,8 @@ _NO_VALUES: Final[dict[str, Any]] = {
 
 
 def noop_tombstone(event: Event, changes: Iterable[Change]) -> Iterator[Change]:
-    """Yield, as a Change, the tombstone of an offset or a group that changed nothing of its subject."""
-    if event.key is None or event.value is not None or event.kept_raw is not None:
+    """Yield, as a Change, the tombstone of an offset or a group that changed nothing of its subject; nothing for an absence."""
+    if event.key is None or event.value is not None or event.kept_raw is not None or event.is_absence:
         return
     subject = _subject(event)
     reporting = (OffsetOf, PendingOf) if isinstance(subject, OffsetOf) else (GroupOf,)

@@ -30,5 +30,5 @@ class RecordSums:
 
     def observe(self, event: Event) -> None:
         """Add the record of an event; an absence, which has no record, is ignored."""
-        if event.absence is None and event.group is not None:
+        if not event.is_absence and event.group is not None:
             self.bytes[event.group] += len(event.record.key or b"") + len(event.record.value or b"")

@@ -110,12 +110,17 @@ class _SubjectChange(NamedTuple):
 
 def batch_happenings(row_changes: Iterable[RowChange]) -> Iterator[Happening]:
     """Yield the happenings of one batch of row changes, in the order of the log."""
+    return (happening for _, happening in told_changes(row_changes))
+
+
+def told_changes(row_changes: Iterable[RowChange]) -> Iterator[tuple[RowChange, Happening]]:
+    """Yield the happenings of one batch of row changes as `batch_happenings` does, each with the last change that it tells of."""
     subject_changes = list(_by_subject(row_changes))
     moves = _came_and_went(subject_changes)
     for subject_change in subject_changes:
         happening = _happening(subject_change, moves)
         if happening is not None:
-            yield happening
+            yield subject_change.row_change, happening
 
 
 def _by_subject(row_changes: Iterable[RowChange]) -> Iterator[_SubjectChange]:

@@ -150,7 +150,11 @@ def _offset_end(change: Change, group_deleted: Change | None) -> OffsetEndCause:
     match change.kind, change.before, change.after:
         case ChangeKind.DELETED, _, _:
             # To the classic coordinator a simple group goes with its last offset: that is no deletion of the group.
-            by_record = group_deleted is not None and group_deleted.log_offset != change.log_offset
+            by_record = (
+                group_deleted is not None
+                and group_deleted.kind is not ChangeKind.ABSENT
+                and group_deleted.log_offset != change.log_offset
+            )
             return OffsetEndCause.GROUP_DELETED if by_record else OffsetEndCause.DELETED
         case kind, _, _ if kind in _SAID_BY_KIND:
             return OffsetEndCause(kind.value)

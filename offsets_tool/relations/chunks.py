@@ -20,7 +20,7 @@ from offsets_tool.relations.offsets import Holdings, Past, Pieces
 from offsets_tool.relations.subjects import Subjects
 from offsets_tool.relations.transactions import Markers, Transactions
 from offsets_tool.relations.visibility import late
-from offsets_tool.relations.writes import NONE, REMOVALS, OffsetAction, Writes, have_producers
+from offsets_tool.relations.writes import NONE, TOMBSTONES, OffsetAction, Writes, have_producers
 from offsets_tool.replay.changes import UNREAD, Change, ChangeKind, TransactionOf
 from offsets_tool.replay.offsets import RETURNED, UNSURE
 from offsets_tool.replay.state import State
@@ -88,6 +88,19 @@ def in_transactions(chunk: HistoryChunk, events: Sequence[GroupEvent]) -> Array:
     return np.flatnonzero(is_in)
 
 
+def absent_transactions(chunk: HistoryChunk) -> Array:
+    """Return the places of absences that show that a transaction had ended: nothing of it is pending behind them."""
+    writes, pieces = chunk.writes, chunk.pieces
+    places = writes.of(OffsetAction.PENDING_ABSENCE)
+    if not len(places):
+        return places
+    producers = np.unique(writes.producer, return_inverse=True)[1]
+    pending = pieces.taken(~pieces.is_effective & writes.is_read[pieces.commit])
+    held = Holdings(producers[pending.commit], pending.begin, pending.end, len(writes.action) + 1)
+    ended: Array = places[held.counts(producers[places], places) == 0]
+    return ended
+
+
 def are_unsure(rows: pa.RecordBatch, writes: Writes) -> Array:
     """Return which writes are commits that the two coordinators take for one in a transaction or not."""
     is_unsure = writes.action <= OffsetAction.PENDING
@@ -100,7 +113,7 @@ def depend_on_rules(chunk: HistoryChunk) -> Array:
     """Return which writes the two coordinators take for something else, as Step.differs says it of offsets."""
     rows, writes, pieces = chunk.rows, chunk.writes, chunk.pieces
     differs = chunk.is_unsure.copy()
-    tombstones = writes.of(*REMOVALS)
+    tombstones = writes.of(*TOMBSTONES)
     if not len(tombstones):
         return differs
     waiting = pieces.taken(~pieces.is_effective & writes.is_read[pieces.commit])
@@ -132,8 +145,13 @@ def are_doubtful(chunk: HistoryChunk) -> Array:
     return is_doubtful
 
 
-def anomalies(chunk: HistoryChunk, subjects: Subjects, log_partition: int | None) -> Iterator[Change]:
-    """Yield what Kafka's code rules out of commits: of no transaction for sure, not understood, or back though it was deleted."""
+def anomalies(
+    chunk: HistoryChunk, subjects: Subjects, log_partition: int | None
+) -> Iterator[tuple[int, Change]]:
+    """Yield what Kafka's code rules out of commits, each with its place.
+
+    They are of no transaction for sure, not understood, or back though they were deleted.
+    """
     writes = chunk.writes
     notes = [(place, place, UNSURE) for place in np.flatnonzero(chunk.is_unsure).tolist()]
     for row, problem in chunk.problems.items():
@@ -144,4 +162,4 @@ def anomalies(chunk: HistoryChunk, subjects: Subjects, log_partition: int | None
         log_offset, timestamp = int(writes.log_offset[place]), int(writes.timestamp[place])
         where = log_partition, log_offset, timestamp, log_offset
         subject = subjects.offsets[int(writes.subject[commit])]
-        yield Change(*where, ChangeKind.ANOMALY, subject, None, None, note)
+        yield place, Change(*where, ChangeKind.ANOMALY, subject, None, None, note)

@@ -141,7 +141,8 @@ class GroupChunk:
     def of_offsets(self, place: int) -> tuple[str, Event]:
         """Return the group of a commit or tombstone, and an event that tells no more than where it stands."""
         record = self._of_offsets.get(place) or next(self._records_at(np.array([place])))
-        return self._names.texts[self._writes.group[place]], Event(record=record)
+        is_absence = self.action(place) in (OffsetAction.ABSENCE, OffsetAction.PENDING_ABSENCE)
+        return self._names.texts[self._writes.group[place]], Event(record=record, is_absence=is_absence)
 
     def _records_at(self, places: Array) -> Iterator[LogRecord]:
         if not len(places):

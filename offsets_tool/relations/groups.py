@@ -39,7 +39,11 @@ from offsets_tool.replay.coordinator import REPLAYS, Coordinator
 from offsets_tool.replay.epoch_groups import changed_group, new_group
 from offsets_tool.replay.handling import Replaces, ValueRules
 from offsets_tool.replay.member_state import is_behind
-from offsets_tool.replay.offsets import add_simple_group, remove_unused_simple_group
+from offsets_tool.replay.offsets import (
+    add_simple_group,
+    remove_unused_group,
+    remove_unused_simple_group,
+)
 from offsets_tool.replay.rules import Rules, is_of_new
 from offsets_tool.replay.step import Step
 
@@ -352,7 +356,8 @@ class GroupReplay:
             group, event = chunk.of_offsets(place)
             changes = self._replay_offset(group, event, action)
         # A tombstone of a group that is not there may belong to what was removed.
-        if changes or (action == OffsetAction.NONE and event.tombstone and event.group is not None):
+        is_noop = action == OffsetAction.NONE and event.tombstone and not event.is_absence
+        if changes or (is_noop and event.group is not None):
             done.events.append(GroupEvent(place, event, changes))
             done.all.append(done.events[-1])
         subjects = (change.subject for change in changes)
@@ -421,6 +426,8 @@ class GroupReplay:
         step = Step(coordinator.state, coordinator.rules, coordinator.log_partition, event)
         if action in (OffsetAction.COMMIT, OffsetAction.PENDING):
             add_simple_group(step, group)
+        elif event.is_absence:
+            remove_unused_group(step, group)
         else:
             remove_unused_simple_group(step, group)
             coordinator.observe_difference(step)

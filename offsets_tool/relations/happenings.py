@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, groupby
+from operator import itemgetter
 from typing import Final
 
 import numpy as np
@@ -16,7 +17,13 @@ import pyarrow as pa
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.lines import text_of
 from offsets_tool.columns.sorted_offsets import rows_of
-from offsets_tool.history.change_log import Happening, LinesAsked, WantedHappenings, batch_happenings
+from offsets_tool.history.change_log import (
+    Happening,
+    LinesAsked,
+    WantedHappenings,
+    batch_happenings,
+    told_changes,
+)
 from offsets_tool.history.history import History, RowChange
 from offsets_tool.history.owners import NameOf
 from offsets_tool.history.row_builders import anomaly_row
@@ -40,7 +47,7 @@ from offsets_tool.replay.changes import (
 )
 from offsets_tool.replay.epoch_groups import new_group
 
-_DELETED: Final = (OffsetEndCause.DELETED, OffsetEndCause.GROUP_DELETED)
+_DELETED: Final = (OffsetEndCause.DELETED, OffsetEndCause.GROUP_DELETED, OffsetEndCause.ABSENT)
 
 
 class Happenings(Histories):
@@ -72,22 +79,24 @@ class Happenings(Histories):
         if replayed is None:
             return
         odd = list(anomalies(replayed.chunk, self._subjects, self._log_partition))
-        self._observe(chain(odd, *(event.changes for event in replayed.of_groups.events)))
+        of_commits = (change for _, change in odd)
+        self._observe(chain(of_commits, *(event.changes for event in replayed.of_groups.events)))
         if not self._wanted.is_any_wanted:
             return
         writes, changes = list(self._writes_of_groups(replayed)), self._offset_changes(replayed)
-        log_offsets = {change.log_offset for write in (*writes, odd) for change in write}
-        is_alone = ~np.isin(changes.log_offset, list(log_offsets))
+        places = {place for write in (*writes, odd) for place, _ in write}
+        is_alone = ~np.isin(changes.place, list(places))
         alone, shared = changes.at(is_alone), changes.at(~is_alone)
         happenings = list(self._of_shared_records(writes, odd, shared))
         if self._lines is None:
-            happenings += self._described(alone)
-        happenings.sort(key=lambda happening: happening.log_offset)
+            for placed in zip(alone.place.tolist(), self._row_changes(alone), strict=True):
+                happenings += _placed([placed])
+        happenings.sort(key=itemgetter(0))
         if self._lines is None or not len(alone.row):
-            yield from happenings
+            yield from (happening for _, happening in happenings)
         else:
             lines = self._lines.of(alone, self._history.after_gap, self._described)
-            yield from _in_order(happenings, alone.log_offset, lines)
+            yield from _in_order(happenings, alone.place, lines)
 
     def _offset_changes(self, replayed: ReplayedChunk) -> OffsetChanges:
         """Return what happened to the committed offsets that are wanted, where it is."""
@@ -114,14 +123,14 @@ class Happenings(Histories):
             self._wanted.meet(offsets[number])
         self._are_met = are_met
 
-    def _writes_of_groups(self, replayed: ReplayedChunk) -> Iterator[list[Change]]:
-        """Yield what each of Kafka's writes did to groups and members that are wanted, with anomalies."""
+    def _writes_of_groups(self, replayed: ReplayedChunk) -> Iterator[list[tuple[int, Change]]]:
+        """Yield what each of Kafka's writes did to groups and members that are wanted, with anomalies, each with its place."""
         records = [
             record for record in replayed.of_groups.all if isinstance(record, ValueChange) or record.changes
         ]
         for _, write in groupby(records, lambda record: replayed.of_writes[record.place]):
             yield [
-                change
+                (record.place, change)
                 for record in write
                 for change in record_changes(record, self._log_partition)
                 if change.is_anomaly
@@ -132,24 +141,32 @@ class Happenings(Histories):
             ]
 
     def _of_shared_records(
-        self, writes: Iterable[list[Change]], odd: Iterable[Change], changes: OffsetChanges
-    ) -> Iterator[Happening]:
-        """Yield what records did of which some changed a group, and some were odd."""
+        self,
+        writes: Iterable[list[tuple[int, Change]]],
+        odd: Iterable[tuple[int, Change]],
+        changes: OffsetChanges,
+    ) -> Iterator[tuple[int, Happening]]:
+        """Yield what records did of which some changed a group, and some were odd, each with its place."""
         by_record = defaultdict[int, list[RowChange]](list)
-        for row_change in (
-            *self._row_changes(changes),
-            *(RowChange(change, anomaly=anomaly_row(change)) for change in odd),
+        for place, row_change in (
+            *zip(changes.place.tolist(), self._row_changes(changes), strict=True),
+            *((place, RowChange(change, anomaly=anomaly_row(change))) for place, change in odd),
         ):
-            by_record[row_change.change.log_offset].append(row_change)
+            by_record[place].append(row_change)
         for write in writes:
-            of_records = groupby(self._row_changes_of(write), lambda row_change: row_change.change.log_offset)
-            yield from batch_happenings(
-                row_change
-                for log_offset, of_groups in of_records
-                for row_change in _of_one_record(list(of_groups), by_record.pop(log_offset, []))
-            )
-        for of_record in by_record.values():
-            yield from batch_happenings(_of_one_record([], of_record))
+            yield from _placed(list(self._of_write(write, by_record)))
+        for place, of_record in by_record.items():
+            yield from _placed([(place, row_change) for row_change in _of_one_record([], of_record)])
+
+    def _of_write(
+        self, write: Sequence[tuple[int, Change]], by_record: dict[int, list[RowChange]]
+    ) -> Iterator[tuple[int, RowChange]]:
+        """Yield what one of Kafka's writes did to groups, and with it what its records did to offsets, which it takes away."""
+        places = {id(change): place for place, change in write}
+        made = self._row_changes_of([change for _, change in write])
+        for place, of_groups in groupby(made, lambda row_change: places[id(row_change.change)]):
+            for row_change in _of_one_record(list(of_groups), by_record.pop(place, [])):
+                yield place, row_change
 
     def _described(self, changes: OffsetChanges) -> Iterator[Happening]:
         """Yield what each thing is that happened to an offset, where its record did nothing else."""
@@ -249,13 +266,20 @@ def _precedes(anomaly: RowChange, change: RowChange) -> bool:
     )
 
 
+def _placed(row_changes: Sequence[tuple[int, RowChange]]) -> Iterator[tuple[int, Happening]]:
+    """Yield what the changes of one write come to, each with the place of its last change."""
+    places = {id(row_change): place for place, row_change in row_changes}
+    for row_change, happening in told_changes(row_change for _, row_change in row_changes):
+        yield places[id(row_change)], happening
+
+
 def _in_order(
-    happenings: Sequence[Happening], log_offsets: Array, lines: pa.StringArray
+    happenings: Sequence[tuple[int, Happening]], places: Array, lines: pa.StringArray
 ) -> Iterator[Happening | memoryview]:
-    """Yield happenings, and the lines of others, by log offset."""
+    """Yield happenings, and the lines of others at some places, by place."""
     begin = 0
-    ends = np.searchsorted(log_offsets, [happening.log_offset for happening in happenings])
-    for happening, end in zip(happenings, ends.tolist(), strict=True):
+    ends = np.searchsorted(places, [place for place, _ in happenings])
+    for (_, happening), end in zip(happenings, ends.tolist(), strict=True):
         if end > begin:
             yield text_of(lines.slice(begin, end - begin))
             begin = end

@@ -40,6 +40,7 @@ from offsets_tool.relations.chunks import (
     HistoryChunk,
     ReplayedChunk,
     StateChanges,
+    absent_transactions,
     anomalies,
     are_doubtful,
     are_unsure,
@@ -79,13 +80,14 @@ from offsets_tool.relations.offsets import (
 from offsets_tool.relations.owners import OwnerJoin
 from offsets_tool.relations.removals import RemovalInputs, RemovalRelation, groups_with_tombstones
 from offsets_tool.relations.replays import HistoryRows, ReplayEnd, ShownNames, Start
-from offsets_tool.relations.row_events import COLUMNS
+from offsets_tool.relations.row_events import COLUMNS, records_of
 from offsets_tool.relations.row_facts import observe_rows, observe_values
 from offsets_tool.relations.transactions import (
     NO_MARKER,
     NO_TRANSACTIONS,
     Markers,
     Transactions,
+    by_markers,
     ended_transactions,
     entries_of,
     joined,
@@ -100,6 +102,7 @@ from offsets_tool.relations.visibility import Presence, late, presences, with_vi
 from offsets_tool.relations.writes import (
     NONE,
     REMOVALS,
+    TRANSACTION_ENDS,
     OffsetAction,
     WriteReader,
     Writes,
@@ -247,7 +250,8 @@ class Histories:
         lifetimes = RowLifetimes(chunk.writes, chunk.past, chunk.pieces, are_doubtful(chunk))
         self._carry(chunk, chunk.pieces, lifetimes, np.zeros(len(chunk.writes.action), np.int64))
         changes = (change for event in of_groups.events for change in event.changes if change.is_anomaly)
-        impossible = [*changes, *anomalies(chunk, self._subjects, self._log_partition)]
+        of_commits = (change for _, change in anomalies(chunk, self._subjects, self._log_partition))
+        impossible = [*changes, *of_commits]
         return StateChanges(impossible, of_groups.all, ended_transactions(*ended[:2], self._subjects.groups))
 
     def live_state(self) -> LiveState:
@@ -304,7 +308,7 @@ class Histories:
             return NOTHING
         chunk, pieces, owners, of_groups, of_writes, lifetimes, before, over, markers = replayed
         group_tables = self._group_rows.advance(of_groups.all, of_writes)
-        of_commits = list(anomalies(chunk, self._subjects, self._log_partition))
+        of_commits = [change for _, change in anomalies(chunk, self._subjects, self._log_partition)]
         group_tables.anomalies.extend(map(anomaly_row, of_commits))
         self.observe_changes(chain(of_commits, *(event.changes for event in of_groups.events)))
         inputs = RemovalInputs(
@@ -323,7 +327,10 @@ class Histories:
         return _rows(offsets, group_tables, removals, ended)
 
     def _observe_rows(self, rows: pa.RecordBatch) -> None:
-        """Observe where rows stand, and the facts of those that an earlier replay did not observe."""
+        """Observe where records stand, and the facts of those that an earlier replay did not observe."""
+        rows = records_of(rows)
+        if not rows.num_rows:
+            return
         log_offsets = rows.column("log_offset").to_numpy()
         behind = behind_gaps(log_offsets)
         self._history.observe_run(
@@ -365,7 +372,7 @@ class Histories:
             self._observe_event(event)
         unread = {row: event for row, event in decoded.items() if event.kept_raw is not None}
         problems = {row: event.problem or "" for row, event in unread.items()}
-        producers = said.producer[said.of(OffsetAction.COMMIT_MARKER, OffsetAction.ABORT_MARKER)]
+        producers = said.producer[said.of(*TRANSACTION_ENDS)]
         carried, past = self._open.taken(self._touched(rows, said), producers)
         writes = said.behind(carried)
         return HistoryChunk(rows, writes, past, pieces_of(writes), are_unsure(rows, writes), problems)
@@ -427,7 +434,8 @@ class Histories:
     ) -> tuple[Transactions, Markers, Array]:
         """Return the transactions that ended, the markers, and the places of those that ended any."""
         places = in_transactions(chunk, events)
-        ends = chunk.writes.of(OffsetAction.COMMIT_MARKER, OffsetAction.ABORT_MARKER)
+        of_markers = chunk.writes.of(OffsetAction.COMMIT_MARKER, OffsetAction.ABORT_MARKER)
+        ends = np.union1d(of_markers, absent_transactions(chunk))
         if not len(places) and not len(ends):
             return NO_TRANSACTIONS, no_markers(), ends
         entries = joined(self._transactions, read_entries(chunk.rows, chunk.writes, places))
@@ -436,11 +444,12 @@ class Histories:
         of = transactions(entries, markers)
         self._transactions = of.carried
         over = of.taken(np.flatnonzero(of.marker != NO_MARKER))
-        return over, markers, ends[np.unique(over.marker)]
+        return *by_markers(over, markers), ends[np.unique(over.marker)]
 
     def _by_number(self, ends: Sequence[GroupEnd]) -> dict[tuple[int, int], int]:
-        """Return the places of ends by write and number of the group, of groups that commit offsets."""
-        known = ((end.write, self._subjects.groups.number(end.group), end.place) for end in ends)
+        """Return the places of ends by write and number of the group, of groups that commit offsets and that a record deleted."""
+        names = self._subjects.groups
+        known = ((end.write, names.number(end.group), end.place) for end in ends if not end.is_absence)
         return {(write, number): place for write, number, place in known if number is not None}
 
     def _presences(

@@ -47,6 +47,7 @@ def _highest(numbers: Array, first: int) -> Array:
 
 
 _NEAR: Final = 1 << 10
+_REMOVED: Final = (CAUSE[OffsetEndCause.DELETED], CAUSE[OffsetEndCause.ABSENT])
 _COMMITS: Final = (int(OffsetAction.COMMIT), int(OffsetAction.PENDING))
 
 
@@ -95,7 +96,7 @@ def _changes(rows: pa.RecordBatch, writes: Writes, pieces: Pieces) -> tuple[Arra
     over = pieces.taken(writes.is_read[pieces.commit] & (pieces.end != NEVER))
     has_ended, is_deletion, is_passed = (np.zeros(len(writes.action), bool) for _ in range(3))
     has_ended[over.end] = True
-    is_deletion[over.end[over.cause == CAUSE[OffsetEndCause.DELETED]]] = True
+    is_deletion[over.end[np.isin(over.cause, _REMOVED)]] = True
     is_passed[over.end[over.cause == CAUSE[OffsetEndCause.NOOP_TOMBSTONE]]] = True
     has_changes, is_open = has_ended.copy(), np.zeros(len(writes.action), bool)
     commits = writes.of(OffsetAction.COMMIT, OffsetAction.PENDING)
@@ -117,25 +118,26 @@ def _changes(rows: pa.RecordBatch, writes: Writes, pieces: Pieces) -> tuple[Arra
 
 
 class GroupEnd(NamedTuple):
-    """A group that a write deleted and did not make again; `place` is that of the first deletion."""
+    """A group that a write deleted and did not make again; `place` is that of the first deletion, which may be an absence."""
 
     write: int
     group: str
     place: int
+    is_absence: bool
 
 
 def groups_gone(events: Sequence[GroupEvent], numbers: Array) -> list[GroupEnd]:
     """Return the groups that were gone behind a write which deleted them; `numbers` are those of the writes, by place."""
-    first: dict[tuple[int, str], int] = {}
+    first: dict[tuple[int, str], tuple[int, bool]] = {}
     is_there: dict[tuple[int, str], bool] = {}
-    for place, _, changes in events:
+    for place, event, changes in events:
         for change in changes:
             if isinstance(change.subject, GroupOf) and not change.is_anomaly:
                 key = int(numbers[place]), change.subject.group
                 is_there[key] = change.after is not None
                 if change.after is None:
-                    first.setdefault(key, place)
-    return [GroupEnd(*key, place) for key, place in first.items() if not is_there[key]]
+                    first.setdefault(key, (place, event.is_absence))
+    return [GroupEnd(*key, *deletion) for key, deletion in first.items() if not is_there[key]]
 
 
 def with_group_ends(

@@ -20,7 +20,7 @@ from offsets_tool.events import Key, Value
 from offsets_tool.records.kinds import CLASSIC_TYPES, COMMITS, GROUP_METADATA, TOPIC_LISTS
 from offsets_tool.relations.histories import Histories
 from offsets_tool.relations.replays import Start
-from offsets_tool.relations.row_events import RowEvents
+from offsets_tool.relations.row_events import RowEvents, absent_to, are_absences, records_of
 from offsets_tool.relations.row_facts import NO_TIME, observe_times, times_of
 from offsets_tool.relations.writes import are_sound, group_named, have_producers, types_of
 from offsets_tool.replay.rules import TOPIC_ID_VERSION
@@ -43,9 +43,10 @@ def replay_rows(
     batches: Iterable[pa.RecordBatch],
     *,
     begins: int = 0,
+    end: int | None = None,
 ) -> None:
     """Replay all rows (row_events.COLUMNS) of one partition, by offset, to each of the moments, as replay_events does events."""
-    partitions = [snapshot.begin(log_partition, begins) for snapshot in snapshots]
+    partitions = [snapshot.begin(log_partition, begins, end) for snapshot in snapshots]
     moments = [
         RowsToMoment(*both) for both in zip(partitions, (each.names for each in snapshots), strict=True)
     ]
@@ -94,30 +95,34 @@ class RowsToMoment:
     def _count_before_cut(self, rows: pa.RecordBatch, times: Array) -> int:
         """Return how many of the first rows lie before the moment, by Cut."""
         cut, offsets, held = self._snapshot.cut, rows.column("log_offset").to_numpy(), int(rows.num_rows)
+        # An absence has the time of a record before it.
+        observed = np.where(are_absences(rows), NO_TIME, times)
         if cut.end is not None:
             past = np.flatnonzero(offsets >= cut.end)
             held = int(past[0]) if len(past) else held
         elif cut.time is not None:
-            return self._count_in_time(offsets, times, cut.time)
-        observe_times(cut.clock, offsets[:held], times[:held])
+            return self._count_in_time(offsets, times, observed, cut.time)
+        observe_times(cut.clock, offsets[:held], observed[:held])
         return held
 
-    def _count_in_time(self, offsets: Array, times: Array, time: int) -> int:
+    def _count_in_time(self, offsets: Array, times: Array, observed: Array, time: int) -> int:
         cut, begin = self._snapshot.cut, 0
         for place in np.flatnonzero(times > time).tolist():
-            observe_times(cut.clock, offsets[begin:place], times[begin:place])
+            observe_times(cut.clock, offsets[begin:place], observed[begin:place])
             begin = place
             if cut.is_over(int(times[place])):
                 return place
-        observe_times(cut.clock, offsets[begin:], times[begin:])
+        observe_times(cut.clock, offsets[begin:], observed[begin:])
         return len(times)
 
     def _observe_before_cut(self, rows: pa.RecordBatch) -> None:
-        snapshot, coverage = self._snapshot, self._snapshot.coverage
-        coverage.observe_run(*_run(rows.column("log_offset").to_numpy()))
+        snapshot, coverage, records = self._snapshot, self._snapshot.coverage, records_of(rows)
+        snapshot.absent_to = max(snapshot.absent_to, absent_to(rows))
+        if records.num_rows:
+            coverage.observe_run(*_run(records.column("log_offset").to_numpy()))
         if coverage.remembers:
-            coverage.keys.update(_keys(rows)[0])
-            coverage.observe_groups(self._groups_of_own(rows))
+            coverage.keys.update(_keys(records)[0])
+            coverage.observe_groups(self._groups_of_own(records))
         snapshot.proved_classic = snapshot.proved_classic or _proves_classic(rows)
         self._learn_names(rows)
 

@@ -49,6 +49,8 @@ _TIME_LENGTH: Final = 23
 class OffsetChanges(NamedTuple):
     """What records did to committed offsets, in the order of the log; rows of history by number."""
 
+    place: Array
+    """The place in the chunk of the record that did it."""
     log_offset: Array
     timestamp: Array
     row: Array
@@ -102,6 +104,7 @@ def offset_changes(replayed: ReplayedChunk, pieces: Pieces, first_written: dict[
     # What was revealed and replaced at once by what does not read, has not begun.
     is_unread = pieces.cause == CAUSE[OffsetEndCause.REVEALED]
     return OffsetChanges(
+        place,
         writes.log_offset[place],
         writes.timestamp[place],
         row,

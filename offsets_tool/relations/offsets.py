@@ -175,12 +175,12 @@ def _ends_of_pending(writes: Writes) -> PendingEnds:
     again = _next(pair, commit, commit)
     removed = np.minimum(
         _next(writes.subject, writes.of(OffsetAction.REMOVAL), commit),
-        _next(pair, writes.of(OffsetAction.PENDING_TOMBSTONE), commit),
+        _next(pair, writes.of(OffsetAction.PENDING_TOMBSTONE, OffsetAction.PENDING_ABSENCE), commit),
     )
     end = np.minimum(np.minimum(marker, again), removed)
     at = np.minimum(end, len(writes.action) - 1)
     cause = np.where(writes.is_read[at], CAUSE[OffsetEndCause.SUPERSEDED], CAUSE[OffsetEndCause.UNREAD])
-    cause[end == removed] = CAUSE[OffsetEndCause.DELETED]
+    cause[end == removed] = _removed_by(writes, at[end == removed])
     is_commit = writes.action[at] == OffsetAction.COMMIT_MARKER
     cause[end == marker] = np.where(
         is_commit, CAUSE[OffsetEndCause.COMMITTED], CAUSE[OffsetEndCause.ABORTED]
@@ -192,7 +192,7 @@ def _ends_of_pending(writes: Writes) -> PendingEnds:
 def _effects(writes: Writes, ends: PendingEnds) -> Effects:
     """Return the writes that take effect; pending commits that newer ones forestall become superseded in `ends`."""
     committed = np.flatnonzero(ends.cause == CAUSE[OffsetEndCause.COMMITTED])
-    plain = writes.of(OffsetAction.COMMIT, OffsetAction.REMOVAL, OffsetAction.TOMBSTONE)
+    plain = writes.of(OffsetAction.COMMIT, OffsetAction.REMOVAL, OffsetAction.TOMBSTONE, OffsetAction.ABSENCE)
     if not len(committed):
         write = plain[order_of(writes.subject[plain])]
         return Effects(write, write, writes.subject[write], writes.action[write] > OffsetAction.PENDING)
@@ -208,6 +208,12 @@ def _effects(writes: Writes, ends: PendingEnds) -> Effects:
     wins = is_removal | (age == np.maximum.accumulate(age))
     ends.cause[committed[order[~wins] - len(plain)]] = CAUSE[OffsetEndCause.SUPERSEDED]
     return Effects(write[wins], place[wins], subject[wins], is_removal[wins])
+
+
+def _removed_by(writes: Writes, places: Array) -> Array:
+    """Return how rows ended that writes at these places removed: by a tombstone, or by one that only an absence shows."""
+    is_absence = writes.action[places] >= OffsetAction.ABSENCE
+    return np.where(is_absence, CAUSE[OffsetEndCause.ABSENT], CAUSE[OffsetEndCause.DELETED])
 
 
 def _is_first(subject: Array) -> Array:
@@ -226,7 +232,7 @@ def _effective(writes: Writes, effects: Effects) -> Pieces:
     cause = np.where(
         writes.is_read[following], CAUSE[OffsetEndCause.SUPERSEDED], CAUSE[OffsetEndCause.UNREAD]
     )
-    cause[removed] = CAUSE[OffsetEndCause.DELETED]
+    cause[removed] = _removed_by(writes, following[removed])
     cause[is_last] = NONE
     before = np.append(0, write[:-1])[: len(write)]
     is_after = ~begins & ~np.append(True, is_removal[:-1])[: len(write)] & writes.is_read[before]

@@ -17,7 +17,6 @@ from offsets_tool.as_of.transactions import EndedTransaction
 from offsets_tool.columns.arrays import Array
 from offsets_tool.columns.columns_of_rows import encoded, numbers
 from offsets_tool.columns.findings import PartitionColumns
-from offsets_tool.columns.reading import RowsRead
 from offsets_tool.columns.sorted_offsets import rows_of
 from offsets_tool.events import Event
 from offsets_tool.expiry.forecast import PartitionRemovals, partition_removals
@@ -41,8 +40,7 @@ from offsets_tool.relations.happenings import Happenings, record_changes
 from offsets_tool.relations.histories import Histories
 from offsets_tool.relations.moments import RowsToMoment, start_of
 from offsets_tool.relations.replays import HistoryRows, Start
-from offsets_tool.relations.row_events import BYTES, rows_below
-from offsets_tool.relations.row_events import rows_of as rows_of_reads
+from offsets_tool.relations.row_events import BYTES, records_of, rows_below
 from offsets_tool.replay.changes import Change
 from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.wire.json import uuid_text
@@ -65,19 +63,19 @@ class RowHistories:
     def __init__(
         self,
         partition: PartitionSnapshot,
-        reads: Iterable[RowsRead],
+        pages: Iterable[pa.RecordBatch],
         name_of: NameOf,
         names: TopicNames | None = None,
     ) -> None:
-        """Take all rows of a partition; `name_of` returns the name of a topic id.
+        """Take all rows of a partition (row_events.COLUMNS); `name_of` returns the name of a topic id.
 
         With `names`, which learns names of topics, the partition was not replayed before: the answer comes with its state.
         """
         self.partition = partition
         self._pages = (
-            rows_below(reads, partition.end)
+            rows_below(pages, partition.read_to)
             if names is None
-            else RowsToMoment(partition, names).pages(rows_of_reads(reads))
+            else RowsToMoment(partition, names).pages(pages)
         )
         self.name_of = name_of
         self._gives_state = names is not None
@@ -102,7 +100,7 @@ class RowHistories:
     ) -> None:
         """Give all rows, page by page, to the second function."""
         for page, _ in self._state_changes():
-            of_rows(page)
+            of_rows(records_of(page))
 
     def _state_changes(self, *, is_for_state: bool = True) -> Iterator[tuple[pa.RecordBatch, StateChanges]]:
         """Yield each page with what its replay for the state alone came to; of groups all, unless this `is_for_state`."""
@@ -203,7 +201,8 @@ class _Followed(Histories):
 
 def observe_batch(sums: RecordSums, page: pa.RecordBatch) -> None:
     """Add the records of a page, which has columns of `events`, and raw bytes or their number."""
-    known = page.filter(pc.is_valid(page.column("group")))
+    records = records_of(page)
+    known = records.filter(pc.is_valid(records.column("group")))
     sizes = (
         numbers(known.column(BYTES), 0)
         if BYTES in known.schema.names

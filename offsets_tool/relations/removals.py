@@ -32,7 +32,14 @@ from offsets_tool.relations.lifetimes import RowLifetimes
 from offsets_tool.relations.offsets import CAUSE, NEVER, Holdings, Pieces, order_of
 from offsets_tool.relations.row_events import MAGIC
 from offsets_tool.relations.subjects import Subjects
-from offsets_tool.relations.writes import NONE, REMOVALS, OffsetAction, WriteReader, Writes, have_producers
+from offsets_tool.relations.writes import (
+    NONE,
+    TOMBSTONES,
+    OffsetAction,
+    WriteReader,
+    Writes,
+    have_producers,
+)
 from offsets_tool.replay.changes import (
     Change,
     ChangeKind,
@@ -51,6 +58,8 @@ _DROPPED: Final = {
     CAUSE[OffsetEndCause.SUPERSEDED]: ChangeKind.SUPERSEDED,
 }
 """What markers do to pending commits that they drop, by the cause of the end."""
+_ENDED_UNTOLD: Final = (CAUSE[OffsetEndCause.ABSENT], CAUSE[OffsetEndCause.UNREAD])
+"""Ends of pending commits of which no marker tells."""
 _ROWS: Final = 1 << 20
 """How many rows of history are looked at at once for what removals left."""
 
@@ -81,7 +90,7 @@ class SavedRemovals(NamedTuple):
 
 def groups_with_tombstones(writes: Writes, subjects: Subjects) -> set[str]:
     """Return the groups that have tombstones of offsets among these writes."""
-    numbers = np.unique(writes.group[writes.of(*REMOVALS)]).tolist()
+    numbers = np.unique(writes.group[writes.of(*TOMBSTONES)]).tolist()
     return {subjects.groups.texts[number] for number in numbers}
 
 
@@ -155,7 +164,7 @@ class _Walk:
         self._upcoming = next(self._next_event, None)
         self._marked_at: dict[str, int] = {}
         """Where a group was last marked as changed, of events that were followed."""
-        self._places = chunk.writes.of(*REMOVALS)
+        self._places = chunk.writes.of(*TOMBSTONES)
         has_changes = chunk.has_changes.copy()
         has_changes[self._places] = True
         events = (event for event in chunk.of_groups.events if event.changes or any(_noop_of_group(event)))
@@ -424,13 +433,13 @@ class _Walk:
 
     @cached_property
     def _marks(self) -> dict[str, tuple[list[int], list[int]]]:
-        """Where and when it ended what groups had pending, by group: by a marker, or a commit that was not understood."""
+        """Where and when it ended what groups had pending, by group: a marker, an absence, or a commit that was not understood."""
         if not self._first:
             return {}
         pieces, writes = self._chunk.pieces, self._chunk.writes
         rows = np.flatnonzero(self._is_over[: self._first])
         ends, causes = pieces.end[rows], pieces.cause[rows]
-        is_mark = np.isin(writes.action[ends], _MARKERS) | (causes == CAUSE[OffsetEndCause.UNREAD])
+        is_mark = np.isin(writes.action[ends], _MARKERS) | np.isin(causes, _ENDED_UNTOLD)
         is_mark &= writes.timestamp[ends] >= 0
         ends, groups = ends[is_mark], writes.group[pieces.commit[rows[is_mark]]]
         groups, ends = np.divmod(np.unique(groups * self._span + ends), self._span)

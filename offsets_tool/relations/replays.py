@@ -104,7 +104,7 @@ class EventHistoryReplay:
         history, facts, rows = self._history, self._facts, list[_Row]()
         for event in events:
             at = event.record.log_offset
-            if event.absence is None:
+            if not event.is_absence:
                 facts.observe_offsets(at, at, None)
                 self._position = at + 1
             facts.observe(event)

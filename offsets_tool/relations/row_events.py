@@ -5,8 +5,9 @@ reader of tables fetches raw bytes of few records only. Knows nothing about repl
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -69,6 +70,8 @@ COLUMNS: Final = (*PLACE, *COMMIT, "problem", *RAW)
 of `events`; any other has `magic`, `key` and `value` of `log`."""
 BYTES: Final = "bytes"
 """The column that MomentRows adds with the bytes of a record's key and value."""
+Page: TypeAlias = pa.RecordBatch
+"""Rows of one log partition, in their order (COLUMNS)."""
 _ASKED: Final = (
     *("key", "value", "problem", "is_control", "record_type", "group", "topic", "partition"),
     *("committed_offset", "value_version", "metadata", "topic_id"),
@@ -83,6 +86,9 @@ _VALUES_KEPT: Final = 8 << 20
 MAGIC: Final = 2
 """The format of a batch that no column tells: nothing but whether there is a sequence is asked beside it, and before 2 none had
 one."""
+ABSENT: Final = -1
+"""Instead of a batch's format: the row is no record, but an absence (rows.Absence). It stands right before the offset that
+proves it."""
 
 
 def with_raw(log: pa.RecordBatch, events: pa.RecordBatch) -> pa.RecordBatch:
@@ -99,12 +105,30 @@ def rows_of(reads: Iterable[RowsRead]) -> Iterator[pa.RecordBatch]:
             yield with_raw(read.log, read.events)
 
 
-def rows_below(reads: Iterable[RowsRead], end: int) -> Iterator[pa.RecordBatch]:
-    """Yield the rows as `rows_of` does, whose log offsets are below `end`; they come in the order of their offsets."""
-    for rows in rows_of(reads):
+def rows_below(pages: Iterable[pa.RecordBatch], end: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows whose log offsets are below `end`; they come in the order of their offsets."""
+    for rows in pages:
         count = int(np.count_nonzero(rows.column("log_offset").to_numpy() < end))
         if count:
             yield rows.slice(0, count)
+
+
+def are_absences(rows: pa.RecordBatch) -> Array:
+    """Return which rows are no records but absences."""
+    is_absence: Array = numbers(rows.column("magic"), MAGIC) == ABSENT
+    return is_absence
+
+
+def absent_to(rows: pa.RecordBatch) -> int:
+    """Return the offset right behind the last absence among rows; 0 without one."""
+    places = np.flatnonzero(are_absences(rows))
+    return int(rows.column("log_offset")[int(places[-1])].as_py()) + 1 if len(places) else 0
+
+
+def records_of(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows that are records, and no absences."""
+    is_absence = are_absences(rows)
+    return rows.filter(pa.array(~is_absence)) if is_absence.any() else rows
 
 
 class KeptValues:
@@ -158,7 +182,9 @@ class RowEvents:
 
     def event(self, facts: Iterable[Any]) -> Event:
         """Return the event that is decoded from a row's columns PLACE and RAW."""
-        return decode(log_record(facts), self.key, self.values.read)
+        *place, magic, key, value = facts
+        event = decode(log_record((*place, magic, key, value)), self.key, self.values.read)
+        return replace(event, is_absence=True) if magic == ABSENT else event
 
     def _commits(self, rows: pa.RecordBatch) -> Iterator[Event]:
         """Yield events that are made from columns."""
@@ -177,6 +203,7 @@ class RowEvents:
             key=self._commit_key(row["record_type"], row["group"], row["topic"], row["partition"]),
             value_version=row["value_version"],
             value=None if is_tombstone else _commit_value(row),
+            is_absence=magic == ABSENT,
         )
 
 

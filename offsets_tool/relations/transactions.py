@@ -25,7 +25,12 @@ SCHEMA: Final = arrow_schema(TransactionRow)
 NO_GROUP: Final = -1
 NO_MARKER: Final = -1
 _OUTCOMES: Final = [TransactionOutcome.OPEN, TransactionOutcome.COMMITTED, TransactionOutcome.ABORTED]
-OPEN, COMMITTED, ABORTED = range(3)
+OPEN, COMMITTED, ABORTED, ABSENT = range(4)
+_OUTCOME_OF: Final = {
+    OffsetAction.COMMIT_MARKER: COMMITTED,
+    OffsetAction.ABORT_MARKER: ABORTED,
+    OffsetAction.PENDING_ABSENCE: ABSENT,
+}
 _OF_MARKER: Final = ("producer_id", "marker_epoch", "outcome", "marker_log_offset", "marker_timestamp")
 
 
@@ -61,7 +66,10 @@ class Entries(NamedTuple):
 
 
 class Markers(NamedTuple):
-    """Markers, in the order of the log: how many entries stand before each, and whether it is COMMITTED or ABORTED."""
+    """Markers, in the order of the log: how many entries stand before each, and whether it is COMMITTED or ABORTED.
+
+    An absence, which shows that there was a marker, is ABSENT.
+    """
 
     producer_id: Array
     entries_before: Array
@@ -112,7 +120,7 @@ def read_markers(rows: pa.RecordBatch, writes: Writes, places: Array, entries_be
     return Markers(
         numbers(some.column("producer_id"), NO_PRODUCER_ID),
         entries_before,
-        np.where(writes.action[places] == OffsetAction.COMMIT_MARKER, COMMITTED, ABORTED),
+        np.array([_OUTCOME_OF[action] for action in writes.action[places].tolist()], np.int64),
         some.column("log_offset").to_numpy(),
         some.column("timestamp").to_numpy(),
         numbers(some.column("producer_epoch"), NONE),
@@ -188,6 +196,16 @@ def _summed(entries: Entries, number: Array) -> tuple[Entries, Array]:
         entries.group[kept],
     )
     return summed, number[kept]
+
+
+def by_markers(over: Transactions, markers: Markers) -> tuple[Transactions, Markers]:
+    """Return the transactions that markers ended, and these: of those that absences ended nothing else is known."""
+    is_marker = markers.outcome != ABSENT
+    if is_marker.all():
+        return over, markers
+    over = over.taken(np.flatnonzero(is_marker[over.marker]))
+    number = np.cumsum(is_marker) - 1
+    return over._replace(marker=number[over.marker]), Markers(*(column[is_marker] for column in markers))
 
 
 def with_groups(keys: Iterable[int], entries: Iterable[OpenTransaction]) -> dict[int, Transaction]:

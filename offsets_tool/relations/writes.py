@@ -21,7 +21,7 @@ from offsets_tool.errors import DecodeError
 from offsets_tool.events import Event, KeyReader
 from offsets_tool.log.batches.control import decode_control
 from offsets_tool.records.kinds import COMMITS, GROUP_METADATA
-from offsets_tool.relations.row_events import PLACE, RAW, RowEvents
+from offsets_tool.relations.row_events import PLACE, RAW, RowEvents, are_absences
 from offsets_tool.relations.subjects import Subjects, TopicIdNumbers
 from offsets_tool.replay.changes import CommittedOffset
 from offsets_tool.replay.rules import TOPIC_ID_VERSION, proves_new
@@ -46,9 +46,13 @@ class OffsetAction(IntEnum):
     """It removes what is effective: a tombstone outside of transactions, to the classic coordinator."""
     PENDING_TOMBSTONE = 4
     """It removes what its own transaction has pending: a tombstone in one, to the classic coordinator."""
-    COMMIT_MARKER = 5
-    ABORT_MARKER = 6
-    NONE = 7
+    ABSENCE = 5
+    """It shows that what was effective had been removed: no record, but a key that a copy lacks."""
+    PENDING_ABSENCE = 6
+    """It shows that a transaction had ended, by what it had pending."""
+    COMMIT_MARKER = 7
+    ABORT_MARKER = 8
+    NONE = 9
     """Nothing."""
 
 
@@ -120,12 +124,19 @@ COMMIT: Final = pa.schema(
 _TYPE: Final = Struct(">h")
 FIRST_JOINS: Final = (bytes(2 + 4), b"\1" + bytes(4))
 """What stands behind the version where a classic group has no protocol type and generation 0 (rules.FIRST_JOIN), by its layouts."""
-REMOVALS: Final = (OffsetAction.REMOVAL, OffsetAction.TOMBSTONE, OffsetAction.PENDING_TOMBSTONE)
+TOMBSTONES: Final = (OffsetAction.REMOVAL, OffsetAction.TOMBSTONE, OffsetAction.PENDING_TOMBSTONE)
+REMOVALS: Final = (*TOMBSTONES, OffsetAction.ABSENCE, OffsetAction.PENDING_ABSENCE)
 IN_TRANSACTION: Final = (
     OffsetAction.PENDING,
     OffsetAction.PENDING_TOMBSTONE,
+    OffsetAction.PENDING_ABSENCE,
     OffsetAction.COMMIT_MARKER,
     OffsetAction.ABORT_MARKER,
+)
+TRANSACTION_ENDS: Final = (
+    OffsetAction.COMMIT_MARKER,
+    OffsetAction.ABORT_MARKER,
+    OffsetAction.PENDING_ABSENCE,
 )
 _MARKERS: Final = {"COMMIT": OffsetAction.COMMIT_MARKER, "ABORT": OffsetAction.ABORT_MARKER}
 
@@ -372,6 +383,10 @@ def _actions(rows: pa.RecordBatch, is_commit: Array, is_new: Array) -> Array:
         actions[is_commit & has_producer & (is_new | is_transactional)] = OffsetAction.PENDING
     if is_transactional.any():
         actions[~is_commit & ~is_new & is_transactional] = OffsetAction.PENDING_TOMBSTONE
+    if (is_absence := are_absences(rows)).any():
+        actions[is_absence] = np.where(has_producer, OffsetAction.PENDING_ABSENCE, OffsetAction.ABSENCE)[
+            is_absence
+        ]
     return actions
 
 

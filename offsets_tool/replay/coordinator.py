@@ -81,7 +81,7 @@ class Coordinator:
         step = Step(self.state, self.rules, self.log_partition, event)
         if event.control is not None:
             offsets.replay_marker(step, event.control)
-        elif event.absence is not None:
+        elif event.is_absence:
             self._replay_absence(step, event)
         elif event.key is not None and (step.is_new or event.key.type.id in CLASSIC_TYPES):
             offsets.replay_transaction(step, event)

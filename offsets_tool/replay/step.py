@@ -24,7 +24,7 @@ class Step:
         self.state = state
         self.rules = rules
         self.record = event.record
-        self._deleted = ChangeKind.DELETED if event.absence is None else ChangeKind.ABSENT
+        self._deleted = ChangeKind.ABSENT if event.is_absence else ChangeKind.DELETED
         self.changes: list[Change] = []
         self.differs = False
         self._log_partition = log_partition

@@ -8,7 +8,7 @@ are joined (offsets_tool.lake.joined) and replayed from their first record.
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -27,12 +27,8 @@ from offsets_tool.lake.tables import HISTORIES, Table
 from offsets_tool.log.archive.delta_mirror import file_bytes, file_written
 from offsets_tool.log.copies.views import LeftOut
 from offsets_tool.relations.histories import Histories
-from offsets_tool.relations.replays import (
-    EventHistoryReplay,
-    HistoryRows,
-    ReplayEnd,
-    Start,
-)
+from offsets_tool.relations.replays import HistoryRows, ReplayEnd, Start
+from offsets_tool.relations.row_events import records_of
 from offsets_tool.rows import Row
 from offsets_tool.wire.arrow import record_batch
 from offsets_tool.wire.schema import Int32, String
@@ -41,8 +37,6 @@ from spark.lake.folder import root_of, write_whole
 from spark.lake.parquet import NewFile, TableWriter
 from spark.runtime.rows import Task, numbers_of
 
-EVENTS_AT_ONCE: Final = 16_384
-"""How many events of joined copies become rows at a time."""
 MOST_TOGETHER: Final = 100_000
 """The most rows of log partitions that are held until all are replayed."""
 
@@ -181,25 +175,24 @@ def _written(unit: int, replay: Callable[[], tuple[list[NewFile], Row]]) -> Work
 
 
 def _replay(
-    job: ReplayJob, work: Work, replay: Histories, batches: Iterator[pa.RecordBatch]
+    job: ReplayJob,
+    work: Work,
+    replay: Histories,
+    batches: Iterator[pa.RecordBatch],
+    joined: JoinedRows | None = None,
 ) -> tuple[list[NewFile], Row]:
     ended, records = _Writers(job, work), 0
     for batch in batches:
-        records += batch.num_rows
+        records += records_of(batch).num_rows
         ended.write(replay.replay(batch))
     left = replay.leave(job.ends.get(work.key, 0))
-    return _closed(job, work, ended, left, {"records": records, **_joined_facts((), LeftOut())})
+    of_copies = _joined_facts(joined.names, joined.left_out) if joined else _joined_facts((), LeftOut())
+    return _closed(job, work, ended, left, {"records": records, **of_copies})
 
 
 def _replay_joined(job: ReplayJob, work: Work, copies: Sequence[LakeCopy]) -> tuple[list[NewFile], Row]:
-    joined, replay = JoinedRows(copies, work.log_partition), EventHistoryReplay(_start(job, work))
-    ended, records = _Writers(job, work), 0
-    events = joined.events(lambda: job.rows.records(work))
-    while some := list(islice(events, EVENTS_AT_ONCE)):
-        records += sum(event.absence is None for event in some)
-        ended.write(replay.replay(some))
-    facts = {"records": records, **_joined_facts(joined.names, joined.left_out)}
-    return _closed(job, work, ended, replay.leave(job.ends.get(work.key, 0)), facts)
+    joined, replay = JoinedRows(copies, work.log_partition), Histories(_start(job, work))
+    return _replay(job, work, replay, joined.rows(lambda: job.rows.records(work)), joined)
 
 
 def _joined_facts(names: Sequence[str], out: LeftOut) -> Row:

@@ -5,6 +5,7 @@ The library derives names from subscriptions (replay.topic_candidates): tasks ob
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from offsets_tool.lake.joined import JoinedRows
 from offsets_tool.lake.merge import Batches
 from offsets_tool.lake.plan import LogPartition, Work
 from offsets_tool.lake.rows import LakeRows
+from offsets_tool.relations.row_events import RowEvents
 from offsets_tool.replay.topic_candidates import OBSERVED_TYPES, TargetTopics, TopicCandidates, derive_names
 from offsets_tool.rows import LogRecord, UnreadableKind
 from offsets_tool.wire.arrow import arrow_schema, record_batch
@@ -135,7 +137,8 @@ def _events(rows: LakeRows, log_partition: LogPartition) -> Iterator[Event]:
 def _joined_events(
     rows: LakeRows, log_partition: LogPartition, copies: Sequence[LakeCopy]
 ) -> Iterator[Event]:
-    return JoinedRows(copies, log_partition[1]).events(lambda: rows.records(_whole(log_partition)))
+    pages = JoinedRows(copies, log_partition[1]).rows(lambda: rows.records(_whole(log_partition)))
+    return chain.from_iterable(map(RowEvents().events, pages))
 
 
 def _whole(log_partition: LogPartition) -> Work:

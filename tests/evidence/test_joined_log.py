@@ -159,7 +159,7 @@ def events_of(
     evidence.leave_out_set_aside()
     logs = partition_logs(evidence.sources, uncounted)
     return [
-        (each.record.log_offset, each.record.key, each.record.value, each.absence is not None)
+        (each.record.log_offset, each.record.key, each.record.value, each.is_absence)
         for copies in logs.values()
         for each in JoinedLog(copies, AsOf(), CopiesAsked(view)).events()
     ]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,8 +14,7 @@ from offsets_tool.as_of.selection import NameFilter, Wanted
 from offsets_tool.as_of.snapshot import Snapshot, replay_events
 from offsets_tool.cli.history import Asked, _json_row
 from offsets_tool.cli.texts import json_line, json_text
-from offsets_tool.columns.reading import RowsRead
-from offsets_tool.events import Key, Value, decode, encode_key, encode_value
+from offsets_tool.events import Event, Key, Value, decode, encode_key, encode_value
 from offsets_tool.evidence.filters import EVERYTHING, Filters
 from offsets_tool.evidence.moments.moment_texts import Bound
 from offsets_tool.evidence.partition_histories import EventHistories
@@ -22,7 +22,6 @@ from offsets_tool.history.change_log import Happening, HappeningKind, LinesAsked
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.records.offsets import OffsetCommitKey
 from offsets_tool.relations.partitions import RowHistories
-from offsets_tool.relations.row_events import RAW
 from offsets_tool.replay.coordinator import Coordinator
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topic_names import TopicNames
@@ -88,24 +87,34 @@ def copied(options: Asked) -> Asked:
 def assert_same(
     log: list[LogRecord], rules: Rules | None, sizes: list[int], options: Asked, number: int = 0
 ) -> bytes:
+    return assert_same_of(list(map(decode, log)), list(rows_of(log)), rules, sizes, options, number)
+
+
+def assert_same_of(
+    events: list[Event],
+    rows: list[pa.RecordBatch],
+    rules: Rules | None,
+    sizes: list[int],
+    options: Asked,
+    number: int = 0,
+) -> bytes:
     """Hold both ways against each other, by rows and as lines; return the lines that came as text."""
     moment = Snapshot(AsOf(), TopicNames(), rules)
-    replay_events((moment,), number, map(decode, log))
+    replay_events((moment,), number, events)
     partitions = list(moment)
     if not partitions:
         return b""
     [partition] = partitions
     used = partition.coordinator
     coordinator = Coordinator(number, None if used.auto else used.rules)
-    replayed = ((event, coordinator.replay(event)) for event in map(decode, log))
+    replayed = ((event, coordinator.replay(event)) for event in events)
     name_of, other = moment.names.name, copied(options)
     by_events = EventHistories(partition, replayed, name_of).happenings(other.wanted_in(number))
     wanted = shown(by_events, options)
 
     def found(lines: LinesAsked | None) -> Iterator[Happening | memoryview]:
-        reads = (RowsRead(0, 0, rows, rows.drop_columns(list(RAW))) for rows in cut(rows_of(log), sizes))
         asked_here = other.wanted_in(number)
-        return RowHistories(partition, reads, name_of).happenings(asked_here, lines)
+        return RowHistories(partition, cut(rows, sizes), name_of).happenings(asked_here, lines)
 
     described = found(None)
     assert shown((each for each in described if isinstance(each, Happening)), other) == wanted

@@ -17,7 +17,7 @@ from bench.generator.batches import write_batches
 from bench.generator.mixes import MIXES
 from offsets_tool.checkpoint import read_log_facts
 from offsets_tool.columns.decode import decode_batches, log_batches
-from offsets_tool.events import Key, Value, decode, encode_key, encode_value
+from offsets_tool.events import Event, Key, Value, decode, encode_key, encode_value
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.removal_tracker import RemovalTracker
 from offsets_tool.expiry.rows import RemovalRow, removal_rows
@@ -90,10 +90,15 @@ def sorted_rows(found: Sequence[HistoryRows]) -> list[list[dict[str, Any]]]:
 
 def expected(records: Sequence[LogRecord], rules: Rules | None, partition: int) -> list[list[dict[str, Any]]]:
     """One at a time."""
+    return expected_of(map(decode, records), rules, partition)
+
+
+def expected_of(events: Iterable[Event], rules: Rules | None, partition: int) -> list[list[dict[str, Any]]]:
     coordinator, history = Coordinator(partition, rules), History()
     rows, removals = list[HistoryRow | RemovalRow | TransactionRow](), RemovalTracker(partition)
-    for event in map(decode, records):
-        history.observe_record(event.record.log_offset)
+    for event in events:
+        if not event.is_absence:
+            history.observe_record(event.record.log_offset)
         changes = coordinator.replay(event)
         rows += removal_rows(removals.take_event(event, changes))
         rows += ended_transactions(event, changes)

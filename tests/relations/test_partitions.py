@@ -1,6 +1,5 @@
 """Each question of a log partition has the same answer by rows as by single events: wherever the moment lies and rows are cut."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 from typing import Any, Final
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot, replay_events
-from offsets_tool.columns.reading import RowsRead
 from offsets_tool.events import decode
 from offsets_tool.evidence.partition_histories import EventHistories, PartitionHistories
 from offsets_tool.history.assignment_audits import AssignmentAudits
@@ -49,7 +47,7 @@ def records(histories: PartitionHistories) -> list[int]:
     """Return the log offsets of the records that are given to an observer."""
     offsets: list[int] = []
     histories.observe_records(
-        lambda event: offsets.append(event.record.log_offset),
+        lambda event: offsets.extend(() if event.is_absence else (event.record.log_offset,)),
         lambda rows: offsets.extend(rows.column("log_offset").to_pylist()),
     )
     return offsets
@@ -88,12 +86,12 @@ def check(question: Any, log: list[LogRecord], as_of: AsOf, rules: Rules | None,
     [partition] = moment
     answer = question(by_events(partition, log))
     name_of = TopicNames().name
-    assert question(RowHistories(partition, reads_of(log, sizes), name_of)) == answer
+    assert question(RowHistories(partition, cut(rows_of(log), sizes), name_of)) == answer
     if question is audits:
         return
     at_once = Snapshot(as_of, TopicNames(), rules)
     replayed = at_once.begin(0)
-    by_rows = RowHistories(replayed, reads_of(log, sizes), name_of, at_once.names)
+    by_rows = RowHistories(replayed, cut(rows_of(log), sizes), name_of, at_once.names)
     assert question(by_rows) == answer
     assert comparable(at_once) == comparable(moment)
     assert unread(replayed) == unread(partition)
@@ -111,9 +109,3 @@ def by_events(partition: PartitionSnapshot, log: list[LogRecord]) -> EventHistor
     events = (event for event in map(decode, log) if event.record.log_offset < partition.end)
     replayed = ((event, again.replay(event)) for event in events)
     return EventHistories(partition, replayed, TopicNames().name)
-
-
-def reads_of(log: list[LogRecord], sizes: list[int]) -> Iterator[RowsRead]:
-    """Yield the rows of a log, cut into these sizes."""
-    for rows in cut(rows_of(log), sizes):
-        yield RowsRead(0, 0, rows, rows.drop_columns(["magic", "key", "value"]))

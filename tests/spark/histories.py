@@ -127,7 +127,8 @@ def rows_by_event(partition: PartitionSnapshot, events: Iterable[Event], name_of
     coordinator = Coordinator(partition.log_partition, None if found.auto else found.rules)
     history, removals = History(name_of), RemovalTracker(partition.log_partition)
     for event in events:
-        history.observe_record(event.record.log_offset)
+        if not event.is_absence:
+            history.observe_record(event.record.log_offset)
         changes = coordinator.replay(event)
         yield from removal_rows(removals.take_event(event, changes))
         yield from ended_transactions(event, changes)

@@ -8,7 +8,7 @@ import struct
 from typing import Final, NamedTuple
 
 from offsets_tool.errors import DecodeError
-from offsets_tool.rows import LogRecord
+from offsets_tool.rows import RawRecord
 
 _KEY: Final = struct.Struct(">hh")
 _VALUE: Final = struct.Struct(">hi")
@@ -33,7 +33,7 @@ class ControlMarker(NamedTuple):
     coordinator_epoch: int | None
 
 
-def decode_control(record: LogRecord) -> ControlMarker:
+def decode_control(record: RawRecord) -> ControlMarker:
     """Return the marker in a control record; DecodeError when key or value are missing, too short or of a negative version, as in
     Kafka.
     """

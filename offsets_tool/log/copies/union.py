@@ -9,11 +9,19 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from offsets_tool.rows import LogRecord
+from offsets_tool.rows import LogRecord, RawRecord
 
 
 class OfRecord(Protocol):
     """Anything that has a record, such as the record's event."""
+
+    @property
+    def record(self) -> RawRecord:
+        """The record."""
+
+
+class OfLogRecord(Protocol):
+    """Anything that has a record as it was read."""
 
     @property
     def record(self) -> LogRecord:
@@ -21,6 +29,7 @@ class OfRecord(Protocol):
 
 
 T = TypeVar("T", bound=OfRecord)
+L = TypeVar("L", bound=OfLogRecord)
 
 
 class Distinct(NamedTuple, Generic[T]):
@@ -33,7 +42,7 @@ class Distinct(NamedTuple, Generic[T]):
     """The copies by their numbers, a bit for each."""
 
     @property
-    def record(self) -> LogRecord:
+    def record(self) -> RawRecord:
         """The record as the first copy has it."""
         return self.item.record
 
@@ -47,7 +56,7 @@ EpochOf = Callable[[int, LogRecord], int | None]
 """Gives the leader epoch of a record, of the copy with a number."""
 
 
-def union(streams: Iterable[tuple[int, Iterable[T]]], epoch_of: EpochOf) -> Iterator[list[Distinct[T]]]:
+def union(streams: Iterable[tuple[int, Iterable[L]]], epoch_of: EpochOf) -> Iterator[list[Distinct[L]]]:
     """Yield the distinct records at each offset, the newest leader epoch first.
 
     `streams` are the numbers of copies with records by rising offset; a copy may have several. `epoch_of` gives the leader epoch
@@ -62,13 +71,13 @@ def union(streams: Iterable[tuple[int, Iterable[T]]], epoch_of: EpochOf) -> Iter
         )
 
 
-class _Numbered(NamedTuple, Generic[T]):
+class _Numbered(NamedTuple, Generic[L]):
     at: int
     number: int
-    item: T
+    item: L
 
 
-def _numbered(number: int, items: Iterable[T]) -> "Iterator[_Numbered[T]]":
+def _numbered(number: int, items: Iterable[L]) -> "Iterator[_Numbered[L]]":
     """Yield the records of a stream at the highest offset so far: one that goes back, or is misplaced, comes where it is met."""
     at = 0
     for item in items:

@@ -15,7 +15,7 @@ from offsets_tool.log.copies.copy_facts import CopyFacts, Recovered
 from offsets_tool.log.copies.lineage import NO_END, Branch
 from offsets_tool.log.copies.union import Distinct, OfRecord
 from offsets_tool.log_clock import LogClock
-from offsets_tool.rows import NO_PRODUCER_ID, NO_TIMESTAMP, Absence, LogRecord
+from offsets_tool.rows import NO_PRODUCER_ID, NO_TIMESTAMP, Absence, RawRecord
 
 T = TypeVar("T", bound=OfRecord)
 _COMMITS: Final = (0, 1)
@@ -103,7 +103,7 @@ def deciding_copy(copies: Sequence[CopyFacts], moment: BranchEnd) -> int:
 class _Value(NamedTuple):
     """A record that gives its key a value, and which copies have it."""
 
-    record: LogRecord
+    record: RawRecord
     copies: int
 
 
@@ -115,7 +115,7 @@ class Keys:
     waiting: dict[int, dict[bytes, _Value]] = field(default_factory=dict)
     """By producer, what waits for its marker."""
 
-    def observe(self, record: LogRecord, copies: int) -> None:
+    def observe(self, record: RawRecord, copies: int) -> None:
         """Observe a record that counts in the union, and the copies that have it."""
         producer = record.producer_id
         if record.is_control:
@@ -131,7 +131,7 @@ class Keys:
         else:
             self.values[record.key] = _Value(record, copies)
 
-    def _end(self, marker: LogRecord) -> None:
+    def _end(self, marker: RawRecord) -> None:
         waiting = self.waiting.pop(marker.producer_id or 0, {})
         if not _commits(marker):
             return
@@ -168,7 +168,7 @@ def _remove(values: dict[bytes, _Value], proof: "_Proof") -> list[_Value]:
     return list(absent.values())
 
 
-def _commits(marker: LogRecord) -> bool:
+def _commits(marker: RawRecord) -> bool:
     try:
         return decode_control(marker).type == "COMMIT"
     except DecodeError:
@@ -258,8 +258,8 @@ class Union(Generic[T]):
         self.doubted: set[bytes | None] = set()
         """Keys of which the last record is not common to all histories."""
 
-    def records(self, found: Iterable[list[Distinct[T]]]) -> Iterator[T | Absence]:
-        """Yield the records that count and the absences that prove a key's deletion, in the order of their offsets."""
+    def records(self, found: Iterable[list[Distinct[T]]]) -> Iterator[T | list[Absence]]:
+        """Yield the records that count, and the absences that prove deletions, together, in the order of their offsets."""
         for together in found:
             yield from self._absences(together[0].record.log_offset)
             chosen = self._chosen(together)
@@ -371,24 +371,25 @@ class Union(Generic[T]):
             self._missed.discard(_group_of(record.key))
         self._keys.observe(record, found.copies)
 
-    def _absences(self, upto: int) -> Iterator[Absence]:
-        """Yield an absence for each deletion that is proven up to the offset `upto`."""
+    def _absences(self, upto: int) -> Iterator[list[Absence]]:
+        """Yield the absences for deletions that are proven up to the offset `upto`, if there are any."""
+        absences: list[Absence] = []
         while self._proofs and self._proofs[0].absent_by <= upto:
             proof = self._proofs.pop(0)
             for value in self._keys.remove_ended(proof):
-                yield self._absence(value.record, proof, value.record.producer_id)
+                absences.append(self._absence(value.record, proof, value.record.producer_id))
             for value in self._keys.remove_absent(proof):
                 if not self._own.has(value.record.key):
                     self.left_out.absences += 1
-                    yield self._absence(value.record, proof, None)
+                    absences.append(self._absence(value.record, proof, None))
+        if absences:
+            yield absences
 
-    def _absence(self, record: LogRecord, proof: _Proof, producer_id: int | None) -> Absence:
+    def _absence(self, record: RawRecord, proof: _Proof, producer_id: int | None) -> Absence:
         assert record.key is not None
         return Absence(
             self._log_partition,
             record.key,
-            record.log_offset,
-            record.source,
             proof.absent_by,
             NO_TIMESTAMP if self._clock.newest is None else self._clock.newest,
             self._copies[proof.number].name,
