@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from pathlib import Path
 from random import Random
 
@@ -16,10 +15,11 @@ from offsets_tool.columns.reading import RowReader, RowsRead
 from offsets_tool.events import Event, decode
 from offsets_tool.log.segment import read_segment
 from offsets_tool.relations.histories import replay_batches
-from offsets_tool.relations.replays import EventHistoryReplay, HistoryRows, Start
+from offsets_tool.relations.replays import HistoryRows, Start
 from offsets_tool.relations.row_events import with_raw
 from offsets_tool.rows import BatchRead
 from tests.depth import DEEP
+from tests.relations.test_histories import expected_of
 
 MEGABYTES = {"commits": 90, "rich": 105, "rebalances": 220, "consumer-groups": 120}
 """Of a log of a million records of each mix."""
@@ -41,15 +41,6 @@ def events(path: Path) -> Iterator[Event]:
             yield from map(decode, item.records)
 
 
-def one_at_a_time(path: Path) -> Iterator[HistoryRows]:
-    replay = EventHistoryReplay(Start(0))
-    left = events(path)
-    while some := list(islice(left, 5_000)):
-        yield replay.replay(some)
-    end = replay.leave()
-    yield from (end.ended, end.rows)
-
-
 def rows_of(path: Path) -> Iterator[pa.RecordBatch]:
     for item in RowReader().read(path, Origin("", "", 0, 0)):
         if isinstance(item, RowsRead) and item.log is not None and item.events is not None:
@@ -61,6 +52,10 @@ def test_relations_and_one_record_at_a_time(mix: str, tmp_path: Path) -> None:
     path = tmp_path / "__consumer_offsets-0" / f"{0:020d}.log"
     path.parent.mkdir()
     path.write_bytes(write_batches(MIXES[mix](Random(5)), int(MEGABYTES[mix] * SHARE * (1 << 20)), "none"))
-    wanted = counted(one_at_a_time(path))
-    assert sum(wanted["offsets"].values()) > 500
+    rows = expected_of(events(path), None, 0)
+    wanted = {
+        name: Counter(hash(repr(row)) for row in of_kind)
+        for name, of_kind in zip(HistoryRows._fields, rows, strict=True)
+    }
+    assert len(rows[0]) > 500
     assert counted(replay_batches(Start(0), rows_of(path))) == wanted
