@@ -279,7 +279,7 @@ def _misplaced(reason: str) -> str:
 def _decode_control(record: LogRecord) -> Event:
     problem = None if record.misplaced is None else _misplaced(record.misplaced)
     try:
-        return Event(record=record, control=decode_control(record), problem=problem)
+        return Event(record=record, control=decode_control(record.key, record.value), problem=problem)
     except DecodeError as error:
         unread = f"control record: {error}"
         return Event(record=record, problem=f"{problem}; {unread}" if problem else unread)

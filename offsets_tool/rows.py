@@ -7,7 +7,7 @@ None means that the source cannot know (an archive without batch headers), never
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 Row: TypeAlias = dict[str, Any]
 """A row of a table, by the names of its columns: of an archive, a table of a lake, or an answer that is printed."""
@@ -104,42 +104,6 @@ class LogRecord:
     batch: Batch | None = None
     misplaced: str | None = None
     """Why it cannot stand at `log_offset`; None where nothing speaks against it. Where it belongs is not known then."""
-
-
-class RawRecord(Protocol):
-    """What copies of a log are compared by, of a LogRecord or of a row that has one."""
-
-    @property
-    def log_offset(self) -> int:
-        """Its offset in the log."""
-
-    @property
-    def timestamp(self) -> int:
-        """Its time, epoch milliseconds."""
-
-    @property
-    def key(self) -> bytes | None:
-        """Its raw key."""
-
-    @property
-    def value(self) -> bytes | None:
-        """Its raw value."""
-
-    @property
-    def producer_id(self) -> int | None:
-        """Its producer's id."""
-
-    @property
-    def is_transactional(self) -> bool | None:
-        """Whether it is in a transaction."""
-
-    @property
-    def is_control(self) -> bool:
-        """Whether it is a control record."""
-
-    @property
-    def misplaced(self) -> str | None:
-        """Why it cannot stand at its offset."""
 
 
 class Absence(NamedTuple):

@@ -20,14 +20,12 @@ from offsets_tool.evidence.sources import Source
 from offsets_tool.log.copies.copy_facts import CopyFacts, ObservedEpochs, copy_facts
 from offsets_tool.log.copies.forks import Forks, InForce, InForceBy
 from offsets_tool.log.copies.lineage import NO_END, Lineage
-from offsets_tool.log.copies.union import OfRecord, epoch_in, union
+from offsets_tool.log.copies.union import Distinct, OfRecord, RowRecord, epoch_in, union
 from offsets_tool.log.copies.views import BranchEnd, CopiesView, LeftOut, Union, deciding_copy
 from offsets_tool.log.storage import as_path
 from offsets_tool.rows import NO_TIMESTAMP, BatchRead, LogRecord
 
 if TYPE_CHECKING:
-    from offsets_tool.log.copies.union import Distinct
-    from offsets_tool.relations.joined_rows import RowRecord
     from offsets_tool.relations.row_events import Page
 
 T = TypeVar("T", bound=OfRecord)
@@ -95,11 +93,11 @@ class JoinedLog:
 
     def rows(self, rows_of: RowsOf) -> "Iterator[Page]":
         """Yield what `events` yields as rows of Arrow (row_events.COLUMNS); all copies must be of segments."""
-        from offsets_tool.relations.joined_rows import RowRecord, pages_of  # noqa: PLC0415 - NumPy, where rows are
+        from offsets_tool.relations.joined_rows import pages_of  # noqa: PLC0415 - NumPy, where rows are
 
         yield from pages_of(self._union(RowRecord).records(self._distinct_rows(rows_of)))
 
-    def _distinct_rows(self, rows_of: RowsOf) -> "Iterator[list[Distinct[RowRecord]]]":
+    def _distinct_rows(self, rows_of: RowsOf) -> Iterator[list[Distinct[RowRecord]]]:
         from offsets_tool.relations.joined_rows import distinct_rows, rows_of_copies  # noqa: PLC0415 - NumPy
 
         return distinct_rows(rows_of_copies([log.rows(rows_of) for log in self.copies], self.facts))

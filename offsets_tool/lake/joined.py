@@ -19,10 +19,9 @@ from offsets_tool.evidence.joined_log import contradiction_of, of_two_clusters, 
 from offsets_tool.lake.copies import LakeCopy
 from offsets_tool.log.copies.forks import Forks
 from offsets_tool.log.copies.lineage import NO_END, Lineage
-from offsets_tool.log.copies.union import Distinct
+from offsets_tool.log.copies.union import Distinct, RowRecord
 from offsets_tool.log.copies.views import BranchEnd, LeftOut, Union
 from offsets_tool.relations.joined_rows import (
-    RowRecord,
     distinct_rows,
     pages_of,
     rows_of_units,

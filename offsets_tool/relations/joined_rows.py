@@ -17,7 +17,7 @@ from offsets_tool.columns.columns_of_rows import encoded, flags, numbers, plain,
 from offsets_tool.columns.decode import decode_batches, log_batches
 from offsets_tool.events import decode_absences
 from offsets_tool.log.copies.copy_facts import CopyFacts
-from offsets_tool.log.copies.union import Distinct, distinct
+from offsets_tool.log.copies.union import Distinct, RowRecord, distinct
 from offsets_tool.relations.histories import joined_rows
 from offsets_tool.relations.row_events import ABSENT, with_raw
 from offsets_tool.rows import Absence
@@ -33,30 +33,6 @@ _RECORD: Final = (
     "is_transactional",
     "is_control",
 )
-
-
-class RowRecord(NamedTuple):
-    """A record as a row of a page has it."""
-
-    log_offset: int
-    timestamp: int
-    key: bytes | None
-    value: bytes | None
-    producer_id: int | None
-    is_transactional: bool | None
-    is_control: bool
-    page: pa.RecordBatch
-    row: int
-
-    @property
-    def record(self) -> "RowRecord":
-        """The record itself."""
-        return self
-
-    @property
-    def misplaced(self) -> None:
-        """Nothing: rows of misplaced records are no part of a log."""
-        return
 
 
 class CopyRows(NamedTuple):

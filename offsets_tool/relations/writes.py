@@ -25,7 +25,7 @@ from offsets_tool.relations.row_events import PLACE, RAW, RowEvents, are_absence
 from offsets_tool.relations.subjects import Subjects, TopicIdNumbers
 from offsets_tool.replay.changes import CommittedOffset
 from offsets_tool.replay.rules import TOPIC_ID_VERSION, proves_new
-from offsets_tool.rows import NO_PRODUCER_ID, LogRecord
+from offsets_tool.rows import NO_PRODUCER_ID
 from offsets_tool.wire.json import uuid_text
 from offsets_tool.wire.text import from_shown, shown
 
@@ -410,11 +410,8 @@ def _markers(rows: pa.RecordBatch) -> tuple[Array, Array]:
 @lru_cache(1 << 10)
 def _marker(key: bytes | None, value: bytes | None) -> OffsetAction:
     """Return the OffsetAction of a control record."""
-    record = LogRecord(
-        source="", log_partition=None, log_offset=0, timestamp=0, key=key, value=value, is_control=True
-    )
     try:
-        marker = decode_control(record)
+        marker = decode_control(key, value)
     except DecodeError:
         return OffsetAction.NONE
     return _MARKERS.get(marker.type, OffsetAction.NONE)

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.batches.control import decode_control
-from offsets_tool.rows import LogRecord
 
 _READ: Final = ("log_offset", "timestamp", "producer_id", "is_transactional", "is_control", "key", "value")
 _COMMIT: Final = "COMMIT"
@@ -53,7 +52,7 @@ class Survivors:
 
     def _end_transaction(self, offset: int, producer_id: int, key: bytes | None, value: bytes | None) -> None:
         pending = self._pending.pop(producer_id, [])
-        for name, at in pending if _kind(offset, key, value) == _COMMIT else ():
+        for name, at in pending if _kind(key, value) == _COMMIT else ():
             self._committed[name] = max((at, offset), self._committed.get(name, (at, offset)))
             self._marked[name] = at, offset
 
@@ -72,10 +71,8 @@ def _fields(
     return zip(*(rows.column(name).to_pylist() for name in _READ), strict=True)
 
 
-def _kind(offset: int, key: bytes | None, value: bytes | None) -> str | None:
+def _kind(key: bytes | None, value: bytes | None) -> str | None:
     try:
-        return decode_control(
-            LogRecord(source="", log_partition=None, log_offset=offset, timestamp=0, key=key, value=value)
-        ).type
+        return decode_control(key, value).type
     except DecodeError:
         return None

@@ -87,7 +87,7 @@ def record_facts(record: LogRecord) -> Line:
     if record.crc is not None:
         facts["crc"] = record.crc
     if record.is_control:
-        marker = decode_control(record)
+        marker = decode_control(record.key, record.value)
         facts |= {"endTxnMarker": marker.type, "coordinatorEpoch": marker.coordinator_epoch}
     return {str(name): str(value).lower() for name, value in facts.items()}
 

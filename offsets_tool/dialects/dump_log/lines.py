@@ -179,7 +179,7 @@ _END_MARKERS: Final = ("ABORT", "COMMIT")
 
 def _control(record: LogRecord) -> str:
     """Return the fields of an end marker. Later releases print KRaft's control records as JSON, but this topic has none of them."""
-    marker = decode_control(record)
+    marker = decode_control(record.key, record.value)
     if marker.type in _END_MARKERS:
         return f" endTxnMarker: {marker.type} coordinatorEpoch: {marker.coordinator_epoch}"
     return f" controlType: {marker.type}({marker.type_id})"

@@ -8,7 +8,6 @@ import struct
 from typing import Final, NamedTuple
 
 from offsets_tool.errors import DecodeError
-from offsets_tool.rows import RawRecord
 
 _KEY: Final = struct.Struct(">hh")
 _VALUE: Final = struct.Struct(">hi")
@@ -33,19 +32,19 @@ class ControlMarker(NamedTuple):
     coordinator_epoch: int | None
 
 
-def decode_control(record: RawRecord) -> ControlMarker:
+def decode_control(key: bytes | None, value: bytes | None) -> ControlMarker:
     """Return the marker in a control record; DecodeError when key or value are missing, too short or of a negative version, as in
     Kafka.
     """
-    if record.key is None or len(record.key) < _KEY.size:
+    if key is None or len(key) < _KEY.size:
         raise DecodeError("a control record's key has less than 4 bytes", path="key")
-    version, type_id = _KEY.unpack_from(record.key)
+    version, type_id = _KEY.unpack_from(key)
     if version < 0:
         raise DecodeError(f"control record key of version {version}", path="key")
     name = _TYPES.get(type_id, "UNKNOWN")
     if type_id not in _END_TRANSACTION:
         return ControlMarker(name, type_id, version, None)
-    return ControlMarker(name, type_id, version, _coordinator_epoch(record.value))
+    return ControlMarker(name, type_id, version, _coordinator_epoch(value))
 
 
 def _coordinator_epoch(value: bytes | None) -> int:

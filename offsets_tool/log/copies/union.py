@@ -7,9 +7,36 @@ from collections.abc import Callable, Iterable, Iterator
 from heapq import merge
 from itertools import groupby
 from operator import attrgetter
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from offsets_tool.rows import LogRecord, RawRecord
+from offsets_tool.rows import LogRecord
+
+
+class RowRecord(NamedTuple):
+    """A record as a row of a page of Arrow has it: what copies are compared by, and where it stands."""
+
+    log_offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    producer_id: int | None
+    is_transactional: bool | None
+    is_control: bool
+    page: Any
+    row: int
+
+    @property
+    def record(self) -> "RowRecord":
+        """The record itself."""
+        return self
+
+    @property
+    def misplaced(self) -> None:
+        """Nothing: rows of misplaced records are no part of a log."""
+        return
+
+
+RawRecord: TypeAlias = LogRecord | RowRecord
 
 
 class OfRecord(Protocol):

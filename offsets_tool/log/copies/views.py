@@ -13,9 +13,9 @@ from offsets_tool.errors import DecodeError
 from offsets_tool.log.batches.control import decode_control
 from offsets_tool.log.copies.copy_facts import CopyFacts, Recovered
 from offsets_tool.log.copies.lineage import NO_END, Branch
-from offsets_tool.log.copies.union import Distinct, OfRecord
+from offsets_tool.log.copies.union import Distinct, OfRecord, RawRecord
 from offsets_tool.log_clock import LogClock
-from offsets_tool.rows import NO_PRODUCER_ID, NO_TIMESTAMP, Absence, RawRecord
+from offsets_tool.rows import NO_PRODUCER_ID, NO_TIMESTAMP, Absence
 
 T = TypeVar("T", bound=OfRecord)
 _COMMITS: Final = (0, 1)
@@ -170,7 +170,7 @@ def _remove(values: dict[bytes, _Value], proof: "_Proof") -> list[_Value]:
 
 def _commits(marker: RawRecord) -> bool:
     try:
-        return decode_control(marker).type == "COMMIT"
+        return decode_control(marker.key, marker.value).type == "COMMIT"
     except DecodeError:
         return False
 

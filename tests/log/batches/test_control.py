@@ -4,19 +4,10 @@ import pytest
 
 from offsets_tool.errors import DecodeError
 from offsets_tool.log.batches.control import ControlMarker, decode_control
-from offsets_tool.rows import LogRecord
 
 
-def control(key: str | None, value: str | None) -> LogRecord:
-    return LogRecord(
-        source="here",
-        log_partition=0,
-        log_offset=53,
-        timestamp=2000,
-        key=None if key is None else bytes.fromhex(key),
-        value=None if value is None else bytes.fromhex(value),
-        is_control=True,
-    )
+def bytes_of(text: str | None) -> bytes | None:
+    return None if text is None else bytes.fromhex(text)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +22,7 @@ def control(key: str | None, value: str | None) -> LogRecord:
     ],
 )
 def test_a_marker_is_named_as_kafka_names_it(key: str, value: str | None, marker: ControlMarker) -> None:
-    assert decode_control(control(key, value)) == marker
+    assert decode_control(bytes_of(key), bytes_of(value)) == marker
 
 
 @pytest.mark.parametrize(
@@ -49,5 +40,5 @@ def test_a_marker_that_is_cut_or_of_a_negative_version_is_an_error_in_its_field(
     key: str | None, value: str | None, path: str
 ) -> None:
     with pytest.raises(DecodeError) as caught:
-        decode_control(control(key, value))
+        decode_control(bytes_of(key), bytes_of(value))
     assert caught.value.path == path
