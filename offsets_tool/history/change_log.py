@@ -12,7 +12,7 @@ from offsets_tool.as_of.views_groups import GROUP_FIELDS
 from offsets_tool.history.change_labels import GOES_ON, group_label, is_new, member_label, offset_label
 from offsets_tool.history.history import RowChange
 from offsets_tool.history.rows import GroupHistoryRow, LastingRow, MemberHistoryRow, OffsetHistoryRow
-from offsets_tool.replay.changes import OffsetOf, PendingOf, Subject
+from offsets_tool.replay.changes import ChangeKind, OffsetOf, PendingOf, Subject
 
 ChangeFacts = dict[str, Any]
 
@@ -125,12 +125,15 @@ def told_changes(row_changes: Iterable[RowChange]) -> Iterator[tuple[RowChange, 
 
 def _by_subject(row_changes: Iterable[RowChange]) -> Iterator[_SubjectChange]:
     """Yield what each record changed of each subject, and each anomaly."""
-    found: dict[tuple[Subject, int], _SubjectChange] = {}
+    found: dict[tuple[Subject, tuple[int, bool]], _SubjectChange] = {}
     resting: dict[Subject, LastingRow] = {}
     for number, row_change in enumerate(row_changes):
-        subject, at = row_change.change.subject, row_change.change.log_offset
+        ended = row_change.before
+        # An absence is none of the record at whose offset it stands.
+        is_absence = ended is not None and ended.end_cause == ChangeKind.ABSENT
+        subject, at = row_change.change.subject, (row_change.change.log_offset, is_absence)
         if row_change.anomaly is not None:
-            found[subject, -1 - number] = _SubjectChange(row_change, None, None)
+            found[subject, (-1 - number, False)] = _SubjectChange(row_change, None, None)
             continue
         earlier = found.pop((subject, at), None)
         before = row_change.before if earlier is None else _ended(earlier.before, row_change)

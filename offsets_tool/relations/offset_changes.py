@@ -72,7 +72,8 @@ def seen(replayed: ReplayedChunk) -> Pieces:
     """Return the rows that were to be seen: not those of values that do not read, nor what one record both began and ended."""
     writes, pieces = replayed.chunk.writes, replayed.pieces
     ends = writes.log_offset[np.minimum(pieces.end, len(writes.action) - 1)]
-    is_seen = (pieces.end == NEVER) | (writes.log_offset[pieces.begin] != ends)
+    is_seen = (pieces.end == NEVER) | (pieces.cause == CAUSE[OffsetEndCause.ABSENT])
+    is_seen |= writes.log_offset[pieces.begin] != ends
     is_seen &= writes.is_read[pieces.commit]
     return pieces if is_seen.all() else pieces.taken(is_seen)
 
