@@ -99,6 +99,7 @@ def _intrinsic(of: Instruction) -> Numba:
         "load_cell": _load_cell,
         "store_cell": _store_cell,
         "base64": _base64,
+        "prefetch": _prefetch,
     }
     return kinds[of.name](of)
 
@@ -135,6 +136,23 @@ def _store(of: Instruction) -> Numba:
         return types.void(types.int64, types.int64), generate
 
     return store
+
+
+def _prefetch(of: Instruction) -> Numba:
+    @intrinsic
+    def prefetch(typing_context: Numba, place: types.Type) -> tuple[Numba, Generator]:
+        def generate(context: Numba, builder: ir.IRBuilder, _: Numba, arguments: list[ir.Value]) -> ir.Value:
+            number = ir.IntType(32)
+            place = builder.inttoptr(arguments[0], ir.IntType(8).as_pointer())
+            type_ = ir.FunctionType(ir.VoidType(), [place.type, number, number, number])
+            function = builder.module.declare_intrinsic("llvm.prefetch", [place.type], type_)
+            # To read, keep it near, data.
+            builder.call(function, [place, number(0), number(3), number(1)])
+            return context.get_dummy_value()
+
+        return types.void(types.int64), generate
+
+    return prefetch
 
 
 def _crc32(of: Instruction) -> Numba:

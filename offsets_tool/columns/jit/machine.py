@@ -49,7 +49,7 @@ class Instruction(NamedTuple):
     so many bits to base64 at once.
     """
 
-    name: Literal["load", "store", "crc32", "load_cell", "store_cell", "base64"]
+    name: Literal["load", "store", "crc32", "load_cell", "store_cell", "base64", "prefetch"]
     bits: int = 64
     is_big_endian: bool = False
     is_signed: bool = False
@@ -74,6 +74,8 @@ big_i64: Final = cast(Load, Instruction("load", 64, is_big_endian=True, is_signe
 store_u8: Final = cast(Store, Instruction("store", 8))
 store_i32: Final = cast(Store, Instruction("store", 32))
 store_i64: Final = cast(Store, Instruction("store", 64))
+prefetch: Final = cast(Callable[[int], None], Instruction("prefetch"))
+"""`f(address)`: have the CPU bring the bytes near, which are needed soon."""
 # (crc, data) of uint64, both ways.
 crc32_u64: Final = cast(_Crc, Instruction("crc32", 64))
 crc32_u8: Final = cast(_Crc, Instruction("crc32", 8))

@@ -17,6 +17,7 @@ from offsets_tool.columns.jit.machine import (
     load_i64,
     load_u8,
     load_u64,
+    prefetch,
     step,
     store_i32,
     store_i64,
@@ -218,7 +219,16 @@ def key_number(tables: int, at: int, size: int) -> int:
         if latest >= 0:
             store_i64(next_, number)
     store_i64(tables + _LATEST, number)
+    _bring_near(tables, load_i64(load_i64(tables + _ENTRIES) + number * _ENTRY + _NEXT))
     return number
+
+
+@step
+def _bring_near(tables: int, number: int) -> None:
+    """Have the CPU fetch the bytes of a key that is likely to be compared next, two lines of its caches, while a value is read."""
+    start = key_at(tables, number)
+    prefetch(start)
+    prefetch(start + 64)
 
 
 @step
