@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.as_of.snapshot import Snapshot
+from offsets_tool.as_of.snapshot import Snapshot, replay_events
 from offsets_tool.events import Event, decode, decode_absences
 from offsets_tool.evidence.partition_histories import EventHistories
 from offsets_tool.log.copies.views import Keys
@@ -131,7 +131,7 @@ def test_questions_at_moments(seed: int, question: object) -> None:
     record = random.choice(events).record
     for as_of in (AsOf(), AsOf(time=record.timestamp), AsOf(ends={0: record.log_offset})):
         moment = Snapshot(as_of, TopicNames(), rules)
-        moment.replay(0, events)
+        replay_events((moment,), 0, events)
         [partition] = moment
         answer = question(by_events(partition, events))
         name_of, sizes = TopicNames().name, random.choice(SIZES)
