@@ -11,8 +11,14 @@ from typing import Any, NamedTuple, Protocol
 from offsets_tool.as_of.views_groups import GROUP_FIELDS
 from offsets_tool.history.change_labels import GOES_ON, group_label, is_new, member_label, offset_label
 from offsets_tool.history.history import RowChange
-from offsets_tool.history.rows import GroupHistoryRow, LastingRow, MemberHistoryRow, OffsetHistoryRow
-from offsets_tool.replay.changes import ChangeKind, OffsetOf, PendingOf, Subject
+from offsets_tool.history.rows import (
+    GroupHistoryRow,
+    LastingRow,
+    MemberHistoryRow,
+    OffsetEndCause,
+    OffsetHistoryRow,
+)
+from offsets_tool.replay.changes import OffsetOf, PendingOf, Subject
 
 ChangeFacts = dict[str, Any]
 
@@ -130,7 +136,7 @@ def _by_subject(row_changes: Iterable[RowChange]) -> Iterator[_SubjectChange]:
     for number, row_change in enumerate(row_changes):
         ended = row_change.before
         # An absence is none of the record at whose offset it stands.
-        is_absence = ended is not None and ended.end_cause == ChangeKind.ABSENT
+        is_absence = isinstance(ended, OffsetHistoryRow) and ended.end_cause == OffsetEndCause.ABSENT
         subject, at = row_change.change.subject, (row_change.change.log_offset, is_absence)
         if row_change.anomaly is not None:
             found[subject, (-1 - number, False)] = _SubjectChange(row_change, None, None)
