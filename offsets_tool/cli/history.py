@@ -98,19 +98,36 @@ def is_about(offset: tuple[str | None, str | None, int | None], wanted: Wanted) 
     return topic is not None and partition is not None and wanted.has_offset(topic, partition)
 
 
+_MOST_KEPT: Final = 32 << 20
+"""So many bytes of lines are kept, at most."""
+_OF_ONE: Final = 16 << 10
+"""A change of a group, and a happening that is no line, count as so many: they take longer than lines of as many bytes."""
+
+
 class _Wanted:
     """What may be shown of a log partition: of other commits and groups, no happenings need be made."""
 
     def __init__(self, asked: Asked, log_partition: int | None) -> None:
         self.asked = asked
         self.log_partition = log_partition
-        self.is_any_wanted = True
+        self.room: int | None = None
+        """How many bytes of what is shown are wanted still; None for any number."""
         of = asked.wanted
         # A name that only a tombstone of nothing has is not met.
         self._names = Wanted(NameFilter(of.groups.texts), NameFilter(of.topics.texts), of.partition)
 
+    @property
+    def is_any_wanted(self) -> bool:
+        return self.room is None or self.room > 0
+
+    def take(self, size: int) -> None:
+        if self.room is not None:
+            self.room -= size
+
     def wants_group(self, group: str) -> bool:
-        return self.asked.wanted.has_group(group)
+        is_wanted = self.asked.wanted.has_group(group)
+        self.take(_OF_ONE * is_wanted)
+        return is_wanted
 
     def wants_offset(self, offset: OffsetOf) -> bool:
         is_of_kind = not self.asked.kinds or HappeningKind.OFFSETS in self.asked.kinds
@@ -211,12 +228,6 @@ def _parse_asked(options: Row, clock: Clock) -> Asked:
     return Asked(wanted, parse_range(options, clock), kinds, members, instances)
 
 
-_MOST_KEPT: Final = 32 << 20
-"""So many bytes of lines are kept, at most."""
-_OF_ONE: Final = 32 << 10
-"""A happening that is no line counts as so many: it takes longer to make than lines of as many bytes."""
-
-
 class HappeningsShown:
     """What the options choose of log partitions, of the reading that says what rules and names of topics hold; unless it is much.
 
@@ -235,12 +246,12 @@ class HappeningsShown:
         """Return what is chosen of a partition, in the order of the log; None if it is too much."""
         wanted = self._asked.wanted_in(histories.partition.log_partition)
         chosen: list[Happening | memoryview] = []
-        wanted.is_any_wanted = self._room > 0
+        wanted.room = self._room
         for happening in histories.happenings(wanted, self._lines):
-            self._room -= happening.nbytes if isinstance(happening, memoryview) else _OF_ONE
+            wanted.take(happening.nbytes if isinstance(happening, memoryview) else _OF_ONE)
             if self._asked.shows(happening):
                 chosen.append(happening)
-            wanted.is_any_wanted = self._room > 0
+        self._room = wanted.room
         return chosen if wanted.is_any_wanted else None
 
     def all(self, replay: EvidenceReplay) -> Iterator[Happening | memoryview]:

@@ -83,7 +83,11 @@ class Happenings(Histories):
         self._observe(chain(of_commits, *(event.changes for event in replayed.of_groups.events)))
         if not self._wanted.is_any_wanted:
             return
-        writes, changes = list(self._writes_of_groups(replayed)), self._offset_changes(replayed)
+        writes = list(self._writes_of_groups(replayed))
+        if not self._wanted.is_any_wanted:
+            # So much changed that it is not even described.
+            return
+        changes = self._offset_changes(replayed)
         places = {place for write in (*writes, odd) for place, _ in write}
         is_alone = ~np.isin(changes.place, list(places))
         alone, shared = changes.at(is_alone), changes.at(~is_alone)
@@ -129,6 +133,8 @@ class Happenings(Histories):
             record for record in replayed.of_groups.all if isinstance(record, ValueChange) or record.changes
         ]
         for _, write in groupby(records, lambda record: replayed.of_writes[record.place]):
+            if not self._wanted.is_any_wanted:
+                return
             yield [
                 (record.place, change)
                 for record in write
