@@ -3,12 +3,12 @@
 Rules, policies and causes are in offsets_tool.expiry; this module replays the evidence for them, and notes what it supposed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import Snapshot
-from offsets_tool.as_of.views_offsets import current_homes, is_current
+from offsets_tool.as_of.views_offsets import current_homes
 from offsets_tool.dialects.versions import name_of, parse_release
 from offsets_tool.evidence.moments.moment_notes import gaps
 from offsets_tool.evidence.replaying import EvidenceReplay
@@ -92,14 +92,10 @@ def expiry_of(
 
     Of a group that lies in several log partitions, what is live is in the one where it lives now.
     """
-    snapshot, cluster_facts = replay.snapshot, ClusterFacts()
-    for each in removals:
-        cluster_facts.add(each.facts)
+    snapshot = replay.snapshot
     bases = [
-        _searched(
-            cluster_facts.basis(given.release, each, given.check_interval_ms), removals, snapshot, given
-        )
-        for each in given.retentions or (None,)
+        _searched(basis, removals, snapshot, given)
+        for basis in bases_of((each.facts for each in removals), given)
     ]
     first = bases[0]
     for text in (basis_note(first), *gaps(snapshot)):
@@ -108,16 +104,22 @@ def expiry_of(
     found = explained(removals, snapshot.newest_timestamp, first.policy, first.known)
     homes = current_homes(snapshot)
     rows = [
-        row
-        for basis in bases
-        for row in live_rows(snapshot, basis.policy, _now(snapshot), wanted)
-        if is_current(homes, row["group"], row["log_partition"])
+        row for basis in bases for row in live_rows(snapshot, basis.policy, _now(snapshot), wanted, homes)
     ]
     rows.sort(key=lambda row: (row["group"], row["topic"], row["partition"], row["retention_ms"]))
     return FoundExpiry(
         rows + removed_rows(found, first.policy, wanted),
         {each.partition.log_partition: each.facts for each in removals},
     )
+
+
+def bases_of(facts: Iterable[LogFacts], given: PolicyOverrides) -> list[Basis]:
+    """Return a policy for each retention that is given, and else one, with what it rests on; `facts` are a cluster's."""
+    cluster_facts = ClusterFacts()
+    for each in facts:
+        cluster_facts.add(each)
+    retentions: Sequence[int | None] = given.retentions or [None]
+    return [cluster_facts.basis(given.release, each, given.check_interval_ms) for each in retentions]
 
 
 def _searched(

@@ -6,11 +6,13 @@ compaction left no record have no row; where it left the tombstone, only the com
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot
-from offsets_tool.as_of.views_offsets import NO_COMMIT, commit_fields
+from offsets_tool.as_of.views_offsets import NO_COMMIT, commit_fields, is_current
 from offsets_tool.events import Event
 from offsets_tool.expiry.causes import Deletion, PolicyConfidence
 from offsets_tool.expiry.lifetimes import Lifetimes
@@ -28,6 +30,8 @@ from offsets_tool.wire.longs import difference
 from offsets_tool.wire.times import is_time
 
 _ALL: Final = Wanted()
+TopicFact = TopicRemoval | DroppedCommit | LongestLifetime
+"""What the explanation of a topic's removals needs."""
 
 
 def forecast(
@@ -55,8 +59,7 @@ class PartitionRemovals(NamedTuple):
 
     partition: PartitionSnapshot
     changed: Mapping[str, int]
-    removals: list[Removal]
-    dropped: list[DroppedCommit]
+    removals: list[Removal | DroppedCommit]
     longest: list[LongestLifetime]
     log_end: LogEnd
     facts: LogFacts
@@ -73,12 +76,6 @@ def partition_removals(
 
     `changed` says when each group last changed, `lifetimes` how long live offsets have been there.
     """
-    removals, dropped = list[Removal](), list[DroppedCommit]()
-    for each in found:
-        if isinstance(each, DroppedCommit):
-            dropped.append(each)
-        else:
-            removals.append(each)
     log_end = log_end_of(
         is_new=partition.coordinator.rules is Rules.NEW,
         proven_from=partition.coverage.proven_from,
@@ -88,8 +85,7 @@ def partition_removals(
     return PartitionRemovals(
         partition,
         changed,
-        removals,
-        dropped,
+        list(found),
         list(lifetimes.longest()),
         log_end,
         facts,
@@ -113,9 +109,17 @@ def ages(found: Iterable[PartitionRemovals], policy: Policy) -> Ages:
     """Return how old removed offsets were, counted by the rules of the policy's release."""
     made = Ages()
     for each in found:
-        for removal in each.removals:
-            age(made, removal, each.log_end, policy)
+        observe_removed(made, each.removals, each.log_end, policy)
     return made
+
+
+def observe_removed(
+    made: Ages, removals: Iterable[Removal | DroppedCommit], log_end: LogEnd, policy: Policy
+) -> None:
+    """Add the ages of the offsets removed in one partition."""
+    for removal in removals:
+        if isinstance(removal, Removal):
+            age(made, removal, log_end, policy)
 
 
 def live_ages(found: Iterable[PartitionRemovals], newest: int | None, policy: Policy) -> Ages:
@@ -145,23 +149,39 @@ def explained(
 
     `newest` is the time of the cluster's newest record, in epoch milliseconds.
     """
-    by_topic, longest = (
-        defaultdict[str, list[TopicRemoval]](list),
-        defaultdict[str, list[LongestLifetime]](list),
-    )
-    for each in found:
-        for removal in each.removals:
-            for part in split_by_topic(removal, each.log_end, policy, retention_known=known.retention):
-                by_topic[part.topic].append(part)
-        for lifetime in each.longest:
-            longest[lifetime.topic].append(lifetime)
-    explained = [explain_dropped(dropped) for each in found for dropped in each.dropped]
-    for topic, some in by_topic.items():
-        explained += explained_topic(some, longest.get(topic, ()), newest, known)
-    return sorted(
-        explained,
-        key=_place,
-    )
+    by_removal = (topic_facts(each.removals, each.log_end, policy, known) for each in found)
+    lifetimes = (lifetime for each in found for lifetime in each.longest)
+    return explained_topics(chain(*by_removal, lifetimes), newest, known)
+
+
+def topic_facts(
+    removals: Iterable[Removal | DroppedCommit], log_end: LogEnd, policy: Policy, known: PolicyConfidence
+) -> Iterator[TopicRemoval | DroppedCommit]:
+    """Yield the removals of one partition split by topic, as `explained_topics` takes them."""
+    for removal in removals:
+        if isinstance(removal, DroppedCommit):
+            yield removal
+        else:
+            yield from split_by_topic(removal, log_end, policy, retention_known=known.retention)
+
+
+def explained_topics(
+    facts: Iterable[TopicFact], newest: int | None, known: PolicyConfidence
+) -> list[Deletion]:
+    """Return why each offset of some topics was removed, as `explained` does, given all that is known of these."""
+    removals = defaultdict[str, list[TopicRemoval]](list)
+    longest = defaultdict[str, list[LongestLifetime]](list)
+    found = list[Deletion]()
+    for fact in facts:
+        if isinstance(fact, DroppedCommit):
+            found.append(explain_dropped(fact))
+        elif isinstance(fact, LongestLifetime):
+            longest[fact.topic].append(fact)
+        else:
+            removals[fact.topic].append(fact)
+    for topic, of_topic in removals.items():
+        found += explained_topic(of_topic, longest[topic], newest, known)
+    return sorted(found, key=_place)
 
 
 def _place(removed: Deletion) -> tuple[int | str, ...]:
@@ -177,25 +197,26 @@ def _place(removed: Deletion) -> tuple[int | str, ...]:
 
 
 def live_rows(
-    partitions: Iterable[PartitionSnapshot], policy: Policy, now: int | None, wanted: Wanted | None = None
-) -> list[Row]:
-    """Return a row for each live offset, by group, topic and partition; `now` is the time of the moment, in epoch milliseconds."""
-    asked = wanted or _ALL
-    rows = [row for p in partitions for row in forecast_rows(p, policy, now, asked)]
-    return sorted(rows, key=lambda row: (row["group"], row["topic"], row["partition"]))
-
-
-def forecast_rows(
-    p: PartitionSnapshot, policy: Policy, now: int | None, asked: Wanted = _ALL
+    partitions: Iterable[PartitionSnapshot],
+    policy: Policy,
+    now: int | None,
+    wanted: Wanted = _ALL,
+    homes: Mapping[str, int | None] = MappingProxyType({}),
 ) -> Iterator[Row]:
-    """Yield a row for each live offset of one partition that is `asked` for."""
-    unknown = p.unknown
-    for offset, commit, expiry in forecast(p, policy):
-        if asked.has_group(offset.group) and asked.has_offset(offset.topic, offset.partition):
-            # What is left of a group decides when its offsets expire.
-            is_proven = unknown.keys().isdisjoint((offset, GroupOf(offset.group)))
-            row = _live_row(p, offset, commit, expiry) | {"is_proven": is_proven}
-            yield row | _until(expiry, now) | _policy_fields(policy)
+    """Yield a row for each live offset that is wanted; `now` is the time of the moment, in epoch milliseconds.
+
+    `homes` says where each group lives that lies in several log partitions (views_offsets.current_homes): what is live is there.
+    """
+    for p in partitions:
+        unknown = p.unknown
+        for offset, commit, expiry in forecast(p, policy):
+            if not (wanted.has_group(offset.group) and wanted.has_offset(offset.topic, offset.partition)):
+                continue
+            if is_current(homes, offset.group, p.log_partition):
+                # What is left of a group decides when its offsets expire.
+                is_proven = unknown.keys().isdisjoint((offset, GroupOf(offset.group)))
+                row = _live_row(p, offset, commit, expiry) | {"is_proven": is_proven}
+                yield row | _until(expiry, now) | _policy_fields(policy)
 
 
 def _live_row(p: PartitionSnapshot, offset: OffsetOf, commit: CommittedOffset, expiry: Expiry) -> Row:

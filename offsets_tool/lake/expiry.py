@@ -5,8 +5,8 @@ and those of one topic are explained together. Decides nothing that expiry.forec
 """
 
 import pickle
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -14,16 +14,23 @@ import pyarrow as pa
 
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.snapshot import PartitionSnapshot
-from offsets_tool.as_of.views_offsets import current_homes, is_current
+from offsets_tool.as_of.views_offsets import current_homes
 from offsets_tool.expiry.causes import PolicyConfidence
-from offsets_tool.expiry.forecast import forecast_rows, observe_live, removed_rows
+from offsets_tool.expiry.forecast import (
+    TopicFact,
+    explained_topics,
+    live_rows,
+    observe_live,
+    observe_removed,
+    removed_rows,
+    topic_facts,
+)
 from offsets_tool.expiry.policy_search import Ages
-from offsets_tool.expiry.removal_causes import explain_dropped, explained_topic
 from offsets_tool.expiry.removal_codec import unpack_removal_facts
 from offsets_tool.expiry.removals import DroppedCommit, LongestLifetime
 from offsets_tool.expiry.rows import ExpiryRow, expiry_row
 from offsets_tool.expiry.rules import Policy
-from offsets_tool.expiry.topic_removals import LogEnd, TopicRemoval, age, split_by_topic
+from offsets_tool.expiry.topic_removals import LogEnd
 from offsets_tool.relations.carried import LiveState
 from offsets_tool.relations.histories import restore_live
 from offsets_tool.rows import Row
@@ -60,14 +67,9 @@ def checkpoint_expiry(checkpoint: bytes, source: str, asked: ExpiryAsked) -> Par
     SourceError for a checkpoint that cannot be read; `source` names it.
     """
     live = restore_live(checkpoint, source)
-    partition = _partition(live)
-    rows = (
-        row
-        for policy in asked.policies
-        for row in forecast_rows(partition, policy, asked.newest)
-        if is_current(asked.homes, row["group"], row["log_partition"])
-    )
-    return PartitionExpiry(_batches(rows), list(live.lifetimes.longest()))
+    partitions = [_partition(live)]
+    rows = (live_rows(partitions, policy, asked.newest, homes=asked.homes) for policy in asked.policies)
+    return PartitionExpiry(_batches(chain.from_iterable(rows)), list(live.lifetimes.longest()))
 
 
 def checkpoint_ages(checkpoint: bytes, source: str, asked: ExpiryAsked) -> Ages:
@@ -93,15 +95,12 @@ def _partition(live: LiveState) -> PartitionSnapshot:
 
 def removal_ages(facts: Iterable[str], log_end: LogEnd, asked: ExpiryAsked) -> Ages:
     """Return the ages of removed offsets, given the `facts` of rows of `removals` of one partition and the end of its log."""
-    ages = Ages()
-    for text in facts:
-        for removal in unpack_removal_facts(text):
-            if not isinstance(removal, DroppedCommit):
-                age(ages, removal, log_end, asked.policies[0])
+    ages, removals = Ages(), chain.from_iterable(map(unpack_removal_facts, facts))
+    observe_removed(ages, removals, log_end, asked.policies[0])
     return ages
 
 
-class TopicFact(NamedTuple):
+class PackedFact(NamedTuple):
     """A fact (a pickle) that the explanation of a topic's removals needs; all of one topic must come together again.
 
     `topic` is the name as rows show it.
@@ -111,49 +110,30 @@ class TopicFact(NamedTuple):
     packed: bytes
 
 
-def removal_facts_by_topic(facts: Iterable[str], log_end: LogEnd, asked: ExpiryAsked) -> Iterator[TopicFact]:
+def removal_facts_by_topic(facts: Iterable[str], log_end: LogEnd, asked: ExpiryAsked) -> Iterator[PackedFact]:
     """Yield removals split by topic, given the `facts` of rows of `removals` of one partition and the end of its log."""
-    for text in facts:
-        for removal in unpack_removal_facts(text):
-            if isinstance(removal, DroppedCommit):
-                yield _topic_fact(removal.pending.topic, removal)
-                continue
-            retention_known = asked.known.retention
-            for part in split_by_topic(removal, log_end, asked.policies[0], retention_known=retention_known):
-                yield _topic_fact(part.topic, part)
+    removals = chain.from_iterable(map(unpack_removal_facts, facts))
+    for fact in topic_facts(removals, log_end, asked.policies[0], asked.known):
+        yield _packed(fact)
 
 
-def longest_lifetimes(longest: Iterable[LongestLifetime]) -> Iterator[TopicFact]:
+def longest_lifetimes(longest: Iterable[LongestLifetime]) -> Iterator[PackedFact]:
     """Return the longest lifetime of each topic, given those in all partitions of a cluster."""
     first: dict[tuple[object, ...], LongestLifetime] = {}
     for each in longest:
         first[each[:2]] = min(each, first.get(each[:2], each), key=lambda one: one.began_at)
-    return (_topic_fact(each.topic, each) for each in first.values())
+    return (_packed(each) for each in first.values())
 
 
 def explain_removals(packed: Iterable[bytes], asked: ExpiryAsked) -> Iterator[pa.RecordBatch]:
     """Yield rows of ExpiryRow of removed offsets, given all facts of a cluster that share a `topic`."""
-    by_topic: dict[str, list[TopicRemoval | DroppedCommit | LongestLifetime]] = {}
-    for each in packed:
-        topic, found = pickle.loads(each)
-        by_topic.setdefault(topic, []).append(found)
-    return _batches(row for some in by_topic.values() for row in _explained(some, asked))
+    deletions = explained_topics(map(pickle.loads, packed), asked.newest, asked.known)
+    return _batches(removed_rows(deletions, asked.policies[0]))
 
 
-def _explained(
-    some: Sequence[TopicRemoval | DroppedCommit | LongestLifetime], asked: ExpiryAsked
-) -> Iterator[Row]:
-    policy = asked.policies[0]
-    longest = [each for each in some if isinstance(each, LongestLifetime)]
-    removals = [each for each in some if isinstance(each, TopicRemoval)]
-    yield from removed_rows(
-        (explain_dropped(each) for each in some if isinstance(each, DroppedCommit)), policy
-    )
-    yield from removed_rows(explained_topic(removals, longest, asked.newest, asked.known), policy)
-
-
-def _topic_fact(topic: str, found: TopicRemoval | DroppedCommit | LongestLifetime) -> TopicFact:
-    return TopicFact(shown(topic), pickle.dumps((topic, found)))
+def _packed(fact: TopicFact) -> PackedFact:
+    topic = fact.pending.topic if isinstance(fact, DroppedCommit) else fact.topic
+    return PackedFact(shown(topic), pickle.dumps(fact))
 
 
 def _batches(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:

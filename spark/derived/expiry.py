@@ -22,9 +22,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from offsets_tool.errors import OffsetsToolError, SourceError
-from offsets_tool.evidence.expiring import PolicyOverrides, basis_note
+from offsets_tool.evidence.expiring import PolicyOverrides, bases_of, basis_note
 from offsets_tool.expiry.log_facts import LogFacts
-from offsets_tool.expiry.policy import Basis, ClusterFacts, by_removals
+from offsets_tool.expiry.policy import Basis, by_removals
 from offsets_tool.expiry.policy_search import Ages
 from offsets_tool.expiry.topic_removals import LogEnd, log_end_of
 from offsets_tool.findings.sentences import listed
@@ -237,12 +237,9 @@ class _Expiry:
         )
 
     def _basis_of(self, cluster: str, here: Sequence[LogFacts]) -> "_ClusterBasis":
-        policy, of_cluster = self._settings.of(cluster), ClusterFacts()
-        for each in here:
-            of_cluster.add(each)
-        retentions: Sequence[int | None] = policy.retentions or [None]
-        bases = [of_cluster.basis(policy.release, each, policy.check_interval_ms) for each in retentions]
-        return _ClusterBasis(bases, latest_of(each.newest for each in here))
+        return _ClusterBasis(
+            bases_of(here, self._settings.of(cluster)), latest_of(each.newest for each in here)
+        )
 
     def _searched(
         self, job: ExpiryJob, bases: Mapping[str, "_ClusterBasis"], given: ExpiryInput

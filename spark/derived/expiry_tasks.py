@@ -148,7 +148,7 @@ def _read(path: Path, asked: ExpiryAsked, read: Callable[[bytes, str, ExpiryAske
 
 
 class _Fact(NamedTuple):
-    """A TopicFact on its way to the task of its topic, packed into bytes, with its cluster and its topic."""
+    """A PackedFact on its way to the task of its topic, packed into bytes, with its cluster and its topic."""
 
     cluster: String
     topic: String

@@ -19,7 +19,7 @@ from offsets_tool.expiry.rules import Policy
 from offsets_tool.expiry.topic_removals import LogEnd
 from offsets_tool.lake.expiry import (
     ExpiryAsked,
-    TopicFact,
+    PackedFact,
     checkpoint_expiry,
     explain_removals,
     longest_lifetimes,
@@ -77,7 +77,7 @@ def replayed_in_parts(number: int, records: Sequence[LogRecord], rules: Rules | 
 
 def by_column(moment: Snapshot, logs: Records, asked: ExpiryAsked) -> list[Any]:
     """Return the expiry of each topic by itself, as tasks of a lake compute it."""
-    found, removals, alive = [], list[TopicFact](), []
+    found, removals, alive = [], list[PackedFact](), []
     for partition in moment:
         coordinator = partition.coordinator
         assert partition.log_partition is not None

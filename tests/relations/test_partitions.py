@@ -57,7 +57,7 @@ def removals(histories: PartitionHistories) -> list[Any]:
     """Return what must be equal of removals: where offsets are missing, only the facts of rows say."""
     of = histories.removals()
     facts = replace(of.facts, proven_from=0, _next_offset=0)
-    lists = (sorted(each, key=repr) for each in (of.removals, of.dropped, of.longest))
+    lists = (sorted(each, key=repr) for each in (of.removals, of.longest))
     return [of.changed, *lists, of.log_end, facts]
 
 
