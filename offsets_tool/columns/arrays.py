@@ -4,6 +4,7 @@ one value.
 The kind of their elements is said where an array is made: code that is compiled, and Arrow's buffers, do not keep it in a type.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -53,3 +54,9 @@ def differences(numbers: Array, less: Array) -> Array:
     # Only numbers of unlike signs can be so far apart, and then the difference has the sign of the wrong one.
     beyond = ((numbers ^ less) & (numbers ^ wrapped)) < 0
     return np.where(beyond, np.where(numbers < 0, MIN_LONG, MAX_LONG), wrapped) if beyond.any() else wrapped
+
+
+def are_within(numbers: Array, begins: Sequence[int], ends: Sequence[int]) -> Array:
+    """Return which numbers are in one of some ranges, which are in order and do not overlap; an end is no part of its range."""
+    places = np.searchsorted(np.array(begins, np.int64), numbers, "right")
+    return (places > 0) & (numbers < np.array([0, *ends], np.int64)[places])

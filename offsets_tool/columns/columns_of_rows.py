@@ -1,9 +1,9 @@
-"""Columns of rows as numbers and dictionaries, the way replay takes them. Knows nothing about replay."""
+"""Columns of rows as numbers and dictionaries, the way replay takes them, and rows of columns. Knows nothing about replay."""
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import repeat
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 import numpy as np
@@ -11,10 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from offsets_tool.columns.arrays import Array
+from offsets_tool.history.rows import HistoryRow
+from offsets_tool.history.transactions import TransactionRow
 from offsets_tool.wire.json import parse_uuid
 from offsets_tool.wire.schema import ZERO_UUID
+from offsets_tool.wire.text import from_shown
 
 _Tuple = TypeVar("_Tuple", bound=tuple[Any, ...])
+_Row = TypeVar("_Row", bound=HistoryRow | TransactionRow)
+_MICROSECONDS: Final = 1_000
 
 
 def tuples_of(kind: type[_Tuple], *columns: Iterable[Any]) -> Iterator[_Tuple]:
@@ -76,3 +81,27 @@ def behind_gaps(log_offsets: Array) -> Array:
     """Return those of the log offsets of rows, which rise, that do not follow the one before."""
     behind: Array = log_offsets[1:][np.diff(log_offsets) != 1]
     return behind
+
+
+def rows_of(row: type[_Row], columns: pa.Table) -> Iterator[_Row]:
+    """Yield rows of this type from their columns, with texts as they were decoded."""
+    values = [values_of(columns.column(name)) for name in row._fields]
+    yield from map(row._make, zip(*values, strict=True))
+
+
+def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """Return a column's values as the library's rows have them: texts decoded, lists as tuples, times in epoch milliseconds."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_list(column.type):
+        return [tuple(map(from_shown, texts)) for texts in column.to_pylist()]
+    if pa.types.is_timestamp(column.type):
+        microseconds = column.cast(pa.int64()).to_pylist()
+        return [None if time is None else time // _MICROSECONDS for time in microseconds]
+    if pa.types.is_string(column.type):
+        # Few texts are in many rows, which share them.
+        column = column.dictionary_encode()
+    if not pa.types.is_dictionary(column.type):
+        return list(column.to_pylist())
+    texts = [None if text is None else from_shown(text) for text in column.dictionary.to_pylist()]
+    return [None if code is None else texts[code] for code in column.indices.to_pylist()]

@@ -5,20 +5,21 @@ Single events are for the reference and for archives; relations.partitions takes
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.as_of.transactions import EndedTransaction
 from offsets_tool.events import Event
 from offsets_tool.expiry.forecast import PartitionRemovals, removals_by_event
-from offsets_tool.findings.group_rows import GroupRow, PartitionRows, ReplayedPartition, gather, stretch_of
-from offsets_tool.findings.record_sums import RecordSums
 from offsets_tool.history.change_log import Happening, LinesAsked, WantedHappenings, batch_happenings
 from offsets_tool.history.history import History
 from offsets_tool.history.owners import NameOf
 from offsets_tool.history.rows import HistoryRow
 from offsets_tool.history.transactions import ended_transaction, ended_transactions, open_transactions
 from offsets_tool.replay.changes import Change, GroupOf, MemberOf
+
+if TYPE_CHECKING:
+    from offsets_tool.findings.group_rows import GroupRow, PartitionRows, ReplayedPartition
 
 _Row = TypeVar("_Row", bound=HistoryRow)
 
@@ -63,7 +64,7 @@ class PartitionHistories(Protocol):
         """Return the offsets that were removed, and what expiry asks besides."""
         ...
 
-    def replayed(self) -> ReplayedPartition:
+    def replayed(self) -> "ReplayedPartition":
         """Return all rows by group, the removals, and the sums of the records."""
         ...
 
@@ -120,9 +121,11 @@ class EventHistories:
         """Return the offsets that were removed, and what expiry asks besides."""
         return removals_by_event(self.partition, self._replayed)
 
-    def replayed(self) -> ReplayedPartition:
+    def replayed(self) -> "ReplayedPartition":
         """Return all rows by group, the removals, and the sums of the records."""
-        partition, sums = self.partition, RecordSums(self.partition.log_partition)
+        from offsets_tool.findings import group_rows  # noqa: PLC0415 - with Arrow, where it is asked for
+
+        partition, sums = self.partition, group_rows.RecordSums(self.partition.log_partition)
         rows: list[GroupRow] = []
 
         def replayed() -> Iterator[tuple[Event, tuple[Change, ...]]]:
@@ -135,10 +138,10 @@ class EventHistories:
         open_ = open_transactions(partition.state.transactions.values(), partition.log_partition)
         rows += (*self._last(), *open_)
 
-        def with_rows(more: Iterable[GroupRow]) -> PartitionRows:
-            return PartitionRows(gather([*rows, *more], stretch_of(partition)), sums)
+        def with_rows(more: "Iterable[GroupRow]") -> "PartitionRows":
+            return group_rows.PartitionRows([*rows, *more], group_rows.stretch_of(partition), sums)
 
-        return ReplayedPartition(sums, removals, with_rows)
+        return group_rows.ReplayedPartition(sums, removals, with_rows)
 
     def _ended(self, event: Event, changes: Iterable[Change]) -> Iterator[HistoryRow]:
         """Yield the rows that ended before an event."""

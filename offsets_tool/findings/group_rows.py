@@ -5,19 +5,19 @@ Rows only, no live state: the command line makes them of events, a task of the l
 
 from array import array
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot
+from offsets_tool.events import Event
 from offsets_tool.expiry.forecast import PartitionRemovals
+from offsets_tool.expiry.log_facts import TypeVersion, UnreadKeys, VersionRange
 from offsets_tool.expiry.rows import ExpiryRow
-from offsets_tool.findings.commit_sums import KEPT, ListedOffsets, PartitionSums, SummedOffsets
-from offsets_tool.findings.record_sums import RecordSums
 from offsets_tool.history.rows import (
     AnomalyRow,
     GroupHistoryRow,
@@ -30,6 +30,9 @@ from offsets_tool.rebalances.histories import GroupHistories
 from offsets_tool.rebalances.members import GroupMembers, client_name
 from offsets_tool.replay.changes import GroupKind, TopicPartition
 
+if TYPE_CHECKING:
+    from offsets_tool.columns.offset_rows import OffsetTable
+
 ALL: Final = Wanted()
 """Every group."""
 GroupRow = OffsetHistoryRow | GroupHistoryRow | MemberHistoryRow | AnomalyRow | ExpiryRow | TransactionRow
@@ -40,7 +43,6 @@ GroupRow = OffsetHistoryRow | GroupHistoryRow | MemberHistoryRow | AnomalyRow | 
 class GroupRows(GroupHistories):
     """All rows of one group in one log partition, each list in the order of the log."""
 
-    offsets: SummedOffsets = field(default_factory=ListedOffsets)
     anomalies: list[AnomalyRow] = field(default_factory=list)
     expiry: list[ExpiryRow] = field(default_factory=list)
     transactions: list[TransactionRow] = field(default_factory=list)
@@ -97,13 +99,18 @@ class GroupRows(GroupHistories):
         return [row for row in self.expiry if row.status == "live"]
 
     @cached_property
-    def effective(self) -> dict[TopicPartition, list[OffsetHistoryRow]]:
+    def effective(self) -> dict[TopicPartition, Sequence[OffsetHistoryRow]]:
         """By partition, the commits that the group would be answered with."""
-        found: dict[TopicPartition, list[OffsetHistoryRow]] = defaultdict(list)
-        for row in self.offsets:
-            if row.is_effective:
-                found[TopicPartition(row.topic, row.partition)].append(row)
-        return found
+        by_partition = self.offsets.by_partition
+        return dict(by_partition.rows_of(by_partition.places))
+
+    @cached_property
+    def moved_at(self) -> dict[str, dict[int, int]]:
+        """By topic and partition, when its last committed offset was committed first, epoch milliseconds."""
+        moved = defaultdict[str, dict[int, int]](dict)
+        for (topic, partition), at in self.offsets.by_partition.moved_at.items():
+            moved[topic][partition] = at
+        return moved
 
     @cached_property
     def not_first(self) -> frozenset[int]:
@@ -116,65 +123,6 @@ class GroupRows(GroupHistories):
             and (row.committed_offset < 0 or (before is not None and _is_unknown_after(before)))
         )
 
-    def effective_where(
-        self, is_looked_at: Callable[[PartitionSums], bool]
-    ) -> Iterator[tuple[TopicPartition, Sequence[OffsetHistoryRow]]]:
-        """Yield the partitions that are looked at with their effective commits, by the first."""
-        return self._each_effective(self._partitions_where(is_looked_at))
-
-    def effective_fields(
-        self, is_looked_at: Callable[[PartitionSums], bool], *names: str
-    ) -> Iterator[tuple[TopicPartition, Iterator[tuple[Any, ...]]]]:
-        """Yield partitions as `effective_where` does, each with some fields, two or more, of its commits."""
-        return self.offsets.each_effective_fields(self._partitions_where(is_looked_at), names)
-
-    def _partitions_where(self, is_looked_at: Callable[[PartitionSums], bool]) -> Iterator[TopicPartition]:
-        return (at for at, sums in self.offsets.partitions.items() if is_looked_at(sums))
-
-    @cached_property
-    def last_end_causes(self) -> dict[TopicPartition, str | None]:
-        """By partition, in the order of their first commits, how its last effective row ended; None if it holds."""
-        return {at: sums.end_cause for at, sums in self.offsets.partitions.items()}
-
-    @cached_property
-    def moved_at(self) -> dict[str, dict[int, int]]:
-        """By topic and partition, when its last committed offset was committed first, epoch milliseconds."""
-        moved = defaultdict[str, dict[int, int]](dict)
-        for (topic, partition), sums in self.offsets.partitions.items():
-            moved[topic][partition] = sums.moved_at
-        return moved
-
-    def may_have_rested(self, least: int) -> bool:
-        """Return whether some partition may not have moved for so many milliseconds before it did."""
-        return any(sums.longest_rest >= least for sums in self.offsets.partitions.values())
-
-    def busiest(self) -> Sequence[OffsetHistoryRow]:
-        """Return the effective commits of the partition that has most, the first of several; none without any."""
-        commits = {at: sums.commits for at, sums in self.offsets.partitions.items()}
-        most = sorted(commits, key=commits.__getitem__, reverse=True)[:1]
-        return next((some for _, some in self._each_effective(most)), [])
-
-    def _each_effective(
-        self, some: Iterable[TopicPartition]
-    ) -> Iterator[tuple[TopicPartition, Sequence[OffsetHistoryRow]]]:
-        """Yield some partitions with their effective commits; those of a group with KEPT rows or fewer are kept."""
-        rows, kept = self.offsets, self._kept
-        if len(rows) > KEPT:
-            yield from rows.each_effective(some)
-            return
-        asked = list(some)
-        kept.update(rows.each_effective(at for at in asked if at not in kept))
-        yield from ((at, kept[at]) for at in asked)
-
-    @cached_property
-    def _kept(self) -> dict[TopicPartition, Sequence[OffsetHistoryRow]]:
-        return {}
-
-    @cached_property
-    def commits_of(self) -> dict[str, list[tuple[int, int]]]:
-        """By the member that owned the partition, log offset and record time of each commit."""
-        return self.offsets.commits_of()
-
 
 def _is_unknown_after(row: OffsetHistoryRow) -> bool:
     """Return whether a commit leaves nothing to count from: it is no offset, or the next one was not understood."""
@@ -184,6 +132,30 @@ def _is_unknown_after(row: OffsetHistoryRow) -> bool:
 def is_simple(row: GroupHistoryRow | None) -> bool:
     """Return whether a group is one that only has offsets: its client never joins."""
     return row is None or row.kind == GroupKind.SIMPLE
+
+
+class RecordSums:
+    """Sums over the records of one log partition."""
+
+    def __init__(self, log_partition: int | None) -> None:
+        """Start before the first record."""
+        self.log_partition = log_partition
+        self.bytes: Counter[str] = Counter()
+        """By group, the bytes of keys and values of its records."""
+        self.versions: Mapping[TypeVersion, VersionRange] = {}
+        """Where records of which type and version are, as LogFacts counted them; empty if nobody did."""
+
+        self.unread = UnreadKeys()
+        """Records whose keys were not understood, as LogFacts counted them."""
+
+    def bytes_of(self, group: str) -> int:
+        """Return the bytes of the keys and values of a group's records."""
+        return self.bytes[group]
+
+    def observe(self, event: Event) -> None:
+        """Add the record of an event; an absence, which has no record, is ignored."""
+        if not event.is_absence and event.group is not None:
+            self.bytes[event.group] += len(event.record.key or b"") + len(event.record.value or b"")
 
 
 class AnyPartition(Protocol):
@@ -201,25 +173,6 @@ class AnyPartition(Protocol):
     def groups(self, wanted: Wanted = ALL) -> Iterator[GroupRows]:
         """Yield the rows of each wanted group, by name."""
         ...
-
-
-class PartitionRows:
-    """The rows of one log partition by group, all of them in memory."""
-
-    def __init__(self, rows: dict[str, GroupRows], sums: RecordSums) -> None:
-        """Hold the groups that `gather` returned, and the sums over the records."""
-        self._rows = rows
-        self.sums = sums
-
-    def highest(self) -> Iterator[tuple[GroupRows, dict[TopicPartition, int], int]]:
-        """Yield each group for ContextParts: its rows, its highest commit in each partition, and its number of commits."""
-        for rows in self._rows.values():
-            highest = {at: max(row.committed_offset for row in some) for at, some in rows.effective.items()}
-            yield rows, highest, len(rows.offsets)
-
-    def groups(self, wanted: Wanted = ALL) -> Iterator[GroupRows]:
-        """Yield the rows of each wanted group, by name."""
-        yield from (rows for group, rows in sorted(self._rows.items()) if wanted.has_group(group))
 
 
 class LogStretch(NamedTuple):
@@ -246,24 +199,66 @@ class ReplayedPartition(NamedTuple):
     """Return all rows of histories and transactions by group, with others that no history has."""
 
 
-def gather(rows: Iterable[GroupRow], stretch: LogStretch) -> dict[str, GroupRows]:
-    """Return rows of one log partition by group, each kind in the order of the log."""
-    found, offsets = dict[str, GroupRows](), defaultdict[str, list[OffsetHistoryRow]](list)
-    for row in rows:
-        if row.group is None:
-            continue
-        of = found.get(row.group)
-        if of is None:
-            of = found[row.group] = GroupRows(row.group, *stretch)
-        if isinstance(row, OffsetHistoryRow):
-            offsets[row.group].append(row)
-        else:
-            getattr(of, _LISTS[type(row)]).append(row)
-    for group, of in found.items():
-        of.sort()
-        if group in offsets:
-            of.offsets = ListedOffsets(offsets.pop(group))
-    return found
+class PartitionRows:
+    """The rows of one log partition by group, wherever they were made; those of committed offsets in columns."""
+
+    def __init__(
+        self,
+        rows: Iterable[GroupRow],
+        stretch: LogStretch,
+        sums: RecordSums,
+        offsets: "OffsetTable | None" = None,
+    ) -> None:
+        """Take rows as `gather` does, and the sums over the records."""
+        self.sums = sums
+        others, self._offsets = apart(rows, offsets)
+        self._rows = gather(others, stretch, self._offsets)
+
+    def highest(self) -> Iterator[tuple[GroupRows, dict[TopicPartition, int], int]]:
+        """Yield each group for ContextParts: its rows, its highest commit in each partition, and its number of commits."""
+        commits = self._offsets.commits()
+        for group, rows in self._rows.items():
+            yield (rows, *commits.get(group, ({}, 0)))
+
+    def groups(self, wanted: Wanted = ALL) -> Iterator[GroupRows]:
+        """Yield the rows of each wanted group, by name; what was made of columns is forgotten with the group."""
+        for group, rows in self._rows.items():
+            if wanted.has_group(group):
+                yield replace(rows, offsets=rows.offsets.fresh())
+
+
+def apart(
+    rows: Iterable[GroupRow], offsets: "OffsetTable | None"
+) -> "tuple[Iterable[GroupRow], OffsetTable]":
+    """Return rows without those of committed offsets, and a table of these, `offsets` where there is one already."""
+    if offsets is not None:
+        return rows, offsets
+    from offsets_tool.columns.offset_rows import OffsetTable  # noqa: PLC0415 - with Arrow, where rows are asked for
+
+    all_rows = list(rows)
+    listed = OffsetTable.of(row for row in all_rows if isinstance(row, OffsetHistoryRow))
+    return [row for row in all_rows if not isinstance(row, OffsetHistoryRow)], listed
+
+
+def gather(
+    rows: Iterable[GroupRow], stretch: LogStretch, offsets: "OffsetTable | None" = None
+) -> dict[str, GroupRows]:
+    """Return rows of one log partition by group, in the order of names, each kind in the order of the log.
+
+    With `offsets` committed offsets are of that table.
+    """
+    others, offsets = apart(rows, offsets)
+    found = dict[str, GroupRows]()
+    for row in others:
+        if row.group is not None:
+            if row.group not in found:
+                found[row.group] = GroupRows(row.group, *stretch)
+            getattr(found[row.group], _LISTS[type(row)]).append(row)
+    for of_group in found.values():
+        of_group.sort()
+    for group, of_table in offsets.groups().items():
+        found.setdefault(group, GroupRows(group, *stretch)).offsets = of_table
+    return dict(sorted(found.items()))
 
 
 _LISTS: dict[type, str] = {

@@ -14,9 +14,8 @@ import pyarrow.compute as pc
 from offsets_tool.as_of.as_of import AsOf
 from offsets_tool.as_of.selection import ANY, NameFilter
 from offsets_tool.as_of.snapshot import Snapshot
-from offsets_tool.columns.columns_of_rows import plain
+from offsets_tool.columns.columns_of_rows import plain, values_of
 from offsets_tool.columns.reading import RowsRead
-from offsets_tool.columns.sorted_offsets import values_of
 from offsets_tool.evidence.evidence import Evidence
 from offsets_tool.evidence.filters import EVERYTHING, Filters
 from offsets_tool.evidence.listener import Listener

@@ -15,15 +15,22 @@ import pyarrow.compute as pc
 
 from offsets_tool.as_of.selection import ANY, NameFilter, Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
-from offsets_tool.columns.findings import COMMITS, PartitionColumns, highest_commits
+from offsets_tool.columns.columns_of_rows import values_of
+from offsets_tool.columns.offset_rows import COMMITS, OffsetTable, commits_by_group
 from offsets_tool.columns.reading import RowsRead
-from offsets_tool.columns.sorted_offsets import values_of
 from offsets_tool.errors import SourceError
 from offsets_tool.expiry.forecast import PartitionRemovals, partition_removals
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.expiry.removal_codec import unpack_removal_facts
-from offsets_tool.findings.group_rows import ALL, GroupRow, GroupRows, LogStretch, gather
-from offsets_tool.findings.record_sums import RecordSums
+from offsets_tool.findings.group_rows import (
+    ALL,
+    GroupRow,
+    GroupRows,
+    LogStretch,
+    PartitionRows,
+    RecordSums,
+    gather,
+)
 from offsets_tool.history.rows import AnomalyRow, OffsetHistoryRow
 from offsets_tool.lag.commits import LogCommits
 from offsets_tool.lake.checkpoints import live_state_of, log_facts_of
@@ -178,12 +185,12 @@ class LakeHistories:
             return of_both
         return pc.and_(of_both, pc.is_in(rows.column("log_partition"), pa.array(list(numbers), pa.int32())))
 
-    def group_rows(self, groups: NameFilter, number: int | None) -> PartitionColumns:
+    def group_rows(self, groups: NameFilter, number: int | None) -> PartitionRows:
         """Return the rows of some groups in one log partition, of all kinds that findings are made of."""
         offsets = self.rows(OFFSET_HISTORY, OffsetHistoryRow._fields, groups, [number])
         columns = pa.Table.from_batches(offsets, _OFFSETS).unify_dictionaries()
         others = self.other_rows(groups, number)
-        return PartitionColumns(others, columns, self.stretch(number), RecordSums(number))
+        return PartitionRows(others, self.stretch(number), RecordSums(number), OffsetTable(columns))
 
     def other_rows(self, groups: NameFilter, number: int | None) -> Iterator[GroupRow]:
         """Yield the rows of some groups in one log partition, of all kinds but committed offsets."""
@@ -319,25 +326,11 @@ class HistoryPartition:
 
     def highest(self) -> Iterator[tuple[GroupRows, dict[TopicPartition, int], int]]:
         """Yield each group for ContextParts: its rows but those of offsets, its highest commits, and how many it made."""
-        commits = (
-            pa.Table.from_batches(
-                list(self._histories.rows(OFFSET_HISTORY, COMMITS, numbers=[self._number])), _COMMITS
-            )
-            .unify_dictionaries()
-            .combine_chunks()
-        )
-        highest = highest_commits(commits)
-        counts = {
-            from_shown(each["values"]): each["counts"]
-            for each in commits.column("group").combine_chunks().value_counts().to_pylist()
-        }
+        batches = self._histories.rows(OFFSET_HISTORY, COMMITS, numbers=[self._number])
+        commits = commits_by_group(pa.Table.from_batches(batches, _COMMITS))
         rows = gather(self._histories.other_rows(ANY, self._number), self._histories.stretch(self._number))
-        for group in counts.keys() | rows.keys():
-            yield (
-                rows.get(group) or GroupRows(group, self._number),
-                highest.get(group, {}),
-                counts.get(group, 0),
-            )
+        for group in commits.keys() | rows.keys():
+            yield (rows.get(group) or GroupRows(group, self._number), *commits.get(group, ({}, 0)))
 
 
 def _are_of(column: pa.Array, texts: Sequence[str]) -> pa.Array:

@@ -71,10 +71,9 @@ class GroupCase:
     @cached_property
     def commits(self) -> dict[TopicPartition, list[OffsetHistoryRow]]:
         """By partition, the commits that took effect since the moment, as far as compaction left them."""
-        each = self.rows.effective_where(lambda sums: True)
         return {
             at: [row for row in rows if row.from_log_offset >= self.since and row.begin_cause in _COMMITTED]
-            for at, rows in each
+            for at, rows in self.rows.effective.items()
         }
 
     @cached_property

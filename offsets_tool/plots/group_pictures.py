@@ -99,7 +99,7 @@ def topic_pictures(
     times, labels = dict[str, list[int]](), Labels()
     low, high = since or 0, LAST_MILLISECOND + 1 if until is None else until
     for rows in groups:
-        at = [row.from_timestamp for row in rows.commits if low <= row.from_timestamp < high]
+        at = [row.from_timestamp for row in rows.offsets.commits if low <= row.from_timestamp < high]
         if at:
             times.setdefault(labels.label(rows.group), []).extend(at)
     found = (topic_cadence_picture(times), size_picture(sizes))

@@ -2,12 +2,21 @@
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
+from typing import TYPE_CHECKING
 
-from offsets_tool.history.rows import GroupHistoryRow, MemberHistoryRow, OffsetHistoryRow
+from offsets_tool.history.rows import GroupHistoryRow, MemberHistoryRow
+
+if TYPE_CHECKING:
+    from offsets_tool.columns.offset_rows import OffsetRows
+
+
+def _no_offsets() -> "OffsetRows":
+    from offsets_tool.columns.offset_rows import NO_OFFSETS  # noqa: PLC0415 - with Arrow, where rows are asked for
+
+    return NO_OFFSETS
 
 
 @dataclass
@@ -22,7 +31,7 @@ class GroupHistories:
     """Offset in the log after its last record; None unknown."""
     newest_at: int | None = None
     """Time of the newest record of the log partition, epoch milliseconds; None unknown. Other partitions may go on for longer."""
-    offsets: Sequence[OffsetHistoryRow] = field(default_factory=list)
+    offsets: "OffsetRows" = field(default_factory=_no_offsets)
     groups: list[GroupHistoryRow] = field(default_factory=list)
     members: list[MemberHistoryRow] = field(default_factory=list)
 
@@ -70,18 +79,9 @@ class GroupHistories:
         return offsets
 
     @cached_property
-    def commits(self) -> list[OffsetHistoryRow]:
-        """The rows that commits began, one each: a transaction's commit has a second row, from its marker on."""
-        return [row for row in self.offsets if row.from_log_offset == row.commit_log_offset]
-
-    @cached_property
     def commits_of(self) -> dict[str, list[tuple[int, int]]]:
         """By the member that owned the partition, log offset and record time of each commit."""
-        found: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        for row in self.commits:
-            if row.member_id is not None:
-                found[row.member_id].append((row.from_log_offset, row.from_timestamp))
-        return found
+        return self.offsets.commits_of
 
     @cached_property
     def commits_of_members(self) -> list[tuple[int, int]]:
@@ -91,16 +91,11 @@ class GroupHistories:
     @cached_property
     def in_transactions(self) -> frozenset[int]:
         """Log offsets of the commits that transactions made."""
-        return frozenset(row.commit_log_offset for row in self.offsets if row.producer_id is not None)
+        return self.offsets.in_transactions
 
     @cached_property
     def _began(self) -> list[int]:
         return [row.from_log_offset for row in self.groups]
-
-
-def offset_order(row: OffsetHistoryRow) -> tuple[int, int, str, int]:
-    """Return what the rows of a group's committed offsets are sorted by."""
-    return row.from_log_offset, row.commit_log_offset, row.topic, row.partition
 
 
 def _holds(row: GroupHistoryRow, log_offset: int) -> bool:

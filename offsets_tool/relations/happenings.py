@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from offsets_tool.columns.arrays import Array
+from offsets_tool.columns.columns_of_rows import rows_of
 from offsets_tool.columns.lines import text_of
-from offsets_tool.columns.sorted_offsets import rows_of
 from offsets_tool.history.change_log import (
     Happening,
     LinesAsked,

@@ -15,15 +15,19 @@ import pyarrow.compute as pc
 from offsets_tool.as_of.snapshot import PartitionSnapshot
 from offsets_tool.as_of.transactions import EndedTransaction
 from offsets_tool.columns.arrays import Array
-from offsets_tool.columns.columns_of_rows import encoded, numbers
-from offsets_tool.columns.findings import PartitionColumns
-from offsets_tool.columns.sorted_offsets import rows_of
+from offsets_tool.columns.columns_of_rows import encoded, numbers, rows_of
+from offsets_tool.columns.offset_rows import OffsetTable
 from offsets_tool.events import Event
 from offsets_tool.expiry.forecast import PartitionRemovals, partition_removals
 from offsets_tool.expiry.removals import DroppedCommit, Removal
 from offsets_tool.expiry.rows import RemovalRow
-from offsets_tool.findings.group_rows import GroupRow, ReplayedPartition, stretch_of
-from offsets_tool.findings.record_sums import RecordSums
+from offsets_tool.findings.group_rows import (
+    GroupRow,
+    PartitionRows,
+    RecordSums,
+    ReplayedPartition,
+    stretch_of,
+)
 from offsets_tool.history.change_log import Happening, LinesAsked, WantedHappenings
 from offsets_tool.history.owners import NameOf
 from offsets_tool.history.rows import (
@@ -148,8 +152,8 @@ class RowHistories:
             rows += rows_of(kind, getattr(tables, name)) if name != "offsets" else ()
         removals, stretch = self._removals(histories), stretch_of(self.partition)
 
-        def with_rows(more: Iterable[GroupRow]) -> PartitionColumns:
-            return PartitionColumns([*rows, *more], tables.offsets, stretch, sums)
+        def with_rows(more: Iterable[GroupRow]) -> PartitionRows:
+            return PartitionRows([*rows, *more], stretch, sums, OffsetTable(tables.offsets))
 
         return ReplayedPartition(sums, removals, with_rows)
 

@@ -98,7 +98,7 @@ def _reason(rows: GroupRows) -> str:
 
 def _unread(rows: GroupRows, wanted: Wanted) -> int:
     """Return in how many partitions nobody knows the committed offset, as the record that set it was not understood."""
-    ends = rows.last_end_causes
+    ends = rows.offsets.by_partition.end_causes
     if rows.groups and rows.groups[-1].to_log_offset is not None:
         return 0
     first = {

@@ -12,6 +12,7 @@ a finding is declared in offsets_tool.findings.
 import pickle
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -23,16 +24,28 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from offsets_tool import __version__
-from offsets_tool.columns.findings import COMMITS, PartitionColumns, highest_commits
-from offsets_tool.columns.offset_columns import PackedRows, apart, in_columns
-from offsets_tool.columns.sorted_offsets import values_of
+from offsets_tool.columns.columns_of_rows import values_of
+from offsets_tool.columns.offset_rows import (
+    COMMITS,
+    OffsetTable,
+    PackedRows,
+    commits_by_group,
+    packed_rows,
+    unpacked_rows,
+)
 from offsets_tool.errors import OffsetsToolError, SetupError, UsageError
 from offsets_tool.expiry.log_facts import LogFacts
 from offsets_tool.findings.context import ContextParts, LogContext
 from offsets_tool.findings.finders import find_all, find_in_log
-from offsets_tool.findings.group_rows import GroupRow, GroupRows, LogStretch, gather
+from offsets_tool.findings.group_rows import (
+    GroupRow,
+    GroupRows,
+    LogStretch,
+    PartitionRows,
+    RecordSums,
+    gather,
+)
 from offsets_tool.findings.partition_facts import FileSums, PartitionFacts, UnreadableBytes, of_files
-from offsets_tool.findings.record_sums import RecordSums
 from offsets_tool.findings.rows import Finding
 from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.lake.history_rows import KINDS, TABLES, HistoryFile, history_files, is_counted, retention_of
@@ -95,7 +108,7 @@ from spark.runtime.rows import (
 
 _GROUP: Final = ("log_partition", "group")
 _PACKED: Final = -1
-"""In the place of a number of a kind: committed offsets as `apart` packs them."""
+"""In the place of a number of a kind: committed offsets as `packed_rows` packs them."""
 READ_BY_ALL: Final = 2_000_000
 """Rows that weigh so much are read by each task from all files, which keeps its groups of them in columns."""
 AT_ONCE: Final = 1_000_000
@@ -191,10 +204,8 @@ class FindingInput(NamedTuple):
         """
         for number in numbers_of(numbers):
             for rows in self._rows_together(number, ("cluster", *COMMITS), _OF_FEW_COLUMNS):
-                highest = highest_commits(rows.combine_chunks())
-                for counted in rows.column("group").combine_chunks().value_counts().to_pylist():
-                    group = from_shown(counted["values"])
-                    yield GroupRows(group, None), highest.get(group, {}), counted["counts"]
+                for group, commits in commits_by_group(rows).items():
+                    yield (GroupRows(group, None), *commits)
 
     def _of_buckets(self, buckets: int, numbers: Batches) -> Iterator[GroupRows]:
         for number in numbers_of(numbers):
@@ -216,7 +227,8 @@ class FindingInput(NamedTuple):
         for log_partition in offsets.keys() | rows.keys():
             stretch, sums = self.stretches[log_partition], RecordSums(log_partition)
             its = rows.pop(log_partition, ())
-            yield from PartitionColumns(its, _table(offsets.pop(log_partition, ())), stretch, sums).groups()
+            table = OffsetTable(_table(offsets.pop(log_partition, ())))
+            yield from PartitionRows(its, stretch, sums, table).groups()
 
     def _unpacked(self, batches: Batches) -> Iterator[GroupRows]:
         """Yield the rows of each group, given what `_read` has made of them, those of a group together. Runs in a task."""
@@ -224,17 +236,21 @@ class FindingInput(NamedTuple):
             rows, packed = _kinds_apart(pickle.loads(each) for *_, each in some)
             stretch, group = self.stretches[log_partition], from_shown(shown_group)
             found = gather(rows, stretch).get(group) or GroupRows(group, *stretch)
-            # Each goes as it is unpacked.
-            yield in_columns(found, (packed.popleft() for _ in range(len(packed)))) if packed else found
+            if packed:
+                # Each goes as it is unpacked.
+                offsets = (packed.popleft() for _ in range(len(packed)))
+                found = replace(found, offsets=unpacked_rows((log_partition, shown_group), offsets))
+            yield found
 
     def _read(self, numbers: Batches) -> Batches:
         for number in numbers_of(numbers):
             kind = self.pieces[number][0]
             if TABLES[kind] is OFFSET_HISTORY:
                 for together in self._rows_together(number, TABLES[kind].schema.names):
-                    few, many = apart(together)
-                    packed = (_Packed(*home, pickle.dumps((_PACKED, rows))) for home, rows in many)
-                    yield record_batch(_Packed, [*self._packed(kind, few), *packed])
+                    packed = packed_rows(together)
+                    yield record_batch(
+                        _Packed, [_Packed(*home, pickle.dumps((_PACKED, rows))) for home, rows in packed]
+                    )
             else:
                 for rows in self._rows_in(number, TABLES[kind].schema.names):
                     yield record_batch(_Packed, list(self._packed(kind, rows)))

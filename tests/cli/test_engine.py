@@ -50,10 +50,8 @@ ALWAYS_REFERENCE: Final = {"copies"}
 HEAVY: Final = {"numpy", "pyarrow", "pandas", "numba", "llvmlite", "deltalake", "duckdb"}
 """Packages that take longer to load than a small log to read."""
 WITH_ARRAYS: Final = {
-    "size": {"numpy"},
-    "lag": {"numpy", "pyarrow"},
-    "plan": {"numpy", "pyarrow"},
-    "report": {"numpy", "pyarrow"},
+    name: {"numpy"} if name == "size" else {"numpy", "pyarrow"}
+    for name in ("size", "lag", "plan", "report", "diagnose", "explain", "timeline", "findings", "rebalances")
 }
 """Commands that compute with arrays, and what of these is loaded once they and those above them have run."""
 

@@ -31,7 +31,7 @@ TWICE: Final[Mapping[str, frozenset[str]]] = {
     "GroupHistoryRow": frozenset((REFERENCE, "offsets_tool/relations/group_histories.py")),
     "MemberHistoryRow": frozenset((REFERENCE, "offsets_tool/relations/member_rows.py")),
     # relations make columns of offset_history; finders read one row of them at a time.
-    "OffsetHistoryRow": frozenset((REFERENCE, "offsets_tool/columns/sorted_offsets.py")),
+    "OffsetHistoryRow": frozenset((REFERENCE, "offsets_tool/columns/offset_rows.py")),
 }
 """The rows that are made in two modules, and why."""
 

@@ -22,9 +22,9 @@ from offsets_tool.findings.group_rows import (
     AnyPartition,
     GroupRow,
     GroupRows,
+    RecordSums,
 )
 from offsets_tool.findings.partition_facts import PartitionFacts, of_ledgers
-from offsets_tool.findings.record_sums import RecordSums
 from offsets_tool.findings.rows import Finding
 from offsets_tool.lag.rows import LagRow
 from offsets_tool.log.ledger import LedgerEntry

@@ -131,11 +131,14 @@ def _never_owned(rows: GroupRows, owned: Iterable[str]) -> Iterator[tuple[str, _
     topics = {topic_of(name) for name in names}
     never = [
         at
-        for at, end_cause in rows.last_end_causes.items()
+        for at, end_cause in rows.offsets.by_partition.end_causes.items()
         if end_cause is None and at.topic in topics and f"{at.topic}-{at.partition}" not in names
     ]
-    for at, [last] in rows.offsets.effective_at(dict.fromkeys(never, (-1,))):
-        yield f"{at.topic}-{at.partition}", _Stretch(last.from_log_offset, last.from_timestamp, None, None)
+    for last in rows.offsets.by_partition.last_rows(never):
+        yield (
+            f"{last.topic}-{last.partition}",
+            _Stretch(last.from_log_offset, last.from_timestamp, None, None),
+        )
 
 
 def _asked_for(rows: GroupRows, topics: set[str]) -> dict[str, list[_Stretch]]:

@@ -76,42 +76,22 @@ LEAST_OFFSET: Final = 100
 _READ_BEFORE: Final = "read_before_the_first_commit"
 
 
-class _Commit(NamedTuple):
-    """What is compared of each commit: fields of OffsetHistoryRow."""
-
-    commit_log_offset: int
-    from_timestamp: int
-    topic: str
-    topic_id: str | None
-
-
-class _Change(NamedTuple):
-    """The last commit for one id of a topic, and the first for the next."""
-
-    before: _Commit
-    after: _Commit
-
-
 @finder(RECREATED)
 def find_recreated(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for each time that commits of a topic changed to another topic id."""
-    if not rows.offsets.sums.is_recreated:
-        return
-    commits = map(_Commit._make, rows.offsets.fields(*_Commit._fields))
-    latest: dict[str, _Commit] = {}
-    for after in sorted((each for each in commits if each.topic_id is not None), key=_log_offset):
-        before = latest.get(after.topic)
-        if before is not None and before.topic_id != after.topic_id:
-            yield _recreated(rows, _Change(before, after))
-        latest[after.topic] = after
+    offsets = rows.offsets
+    with_id = offsets.has("topic_id").nonzero()[0]
+    in_order = with_id[offsets.numbers("commit_log_offset")[with_id].argsort(kind="stable")]
+    by_topic = offsets.numbers("topic")[in_order].argsort(kind="stable")
+    topics, ids = (offsets.numbers(name)[in_order[by_topic]] for name in ("topic", "topic_id"))
+    changes = ((topics[1:] == topics[:-1]) & (ids[1:] != ids[:-1])).nonzero()[0]
+    changes = changes[by_topic[changes + 1].argsort()]
+    pairs = (offsets.at(in_order[by_topic[changes + n]]) for n in (0, 1))
+    yield from (_recreated(rows, *pair) for pair in zip(*pairs, strict=True))
 
 
-def _log_offset(commit: _Commit) -> int:
-    return commit.commit_log_offset
-
-
-def _recreated(rows: GroupRows, change: _Change) -> Finding:
-    before, after = change
+def _recreated(rows: GroupRows, before: OffsetHistoryRow, after: OffsetHistoryRow) -> Finding:
+    """Return the finding for the last commit for one id of a topic, and the first for the next."""
     return found(
         RECREATED,
         rows,
@@ -165,13 +145,13 @@ def _starts(rows: GroupRows) -> Iterator[_Start]:
 
 def _far_first_commit(rows: GroupRows, at: TopicPartition) -> OffsetHistoryRow | None:
     """Return the first commit of a partition, if it is far above 0 by the pace of those after it."""
-    first = rows.offsets.next_effective(at, -1)
+    first = rows.offsets.by_partition.following(at, -1)
     if first is None or first.committed_offset < LEAST_OFFSET:
         return None
     steps: list[int] = []
     last: OffsetHistoryRow | None = first
     while last is not None and len(steps) < STEPS:
-        last = rows.offsets.next_effective(at, last.from_log_offset)
+        last = rows.offsets.by_partition.following(at, last.from_log_offset)
         steps += [] if last is None else [last.delta or 0]
     return first if len(steps) >= LEAST_STEPS and first.committed_offset >= FAR * max(steps) else None
 
@@ -203,7 +183,7 @@ def find_overtaken(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for each topic of which records were deleted that the group had not committed; none where nobody says it."""
     by_topic: dict[str, dict[int, Overtaken]] = defaultdict(dict)
     for at, overtaken in context.overtaken.get(rows.group, {}).items():
-        if at in rows.effective:
+        if at in rows.offsets.by_partition.places:
             by_topic[at.topic][at.partition] = overtaken
     for topic, partitions in sorted(by_topic.items()):
         yield _overtaken(rows, topic, partitions)
@@ -211,7 +191,7 @@ def find_overtaken(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
 
 def _overtaken(rows: GroupRows, topic: str, partitions: Mapping[int, Overtaken]) -> Finding:
     """Return the finding; it is critical where the group has members, who do not read what they are there for."""
-    last = [rows.effective[TopicPartition(topic, number)][-1] for number in sorted(partitions)]
+    last = rows.offsets.by_partition.last_rows(TopicPartition(topic, number) for number in sorted(partitions))
     records = sum(overtaken.records for overtaken in partitions.values())
     first = next(iter(partitions.values()))
     where = f"it stands at {first.committed_offset:,}, and the log begins at {first.log_start_offset:,}"
@@ -237,7 +217,7 @@ def find_not_of_topic(rows: GroupRows, context: LogContext) -> Iterator[Finding]
     """
     by_topic: dict[str, dict[int, NotOfTopic]] = defaultdict(dict)
     for at, offset in context.not_of_topic.get(rows.group, {}).items():
-        if at in rows.last_end_causes and rows.last_end_causes[at] is None:
+        if rows.offsets.by_partition.end_causes.get(at, "none") is None:
             by_topic[at.topic][at.partition] = offset
     for topic, partitions in sorted(by_topic.items()):
         beyond = {number: offset for number, offset in partitions.items() if offset.is_beyond}
@@ -289,8 +269,7 @@ def _of_partitions(
     rows: GroupRows, kind: FindingKind, topic: str, partitions: Collection[int], title: str
 ) -> Finding:
     """Return a finding on the last commits of partitions."""
-    asked = {TopicPartition(topic, number): [-1] for number in sorted(partitions)}
-    last = [row for _, some in rows.offsets.effective_at(asked) for row in some]
+    last = rows.offsets.by_partition.last_rows(TopicPartition(topic, number) for number in sorted(partitions))
     return found(
         kind,
         rows,

@@ -1,10 +1,7 @@
 """Does a group fill the topic: by the number of its commits, by keys that it left, or by the text that it commits with them?"""
 
-from array import array
-from collections.abc import Iterator
-from itertools import pairwise
-from statistics import median
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
@@ -48,94 +45,45 @@ _RECORD_BYTES: Final = 100
 """What a commit takes in the log beside its names and its metadata, about: batch, key and value."""
 
 
-class _Commit(NamedTuple):
-    """What a flood says of each of its commits: fields of OffsetHistoryRow."""
-
-    commit_log_offset: int
-    from_timestamp: int
-    topic: str
-    metadata: str
-
-
-_NONE: Final = _Commit(-1, -1, "", "")
-
-
-class _Commits(NamedTuple):
-    """What commits come to, of which there are many."""
-
-    number: int
-    first: _Commit
-    last: _Commit
-    text_bytes: int
-    """Bytes of their topics' names and of their metadata, about."""
-
-
 @finder(FLOOD, DEAD, METADATA)
 def find_floods(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for a group that commits too often, one for keys that it left, and one for metadata near the limit."""
-    sums = rows.offsets.sums
-    keys = rows.last_end_causes
-    dead = [at for at, end_cause in keys.items() if end_cause in _REMOVED]
-    is_fast = sums.commits >= LEAST_COMMITS and sums.usual_pause < PAUSE_MS
-    if is_fast and len(rows.offsets) >= LEAST_COMMITS and (pause := _usual_pause(rows)) < PAUSE_MS:
-        commits = _summed(rows)
-        if commits.number >= LEAST_COMMITS:
-            yield _flood(rows, context, commits, pause, _keys(len(keys), len(dead)))
-    if len(dead) >= LEAST_DEAD and 2 * len(dead) > len(keys):
-        yield _dead(rows, list(_removed(rows)))
-    has_large = sums.metadata_bytes >= NEAR * METADATA_MAX_BYTES
-    largest = max(rows.offsets if has_large else (), key=_metadata_bytes, default=None)
+    offsets, end_causes = rows.offsets, rows.offsets.by_partition.end_causes
+    dead = [at for at, end_cause in end_causes.items() if end_cause in _REMOVED]
+    commits = offsets.commits
+    if len(commits) >= LEAST_COMMITS and (pause := offsets.by_partition.usual_pause()) < PAUSE_MS:
+        yield _flood(rows, context, commits, pause, _keys(len(end_causes), len(dead)))
+    if len(dead) >= LEAST_DEAD and 2 * len(dead) > len(end_causes):
+        yield _dead(rows, offsets.by_partition.last_rows(dead))
+    large = offsets.where(offsets.text_bytes("metadata") >= NEAR * METADATA_MAX_BYTES)
+    largest = max(large, key=_metadata_bytes, default=None)
     if largest is not None and _metadata_bytes(largest) >= NEAR * METADATA_MAX_BYTES:
         yield _metadata(rows, largest)
 
 
-def _usual_pause(rows: GroupRows) -> float:
-    """Return the usual time between two commits of the busiest partition, milliseconds."""
-    pairs = pairwise(row for row in rows.busiest() if row.from_timestamp >= 0)
-    pauses = array("q", (difference(after.from_timestamp, before.from_timestamp) for before, after in pairs))
-    return median(pauses) if pauses else float(PAUSE_MS)
-
-
 def _metadata_bytes(row: OffsetHistoryRow) -> int:
-    return _text_bytes(row.metadata)
-
-
-def _text_bytes(text: str) -> int:
-    """Return how many bytes a text has in the log."""
-    return len(text) if text.isascii() else len(encode_text(text))
-
-
-def _removed(rows: GroupRows) -> Iterator[OffsetHistoryRow]:
-    """Yield the last effective commit of each partition whose offset was removed in the end."""
-    for _, commits in rows.effective_where(lambda sums: sums.end_cause in _REMOVED):
-        if commits[-1].end_cause in _REMOVED:
-            yield commits[-1]
+    return len(encode_text(row.metadata))
 
 
 def _keys(keys: int, dead: int) -> str:
     return count(keys, "key") + (f", {dead:,} of them dead" if dead else "")
 
 
-def _summed(rows: GroupRows) -> _Commits:
-    number, size, first, last = 0, 0, _NONE, _NONE
-    for last in map(_Commit._make, rows.offsets.commit_fields(*_Commit._fields)):
-        first = first if number else last
-        number += 1
-        size += len(last.topic) + _text_bytes(last.metadata)
-    return _Commits(number, first, last, size)
-
-
-def _flood(rows: GroupRows, context: LogContext, commits: _Commits, pause: float, keys: str) -> Finding:
-    first, last = commits.first, commits.last
+def _flood(
+    rows: GroupRows, context: LogContext, commits: Sequence[OffsetHistoryRow], pause: float, keys: str
+) -> Finding:
+    first, last = commits[0], commits[-1]
     took = max(difference(last.from_timestamp, first.from_timestamp), 1)
-    size = commits.number * (_RECORD_BYTES + len(rows.group)) + commits.text_bytes
+    texts = rows.offsets.fields("topic", "metadata", where=rows.offsets.is_commit)
+    size = len(commits) * (_RECORD_BYTES + len(rows.group))
+    size += sum(len(topic) + len(encode_text(metadata)) for topic, metadata in texts)
     share = len(rows.offsets) / max(context.commits, 1)
     return found(
         FLOOD,
         rows,
         Places((first.commit_log_offset, last.commit_log_offset), first.from_timestamp, last.from_timestamp),
-        f"Group {named(rows.group)} made {count(commits.number, 'commit')} within {span(took)}, "
-        f"{commits.number * 1000 / took:,.1f} a second, a partition every {span(round(pause))}: {share:.0%} of all commits "
+        f"Group {named(rows.group)} made {count(len(commits), 'commit')} within {span(took)}, "
+        f"{len(commits) * 1000 / took:,.1f} a second, a partition every {span(round(pause))}: {share:.0%} of all commits "
         f"here, about {size / 2**20:,.1f} MiB for {keys}",
     )
 
@@ -143,11 +91,12 @@ def _flood(rows: GroupRows, context: LogContext, commits: _Commits, pause: float
 def _dead(rows: GroupRows, dead: list[OffsetHistoryRow]) -> Finding:
     first = min(dead, key=lambda row: row.to_log_offset or 0)
     last = max(dead, key=lambda row: row.to_log_offset or 0)
+    keys = count(len(rows.offsets.by_partition.end_causes), "key")
     return found(
         DEAD,
         rows,
         Places((last.to_log_offset or 0, first.to_log_offset or 0), first.to_timestamp, last.to_timestamp),
-        f"Of {count(len(rows.last_end_causes), 'key')} of group {named(rows.group)} {len(dead):,} are dead: their offsets "
+        f"Of {keys} of group {named(rows.group)} {len(dead):,} are dead: their offsets "
         f"{of_topics([row.topic for row in dead])} were removed{from_time(first.to_timestamp)}, "
         "and the records are in the log yet",
     )

@@ -149,7 +149,7 @@ class Handovers:
             return None
         if difference(heir.from_at, row.from_timestamp) > SOON_MS:
             return None
-        following = self._rows.offsets.next_effective(
+        following = self._rows.offsets.by_partition.following(
             TopicPartition(row.topic, row.partition), row.from_log_offset
         )
         if following is not None and following.commit_log_offset < holding.to_offset:

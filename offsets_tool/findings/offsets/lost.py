@@ -17,7 +17,6 @@ from offsets_tool.findings.group_rows import GroupRows
 from offsets_tool.findings.rows import Finding, FindingKind, Severity
 from offsets_tool.findings.runs import runs
 from offsets_tool.findings.sentences import SAID, at_time, count, named, of_topics, only
-from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.replay.changes import GroupKind, TopicPartition
 from offsets_tool.server_log.join import ServerLog
 from offsets_tool.server_log.server_line import LineKind, ServerLine
@@ -104,13 +103,23 @@ _CHECKS: Final = 2
 """Checks of the broker between two removals up to which they are one loss: expiry takes what is due at each check."""
 
 
+class FirstCommit(NamedTuple):
+    """A commit after a loss: fields of OffsetHistoryRow."""
+
+    committed_offset: int
+    commit_log_offset: int
+    from_log_offset: int
+    from_timestamp: int
+    member_id: str | None
+
+
 class Restart(NamedTuple):
     """Where a group began again after its offsets were removed, summed up over partitions, in offsets of the topics."""
 
     partitions: int
     read_again: int
     skipped: int
-    first: OffsetHistoryRow
+    first: FirstCommit
     is_read_on: bool
     """Whether the members of before committed: they had not asked for the offsets, and went on from where they were."""
 
@@ -230,7 +239,7 @@ def _is_over_when_written(rows: GroupRows, lost: ExpiryRow) -> bool:
     if lost.commit_timestamp is None or not lost.evidence:
         return False
     at = int(lost.evidence[0].rpartition(":")[2])
-    row = rows.offsets.next_effective(TopicPartition(lost.topic, lost.partition), at - 1)
+    row = rows.offsets.by_partition.following(TopicPartition(lost.topic, lost.partition), at - 1)
     is_it = row is not None and row.commit_log_offset == at
     return is_it and row is not None and lost.commit_timestamp + lost.retention_ms <= row.from_timestamp
 
@@ -289,7 +298,9 @@ def _log_offsets(lost: list[ExpiryRow], restart: Restart | None) -> tuple[int, .
 
 def _restart(rows: GroupRows, lost: list[ExpiryRow]) -> Restart | None:
     """Return where the group began again, by its first commit in each partition after the loss; None if it has not yet."""
-    pairs = [(row, after) for row in lost if (after := _next(rows, row)) is not None]
+    places = ((TopicPartition(row.topic, row.partition), row.log_offset) for row in lost)
+    following = rows.offsets.by_partition.following_all(places, FirstCommit)
+    pairs = [(row, after) for row, after in zip(lost, following, strict=True) if after is not None]
     if not pairs:
         return None
     moved = [
@@ -307,7 +318,7 @@ def _restart(rows: GroupRows, lost: list[ExpiryRow]) -> Restart | None:
     )
 
 
-def _was_member_before(rows: GroupRows, lost: ExpiryRow, after: OffsetHistoryRow) -> bool:
+def _was_member_before(rows: GroupRows, lost: ExpiryRow, after: FirstCommit) -> bool:
     """Return whether the owner at a commit after the removal was a member before it, and so knew its position.
 
     If the group has rebalanced in between, it may have asked for the offset: then a lower one means that records were read again.
@@ -323,10 +334,6 @@ def _number(rows: GroupRows, log_offset: int) -> tuple[int | None, int | None]:
     """Return the group's generation and epoch at a log offset: when they change, members may ask for offsets."""
     group = rows.state_at(log_offset)
     return (None, None) if group is None else (group.generation, group.assignment_epoch)
-
-
-def _next(rows: GroupRows, lost: ExpiryRow) -> OffsetHistoryRow | None:
-    return rows.offsets.next_effective(TopicPartition(lost.topic, lost.partition), lost.log_offset)
 
 
 def _began_again(restart: Restart | None, lost: ExpiryRow) -> str:

@@ -11,8 +11,8 @@ from enum import Enum
 from itertools import groupby, islice
 from typing import Any, Final, NamedTuple
 
+from offsets_tool.columns.arrays import Array, are_within
 from offsets_tool.expiry.causes import Confidence
-from offsets_tool.findings.commit_sums import PartitionSums
 from offsets_tool.findings.committers import CommitOrigin, Committer, origin_of
 from offsets_tool.findings.context import LogContext
 from offsets_tool.findings.finder import Places, finder, found
@@ -32,7 +32,7 @@ from offsets_tool.findings.sentences import (
     sum_text,
     was,
 )
-from offsets_tool.history.rows import GroupHistoryRow, OffsetBeginCause, OffsetHistoryRow
+from offsets_tool.history.rows import OffsetBeginCause, OffsetHistoryRow
 from offsets_tool.wire.longs import MAX_LONG, difference
 
 RESET: Final = FindingKind(
@@ -172,14 +172,14 @@ def _is_soon(before: _Move, after: _Move) -> bool:
 
 def _moves(rows: GroupRows, handovers: Handovers) -> Iterator[_Move]:
     """Yield the commits that moved an offset back, leapt, or came from outside."""
-    empty = _EmptyStates(rows)
+    empty, effective = _EmptyStates(rows), rows.offsets.by_partition
     by_partition = {
         at: dict(_asked(commits, _Pace(rows, handovers.begins_of(at)), empty))
-        for at, commits in rows.effective_fields(lambda sums: _may_have_moved(sums, empty.rows), *_LOOKED_AT)
+        for at, commits in effective.fields_of(effective.where(_may_be_odd(rows, empty)), _LOOKED_AT)
     }
     asked = {at: numbers for at, numbers in by_partition.items() if numbers}
     leaps = list[_Move]()
-    for at, commits in rows.offsets.effective_at({at: list(numbers) for at, numbers in asked.items()}):
+    for at, commits in effective.rows_at({at: list(numbers) for at, numbers in asked.items()}):
         outside = list[_Move]()
         for about, row in zip(asked[at].values(), commits, strict=True):
             move = _move(rows, handovers, row, about)
@@ -206,14 +206,18 @@ class _EmptyStates:
     """The states in which a group that can have members had none."""
 
     def __init__(self, rows: GroupRows) -> None:
-        self.rows = [row for row in rows.groups if row.members == 0 and not is_simple(row)]
-        self._began = [row.from_log_offset for row in self.rows]
-        self._ended = [MAX_LONG if row.to_log_offset is None else row.to_log_offset for row in self.rows]
+        empty = [row for row in rows.groups if row.members == 0 and not is_simple(row)]
+        self._began = [row.from_log_offset for row in empty]
+        self._ended = [MAX_LONG if row.to_log_offset is None else row.to_log_offset for row in empty]
 
     def has(self, log_offset: int) -> bool:
         """Return whether the group was empty at a record."""
         number = bisect_right(self._began, log_offset)
         return bool(number) and log_offset < self._ended[number - 1]
+
+    def are_there(self, log_offsets: Array) -> Array:
+        """Return at which records the group was empty."""
+        return are_within(log_offsets, self._began, self._ended)
 
 
 class _Pace:
@@ -310,17 +314,15 @@ def _oddity(pace: _Pace, log_offset: int, delta: int, timestamp: int) -> _Oddity
     return _Oddity.LEAPT_AT_HANDOVER if is_leap else None
 
 
-def _may_have_moved(sums: PartitionSums, empty: Sequence[GroupHistoryRow]) -> bool:
-    """Return whether a partition moved back, may have leapt, or moved both before the end and after the begin of an empty state."""
-    if sums.least_delta < 0 or sums.steepest >= HANDOVER_LEAP:
-        return True
-    if sums.first_move is None or sums.last_move is None:
-        return False
-    return any(
-        row.from_log_offset <= sums.last_move
-        and (row.to_log_offset is None or row.to_log_offset > sums.first_move)
-        for row in empty
-    )
+def _may_be_odd(rows: GroupRows, empty: _EmptyStates) -> Array:
+    """Return which commits moved back, may be the first of their partition that leapt, or moved while the group was empty."""
+    effective = rows.offsets.by_partition
+    delta, log_offsets = effective.numbers("delta"), effective.numbers("commit_log_offset")
+    largest = effective.greatest_before(delta * ((log_offsets >= rows.proven_from) & (delta > 0)))
+    # Divided, as a step may be so large that its multiple is none of 64 bits.
+    is_leap = (largest > 0) & (delta // HANDOVER_LEAP >= largest)
+    is_odd: Array = (delta < 0) | is_leap | ((delta != 0) & empty.are_there(log_offsets))
+    return is_odd
 
 
 def _with_series(outside: list[_Move]) -> Iterator[_Move]:

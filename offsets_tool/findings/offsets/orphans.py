@@ -1,6 +1,6 @@
 """Are there offsets that no group is answered with: left behind by a deleted group, or missing in another copy?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from offsets_tool.findings.context import LogContext
@@ -27,14 +27,11 @@ COMPACTED: Final = FindingKind(
 @finder(ORPHANS, COMPACTED)
 def find_orphans(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for all offsets that outlived their group, and one for all that another copy proves removed."""
-    sums = rows.offsets.sums
-    hidden = [
-        row
-        for row in (rows.offsets if sums.has_hidden else ())
-        if row.begin_cause == OffsetBeginCause.HIDDEN and row.to_log_offset is None
-    ]
-    has_absent = OffsetEndCause.ABSENT in sums.end_causes
-    absent = [row for row in (rows.offsets if has_absent else ()) if row.end_cause == OffsetEndCause.ABSENT]
+    offsets = rows.offsets
+    hidden = offsets.where(
+        offsets.is_any("begin_cause", (OffsetBeginCause.HIDDEN,)) & ~offsets.has("to_log_offset")
+    )
+    absent = offsets.where(offsets.is_any("end_cause", (OffsetEndCause.ABSENT,)))
     if hidden:
         title = f"outlived the group, which was deleted{at_time(hidden[0].from_timestamp)}"
         yield _orphans(rows, ORPHANS, hidden, hidden[0].from_timestamp, title)
@@ -46,7 +43,7 @@ def find_orphans(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
 
 
 def _orphans(
-    rows: GroupRows, kind: FindingKind, offsets: list[OffsetHistoryRow], at: int | None, title: str
+    rows: GroupRows, kind: FindingKind, offsets: Sequence[OffsetHistoryRow], at: int | None, title: str
 ) -> Finding:
     return found(
         kind,

@@ -13,7 +13,6 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from offsets_tool.expiry.causes import Cause, Confidence
-from offsets_tool.findings.commit_sums import PartitionSums
 from offsets_tool.findings.context import Furthest, LogContext
 from offsets_tool.findings.finder import Places, finder, found
 from offsets_tool.findings.group_rows import GroupRows
@@ -99,12 +98,10 @@ def find_stalls(rows: GroupRows, context: LogContext) -> Iterator[Finding]:
     """Yield a finding for each topic whose partitions stand still, at the end or until the group ended, and for idle commits."""
     stalls = defaultdict[tuple[str, bool], list[_Stall]](list)
     idle = defaultdict[str, list[_Stall]](list)
-    life = _last_life(rows, context)
-
-    def is_looked_at(sums: PartitionSums) -> bool:
-        return sums.longest_run >= SAME or _may_stand(sums.moved_at, life)
-
-    for at, commits in rows.effective_where(is_looked_at):
+    life, by_partition = _last_life(rows, context), rows.offsets.by_partition
+    is_idle = set(by_partition.where(by_partition.run_lengths() >= SAME))
+    looked_at = (at for at, time in by_partition.moved_at.items() if at in is_idle or _may_stand(time, life))
+    for at, commits in by_partition.rows_of(looked_at):
         longest = last = None
         for last in _runs(at, commits):
             longest = last if longest is None or last.commits > longest.commits else longest
@@ -367,7 +364,7 @@ def stand_stills(rows: GroupRows) -> Iterator[StandStill]:
     Each has the last generation that began before the group moved on.
     """
     may_have_waited = any(_may_have_waited(before, after) for before, after in pairwise(rows.groups))
-    if may_have_waited and rows.may_have_rested(STALL_MS):
+    if may_have_waited and (rows.offsets.by_partition.rests() >= STALL_MS).any():
         yield from _silences(rows)
 
 
@@ -375,7 +372,9 @@ def _silences(rows: GroupRows) -> Iterator[StandStill]:
     states = deque(_states(rows))
     pace: _Pace | None = None
     last, still = -1, None
-    for log_offset, at, delta in rows.offsets.commit_fields("from_log_offset", "from_timestamp", "delta"):
+    fields = ("from_log_offset", "from_timestamp", "delta")
+    commits = rows.offsets.fields(*fields, where=rows.offsets.is_commit)
+    for log_offset, at, delta in commits:
         while states and states[0].from_log_offset < log_offset:
             began = states.popleft()
             if began.generation is None or not began.members or last < rows.proven_from:
@@ -422,17 +421,15 @@ def find_ended_stalls(rows: GroupRows, context: LogContext) -> Iterator[Finding]
     by_topic = defaultdict[str, list[_Pause]](list)
     has_ever_members = any(row.members for row in rows.groups)
     waits = cache(lambda: list(stand_stills(rows)))
-    for at, commits in rows.effective_where(lambda sums: has_ever_members and _may_pause(sums)):
+    by_partition = rows.offsets.by_partition
+    rested = by_partition.where(by_partition.rests() >= STALL_MS) if has_ever_members else ()
+    for at, commits in by_partition.rows_of(rested):
         pauses = [pause for pause in _pauses(commits) if _is_stall(rows, pause)]
         pauses = [pause for pause in pauses if not any(_is_wait(pause, wait) for wait in waits())]
         if pauses:
             by_topic[at.topic].append(max(pauses, key=lambda pause: pause.lasted))
     for topic, of_topic in by_topic.items():
         yield _ended(rows, topic, of_topic)
-
-
-def _may_pause(sums: PartitionSums) -> bool:
-    return sums.commits > LEAST_COMMITS and sums.longest_rest >= STALL_MS
 
 
 def _pauses(commits: Sequence[OffsetHistoryRow]) -> Iterator[_Pause]:

@@ -49,7 +49,7 @@ _BINS: Final = 60
 def group_cadence_picture(scene: GroupScene) -> Picture | None:
     """Return the picture of when a group's partitions were committed; None without a commit in the window."""
     times: dict[str, list[int]] = {}
-    for row in sorted(scene.rows.commits, key=lambda row: (row.topic, row.partition)):
+    for row in sorted(scene.rows.offsets.commits, key=lambda row: (row.topic, row.partition)):
         at = row.from_timestamp
         if is_time(at) and scene.has(at, at) and scene.wanted.has_offset(row.topic, row.partition):
             times.setdefault(scene.partition_label(row.topic, row.partition), []).append(at)

@@ -1,8 +1,8 @@
-"""Finders find the same in committed offsets that are in columns as in rows, whatever the commits do and however they come."""
+"""Finders find the same in committed offsets where conditions rule nothing out, whatever the commits do and however they come."""
 
 import tracemalloc
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from random import Random
@@ -11,12 +11,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from offsets_tool.columns.findings import gather
-from offsets_tool.columns.offset_columns import OffsetColumns, apart, in_columns
-from offsets_tool.findings.commit_sums import ListedOffsets
+from offsets_tool.columns import offset_rows
+from offsets_tool.columns.offset_rows import (
+    EffectiveRows,
+    OffsetRows,
+    OffsetTable,
+    packed_rows,
+    unpacked_rows,
+)
 from offsets_tool.findings.context import Furthest, LogContext
 from offsets_tool.findings.finders import find_all
-from offsets_tool.findings.group_rows import GroupRow, GroupRows, LogStretch
+from offsets_tool.findings.group_rows import GroupRow, LogStretch, gather
 from offsets_tool.findings.rows import Finding
 from offsets_tool.history.rows import OffsetHistoryRow
 from offsets_tool.rebalances.row_builder import rebalance_rows
@@ -51,47 +56,47 @@ def table(rows: Sequence[OffsetHistoryRow]) -> pa.Table:
     return pa.Table.from_batches([shown_batch(OffsetHistoryRow, rows)])
 
 
-def by_columns(rows: Sequence[GroupRow], stretch: LogStretch) -> Iterator[GroupRows]:
-    """Yield the group with its offsets in columns: as they come, and from pieces of several sizes, packed and as rows."""
-    offsets = [row for row in rows if isinstance(row, OffsetHistoryRow)]
-    others = gather((row for row in rows if not isinstance(row, OffsetHistoryRow)), stretch)
-    without = others.get(GROUP) or GroupRows(GROUP, *stretch)
-    yield GroupRows(**{**vars(without), "offsets": OffsetColumns.of(table(offsets), stretch.proven_from)})
-    for size in SIZES if len(offsets) < 100 else LARGE:
-        packed, few = [], list[OffsetHistoryRow]()
-        for begin in range(0, len(offsets), size):
-            left, pieces = apart(table(offsets[begin : begin + size]), least=size)
-            packed += [
-                piece
-                for (log_partition, name), piece in pieces
-                if (log_partition, name) == (LOG_PARTITION, GROUP)
-            ]
-            few += offsets[begin : begin + size] if left.num_rows else []
-        assert len(packed) == len(offsets) // size
-        yield in_columns(GroupRows(**{**vars(without), "offsets": OffsetColumns.of(table(few), 0)}), packed)
+def packed(rows: Sequence[OffsetHistoryRow], size: int) -> OffsetRows:
+    """Return rows of GROUP from packed pieces of several rows."""
+    pieces = [
+        piece
+        for begin in range(0, len(rows), size)
+        for home, piece in packed_rows(table(rows[begin : begin + size]))
+        if home == (LOG_PARTITION, GROUP)
+    ]
+    return unpacked_rows((LOG_PARTITION, GROUP), pieces)
 
 
 @contextmanager
 def on_demand(size: int = 7) -> Iterator[None]:
     """Let rows be kept no longer than they are asked for, as those of a large group are: of a group with more than `size`."""
     with pytest.MonkeyPatch.context() as changed:
-        for module in ("findings.group_rows", "columns.offset_columns"):
-            changed.setattr(f"offsets_tool.{module}.KEPT", size)
-        for module in ("offset_columns", "sorted_offsets"):
-            changed.setattr(f"offsets_tool.columns.{module}.AT_ONCE", size)
+        for name in ("KEPT", "AT_ONCE"):
+            changed.setattr(offset_rows, name, size)
+        yield
+
+
+@contextmanager
+def nothing_ruled_out() -> Iterator[None]:
+    """Let finders look at each partition, and at each silence."""
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(EffectiveRows, "where", lambda rows, condition: list(rows.places))
+        changed.setattr(EffectiveRows, "rests", lambda rows: rows.run_lengths() + 2**62)
         yield
 
 
 def check(rows: Sequence[GroupRow], stretch: LogStretch, context: LogContext) -> list[Finding]:
-    """Hold both ways against each other; return what is found."""
-    [gathered] = gather(rows, stretch).values()
-    one = replace(gathered, offsets=ListedOffsets(row for row in rows if isinstance(row, OffsetHistoryRow)))
-    expected = list(find_all(one, context))
-    rebalances = list(rebalance_rows(one, 10 * SECOND))
-    for other in by_columns(rows, stretch):
+    """Hold what is found against what is found where nothing is ruled out, and in packed rows; return it."""
+    offsets = [row for row in rows if isinstance(row, OffsetHistoryRow)]
+    [one] = gather(rows, stretch).values()
+    expected, rebalances = list(find_all(one, context)), list(rebalance_rows(one, 10 * SECOND))
+    with nothing_ruled_out():
+        assert list(find_all(replace(one, offsets=one.offsets.fresh()), context)) == expected
+    for size in SIZES if len(offsets) < 100 else LARGE:
+        other = replace(one, offsets=packed(offsets, size)) if offsets else one
         assert list(find_all(other, context)) == expected
         assert list(rebalance_rows(other, 10 * SECOND)) == rebalances
-        assert other == one
+        assert list(other.offsets) == list(one.offsets)
     return expected
 
 
@@ -203,32 +208,26 @@ def test_random_groups_of_many_plain_commits(part: int) -> None:
     assert len(kinds) > 4
 
 
-def test_plain_commits_are_never_made_rows() -> None:
-    """Of a group that moves on steadily no finder asks for any row."""
+def test_plain_commits_are_never_made_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a group that moves on steadily finders ask for the last rows of its partitions at most."""
     offsets = [commit(n, n * 5 * SECOND, n, delta=n and 1, partition=n % 3) for n in range(300)]
     asked = list[int]()
+    taken = OffsetTable.taken
 
-    class Watched(OffsetColumns):
-        def _together(self, of: Iterable[TopicPartition]) -> Iterator[dict[TopicPartition, Any]]:
-            for places in super()._together(of):
-                asked.extend(at.partition for at in places)
-                yield places
+    def watched(table: OffsetTable, places: Any, *names: Any) -> pa.Table:
+        asked.extend(places.tolist())
+        return taken(table, places, *names)
 
-        def __iter__(self) -> Iterator[OffsetHistoryRow]:
-            asked.append(-1)
-            return super().__iter__()
-
-    rows = [group(0, 0, 1), member(0, 0)]
+    monkeypatch.setattr(OffsetTable, "taken", watched)
     context = LogContext(newest_at=START + 300 * 5 * SECOND)
 
     def found_in(offsets: list[OffsetHistoryRow]) -> list[str]:
-        [others] = gather(rows, LogStretch(LOG_PARTITION)).values()
-        others.offsets = Watched.of(table(offsets), 0)
-        return [each.kind for each in find_all(others, context)]
+        [rows] = gather([group(0, 0, 1), member(0, 0), *offsets], LogStretch(LOG_PARTITION)).values()
+        return [each.kind for each in find_all(rows, context)]
 
-    assert found_in(offsets) == [] and asked == []
+    assert found_in(offsets) == [] and set(asked) <= {297, 298, 299}
     offsets[7] = offsets[7]._replace(delta=-1)
-    assert found_in(offsets) == ["rewind"] and asked == [1]
+    assert found_in(offsets) == ["rewind"] and {number % 3 for number in asked if number < 297} == {1}
 
 
 def test_rows_of_a_large_group_are_not_kept() -> None:
@@ -249,7 +248,7 @@ def test_rows_of_a_large_group_are_not_kept() -> None:
     columns, kinds = table(offsets), set[str]()
 
     def find() -> None:
-        its = OffsetColumns.of(columns, 0)
+        its = OffsetRows(OffsetTable(columns))
         context = LogContext(newest_at=START + 24 * HOUR)
         kinds.update(each.kind for each in find_all(replace(rows, offsets=its), context))
 
@@ -270,32 +269,29 @@ def test_rows_of_a_large_group_are_not_kept() -> None:
 def test_columns_of_a_group_are_there_once() -> None:
     """What is packed goes as it is unpacked, what all rows say is no column, and of a column that is sorted one is left.
 
-    Also beside a group that says more, and with rows that are not packed.
+    Also beside a group that says more.
     """
     offsets = [commit(n, n * SECOND, n, partition=n % 90) for n in range(9_000)]
     others = [
         each._replace(group="another", member_id="m", client_id="c", generation=7) for each in offsets[:70]
     ]
-    packed = [
+    pieces = [
         rows
         for at in range(0, 9_000, 1_000)
-        for (_, group), rows in apart(table([*offsets[at : at + 1_000], *others]))[1]
+        for (_, group), rows in packed_rows(table([*offsets[at : at + 1_000], *others]))
         if group == GROUP
     ]
-    more = [commit(n, n * SECOND, n, partition=n % 90) for n in range(9_000, 9_010)]
     before = pa.total_allocated_bytes()
-    found = in_columns(
-        GroupRows(GROUP, LOG_PARTITION, offsets=OffsetColumns.of(table(more), 0)), packed[::-1]
-    ).offsets
-    assert isinstance(found, OffsetColumns) and found.partitions
+    found = unpacked_rows((LOG_PARTITION, GROUP), pieces[::-1])
+    assert found.by_partition.moved_at and found.by_partition.run_lengths().any()
     assert (pa.total_allocated_bytes() - before) / len(offsets) < BYTES_A_ROW
-    assert list(found) == [*offsets, *more]
+    assert list(found) == offsets
 
 
 def test_fields_of_a_partition_are_its_own_though_others_were_not_wanted() -> None:
     offsets = [commit(n, n * SECOND, n, partition=n % 3) for n in range(30)]
-    columns = OffsetColumns.of(table(offsets), 0)
-    for at, fields in columns.each_effective_fields(columns.partitions, ("partition", "committed_offset")):
+    rows = OffsetRows(OffsetTable.of(offsets)).by_partition
+    for at, fields in rows.fields_of(rows.places, ("partition", "committed_offset")):
         if at.partition:
             assert list(fields) == [(at.partition, n) for n in range(30) if n % 3 == at.partition]
 
