@@ -86,7 +86,7 @@ def expiry_command(*, format_: str | None, output_path: str | None, strict: bool
         replay.show(map(_json_row, rows) if chosen == "jsonl" else rows, chosen, table, output_path)
     note_all(
         (
-            *orphans(replay.snapshot),
+            *orphans(replay.snapshot, wanted),
             *moved_notes(current_homes(replay.snapshot), wanted),
             *absent_at_moment(replay, wanted, "committed offset", is_shown=bool(rows)),
         )

@@ -68,7 +68,7 @@ def lag_command(*, format_: str | None, output_path: str | None, strict: bool, *
         replay.show(map(_SHOWN.get(chosen, dict), rows), chosen, table, output_path)
     note_all(
         (
-            *orphans(moment),
+            *orphans(moment, wanted),
             *absent_at_moment(replay, wanted, "committed offset", is_shown=bool(rows)),
             *_bounds(rows),
             *odd_offsets(rows),

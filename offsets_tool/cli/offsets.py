@@ -87,7 +87,7 @@ def offsets_command(
     lacking = reset_gaps(rows, moment, wanted, replay.evidence) if chosen == "csv" else ()
     note_all(
         (
-            *orphans(moment),
+            *orphans(moment, wanted),
             *moved_notes(homes, wanted),
             *lacking,
             *absent_at_moment(replay, wanted, "committed offset", is_shown=bool(rows)),

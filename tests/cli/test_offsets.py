@@ -213,6 +213,8 @@ def test_a_group_that_was_deleted_under_its_offsets(tmp_path: Path) -> None:
     assert committed(tmp_path, "--coordinator", "classic") == {0: 5} == committed(tmp_path)
     result = invoke(tmp_path, "--coordinator", "new")
     assert result.stdout == "" and "1 committed offset(s) are of groups that were deleted" in result.stderr
+    for asked in (("--group", "another"), ("--topic", "u")):
+        assert "groups that were deleted" not in invoke(tmp_path, "--coordinator", "new", *asked).stderr
 
 
 def test_another_partitions_proof_of_the_new_coordinator_holds(tmp_path: Path) -> None:

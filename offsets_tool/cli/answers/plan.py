@@ -191,7 +191,7 @@ def plan_command(*, format_: str | None, output_path: str | None, strict: bool, 
     is_untold = any(home is None and wanted.has_group(group) for group, home in homes.items())
     note_all(
         (
-            *orphans(plan.moment),
+            *orphans(plan.moment, wanted),
             *moved_notes(homes, wanted),
             *reset_gaps([], plan.moment, wanted, replay.evidence),
             *absent_at_moment(replay, wanted, "committed offset", is_shown=bool(plan.rows) or is_untold),

@@ -5,6 +5,7 @@ Each note is one sentence, and most logs need none.
 
 from collections.abc import Iterable, Iterator
 
+from offsets_tool.as_of.selection import Wanted
 from offsets_tool.as_of.snapshot import PartitionSnapshot, Snapshot
 from offsets_tool.replay.rules import Rules
 from offsets_tool.replay.topic_names import TopicNames
@@ -174,10 +175,9 @@ def _reason_missing(lacking: Iterable[PartitionSnapshot]) -> str:
     return "compaction, or damage: see above" if any(p.is_damaged for p in lacking) else "compaction"
 
 
-def orphans(snapshot: Snapshot) -> Iterator[str]:
-    """Note offsets that a 4.x coordinator keeps after their group was deleted, without answering them."""
-    counts = [_orphans_of(p) for p in snapshot]
-    total = sum(counts)
+def orphans(snapshot: Snapshot, wanted: Wanted) -> Iterator[str]:
+    """Note wanted offsets that a 4.x coordinator keeps after their group was deleted, without answering them."""
+    total = sum(_orphans_of(p, wanted) for p in snapshot)
     if total:
         yield (
             f"{total} committed offset(s) are of groups that were deleted: a coordinator of 4.x knows them "
@@ -205,10 +205,11 @@ def topic_id_notes(names: TopicNames) -> Iterator[str]:
         )
 
 
-def _orphans_of(p: PartitionSnapshot) -> int:
+def _orphans_of(p: PartitionSnapshot, wanted: Wanted) -> int:
     if p.coordinator.rules is not Rules.NEW:
         return 0
-    return sum(len(offsets) for group, offsets in p.state.offsets.items() if not p.state.answers(group))
+    groups = (group for group in p.state.offsets if wanted.has_group(group) and not p.state.answers(group))
+    return sum(wanted.has_offset(*at) for group in groups for at in p.state.offsets[group])
 
 
 def listed(texts: Iterable[str]) -> str:
