@@ -3,14 +3,15 @@
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from offsets_tool.history.rows import OffsetHistoryRow
-from offsets_tool.lag.rows import CountedFrom, LagConfidence, LagMethod, LagRow
-from offsets_tool.lag.samples import EndMethod, EndSample
+from offsets_tool.lag.rows import CountedFrom, LagConfidence, LagMethod, LagRow, TimeMethod
+from offsets_tool.lag.samples import EndMethod, EndSample, Written
 from offsets_tool.replay.changes import OffsetOf
 from offsets_tool.wire.arrow import record_batch
+from tests.depth import DEEP
 from tests.history.test_history import rows as history_of
 from tests.lag.logs import LATEST, Log, commits, ends_of, logs, some
 from tests.lag.one_by_one import (
@@ -22,6 +23,7 @@ from tests.lag.one_by_one import (
     lag_at,
     lag_at_commits,
     lag_on_grid,
+    row_at,
     time_lag_at,
 )
 from tests.replay.story import commit, commit_marker, txn_commit
@@ -288,3 +290,73 @@ def test_a_moment_that_is_no_time_is_null_and_its_number_stays() -> None:
     commits = [EffectiveCommit(CommitAt(at, 5), at) for at in (-1, 2**62)]
     shown = record_batch(LagRow, list(lag_at_commits(OF, commits, ends_of(*GROWING)))).to_pylist()
     assert [(row["moment_at"], row["timestamp"]) for row in shown] == [(None, -1), (None, 2**62)]
+
+
+OFFSETS, TIMES, IDS = st.integers(0, 12), st.integers(0, 30), st.sampled_from((None, None, "one", "another"))
+SAMPLES = st.builds(
+    EndSample,
+    st.just("t"),
+    st.just(0),
+    TIMES,
+    log_start_offset=st.none() | OFFSETS,
+    last_stable_offset=st.none() | OFFSETS,
+    end_offset=st.none() | OFFSETS,
+    method=st.sampled_from((EndMethod.SAMPLED, EndMethod.INDEX)),
+    source=st.sampled_from("xy"),
+    topic_id=IDS,
+)
+BOUNDS = st.builds(
+    EndSample,
+    st.just("t"),
+    st.just(0),
+    TIMES,
+    end_offset=OFFSETS,
+    method=st.just(EndMethod.COMMITTED),
+    source=st.just("commits"),
+    topic_id=IDS,
+)
+COMMITS = st.none() | st.builds(CommitAt, TIMES, st.just(-1) | OFFSETS, IDS)
+RECORDS = (
+    st.none()
+    | st.builds(lambda at: Written(at, at, at, TimeMethod.RECORD), TIMES)
+    | st.builds(lambda at: Written(at, None, at, TimeMethod.RECORD), TIMES)
+    | st.builds(lambda at, more: Written(at, at - more, at + more, TimeMethod.RECORD), TIMES, TIMES)
+    | st.builds(lambda following: Written(None, None, None, TimeMethod.NONE, following), OFFSETS)
+)
+"""As lag.data_log says them."""
+
+
+@settings(max_examples=4_000 if DEEP else 400)
+@given(st.lists(SAMPLES, max_size=5), st.lists(BOUNDS, max_size=2), COMMITS, TIMES, RECORDS, st.booleans())
+def test_whatever_is_known_a_row_is_that_of_plain_python(
+    seen: list[EndSample],
+    bounds: list[EndSample],
+    commit: CommitAt | None,
+    at: int,
+    record: Written | None,
+    is_last_stable: bool,
+) -> None:
+    row_at(commit, Ends([*seen, *bounds], is_last_stable=is_last_stable), at, record)
+
+
+def indexed(*points: tuple[int, int, EndMethod]) -> Ends:
+    return Ends(EndSample("t", 0, at, end_offset=end, method=method) for at, end, method in points)
+
+
+@pytest.mark.parametrize(
+    ("points", "at", "method", "confidence"),
+    [
+        (((100, 10, EndMethod.INDEX),), 100, LagMethod.INDEX, LagConfidence.HIGH),
+        (((100, 10, EndMethod.INDEX), (200, 10, EndMethod.INDEX)), 150, LagMethod.INDEX, LagConfidence.HIGH),
+        (((100, 10, EndMethod.INDEX), (200, 10, EndMethod.SAMPLED)), 150, LagMethod.INDEX, LagConfidence.HIGH),
+        (((100, 10, EndMethod.SAMPLED), (200, 10, EndMethod.INDEX)), 150, LagMethod.INDEX, LagConfidence.HIGH),
+        (((100, 10, EndMethod.INDEX), (200, 30, EndMethod.INDEX)), 150, LagMethod.INTERPOLATED, LagConfidence.HIGH),
+        (((100, 10, EndMethod.INDEX), (200, 30, EndMethod.SAMPLED)), 150, LagMethod.INTERPOLATED, LagConfidence.MEDIUM),
+        (((100, 10, EndMethod.SAMPLED), (200, 30, EndMethod.INDEX)), 150, LagMethod.INTERPOLATED, LagConfidence.MEDIUM),
+    ],
+)  # fmt: skip
+def test_an_end_from_an_index_is_surer_than_a_line(
+    points: tuple[tuple[int, int, EndMethod], ...], at: int, method: LagMethod, confidence: LagConfidence
+) -> None:
+    found = lag_at(CommitAt(40, 5), indexed(*points), at)
+    assert (found.method, found.confidence) == (method, confidence)
