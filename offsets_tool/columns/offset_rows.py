@@ -47,10 +47,10 @@ _SIGNS: Final = ("member_id", "from_log_offset", "from_timestamp")
 class OffsetTable:
     """Rows of the committed offsets of some groups of a log partition; those of a group in the order of the log."""
 
-    def __init__(self, rows: pa.Table, constants: Mapping[str, pa.Scalar] | None = None) -> None:
+    def __init__(self, rows: pa.Table) -> None:
         """Hold rows of OffsetHistoryRow in any order; a column of texts may be dictionary-encoded, by one dictionary.
 
-        Columns missing from `rows` have one value in all rows: that in `constants`, or null.
+        Columns missing from `rows` are null.
         """
         self.size: Final = rows.num_rows
         self._unsorted = {
@@ -59,7 +59,6 @@ class OffsetTable:
             if column.null_count < self.size or not self.size
         }
         self._names = frozenset(self._unsorted)
-        self._constants = constants or {}
         self._sorted: dict[str, pa.Array] = {}
         self._numbers: dict[str, Array] = {}
         self._texts: dict[str, list[str]] = {}
@@ -86,7 +85,7 @@ class OffsetTable:
         Texts of names and causes, of which there are few, are dictionary-encoded.
         """
         if name not in self._names:
-            return _coded(name, pa.repeat(self._constant(name), self.size))
+            return _coded(name, pa.repeat(_NULLS[name], self.size))
         if name not in self._sorted:
             # A column is there once: what it was made of goes.
             column = _coded(name, self._unsorted.pop(name).combine_chunks())
@@ -137,9 +136,7 @@ class OffsetTable:
         """Return some columns of the rows at these places, with texts as texts."""
         chosen = pa.array(places)
         columns = [
-            self.column(name).take(chosen)
-            if name in self._names
-            else pa.repeat(self._constant(name), len(places))
+            self.column(name).take(chosen) if name in self._names else pa.repeat(_NULLS[name], len(places))
             for name in names
         ]
         return pa.table(columns, names=list(names)).cast(pa.schema([_SCHEMA.field(name) for name in names]))
@@ -149,9 +146,6 @@ class OffsetTable:
         for begin in range(0, len(places), AT_ONCE):
             rows = self.taken(places[begin : begin + AT_ONCE], names)
             yield from zip(*map(values_of, rows.columns), strict=True)
-
-    def _constant(self, name: str) -> pa.Scalar:
-        return self._constants.get(name, _NULLS[name])
 
 
 def _coded(name: str, column: pa.Array) -> pa.Array:
@@ -471,20 +465,20 @@ def commits_by_group(offsets: pa.Table) -> dict[str, GroupCommits]:
     return {group: GroupCommits(highest[group], number) for group, number in rows}
 
 
-def unpacked_rows(home: Home, packed: Iterable[PackedRows]) -> OffsetRows:
-    """Return the committed offsets of a group that `packed_rows` packed."""
-    log_partition, group = home
-    constants = {"group": pa.scalar(group), "log_partition": pa.scalar(log_partition, pa.int32())}
-    # What all rows say, or none of them, is not made a column: that is half of what most commits would take.
-    tables = [pa.Table.from_batches([_unpacked(*rows)]) for rows in packed]
-    return OffsetRows(
-        OffsetTable(pa.concat_tables(tables, promote_options="default").unify_dictionaries(), constants)
-    )
+def unpacked_rows(packed: Iterable[PackedRows], *, are_many: bool) -> OffsetTable:
+    """Return the committed offsets of groups of one log partition that `packed_rows` packed, at least one piece.
+
+    `are_many` says that pieces are large, so that what is decompressed of one must go before the next.
+    """
+    tables = (pa.Table.from_batches([_unpacked(*rows, are_many=are_many)]) for rows in packed)
+    return OffsetTable(pa.concat_tables(list(tables), promote_options="default").unify_dictionaries())
 
 
-def _unpacked(names: Sequence[str], packed: bytes) -> pa.RecordBatch:
-    """Return columns that share no memory: each can go alone, and texts go as they are encoded."""
+def _unpacked(names: Sequence[str], packed: bytes, *, are_many: bool) -> pa.RecordBatch:
+    """Return columns; of many rows they share no memory: each can go alone, and texts go as they are encoded."""
     rows = unpack(packed, pa.schema([_SCHEMA.field(name) for name in names]))
+    if not are_many:
+        return rows
     return pa.record_batch(
         {
             name: column.dictionary_encode() if name in _CODED else _copy(column)
@@ -503,15 +497,13 @@ def packed_rows(rows: pa.Table) -> Iterator[tuple[Home, PackedRows]]:
     """Yield the rows of each group packed."""
     if not rows.num_rows:
         return
-    # Most columns say nothing of most commits, and two the same of all of a group.
-    names = tuple(
-        field.name
-        for field in _SCHEMA
-        if field.name not in _HOME and rows.column(field.name).null_count < rows.num_rows
-    )
+    # Most columns say nothing of most commits.
+    names = tuple(field.name for field in _SCHEMA if rows.column(field.name).null_count < rows.num_rows)
     order = pa.array(places_in_order(rows, _HOME))
     # Sorted while texts are dictionary-encoded: they take a tenth of the memory.
-    ordered = rows.select([*_HOME, *names]).unify_dictionaries().combine_chunks().take(order)
+    ordered = (
+        rows.select([*dict.fromkeys((*_HOME, *names))]).unify_dictionaries().combine_chunks().take(order)
+    )
     plain = ordered.select(names).cast(pa.schema([_SCHEMA.field(name) for name in names]))
     (batch,) = plain.combine_chunks().to_batches()
     homes = (_codes(ordered.column(name)) for name in _HOME)

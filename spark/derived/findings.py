@@ -12,7 +12,6 @@ a finding is declared in offsets_tool.findings.
 import pickle
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -43,7 +42,6 @@ from offsets_tool.findings.group_rows import (
     LogStretch,
     PartitionRows,
     RecordSums,
-    gather,
 )
 from offsets_tool.findings.partition_facts import FileSums, PartitionFacts, UnreadableBytes, of_files
 from offsets_tool.findings.rows import Finding
@@ -74,7 +72,7 @@ from offsets_tool.replay.rules import Rules
 from offsets_tool.rows import UnreadableKind
 from offsets_tool.wire.arrow import arrow_schema, record_batch, shown_batch
 from offsets_tool.wire.schema import Bytes, Int32, String
-from offsets_tool.wire.text import from_shown, shown
+from offsets_tool.wire.text import shown
 from spark.derived.derive import (
     BasisFields,
     Derived,
@@ -121,6 +119,8 @@ _OFFSETS: Final = pa.schema(
 )
 _TOGETHER: Final = 1 << 18
 """The rows of a file, about, that are packed together: what is done for each group is done less often."""
+_PORTION: Final = 1 << 20
+"""The bytes of packed rows of several small groups that are unpacked together: what takes long is done for each portion."""
 _OF_FEW_COLUMNS: Final = 1 << 21
 """The rows that are taken together of few columns, which take little memory."""
 GroupsTask = Callable[[Iterator[GroupRows]], Batches]
@@ -232,15 +232,14 @@ class FindingInput(NamedTuple):
 
     def _unpacked(self, batches: Batches) -> Iterator[GroupRows]:
         """Yield the rows of each group, given what `_read` has made of them, those of a group together. Runs in a task."""
-        for (log_partition, shown_group), some in groupby(with_buffers(batches), itemgetter(0, 1)):
-            rows, packed = _kinds_apart(pickle.loads(each) for *_, each in some)
-            stretch, group = self.stretches[log_partition], from_shown(shown_group)
-            found = gather(rows, stretch).get(group) or GroupRows(group, *stretch)
-            if packed:
+        for log_partition, rows in groupby(with_buffers(batches), itemgetter(0)):
+            for portion in _portions(rows):
+                others, packed = _kinds_apart(map(pickle.loads, portion))
                 # Each goes as it is unpacked.
                 offsets = (packed.popleft() for _ in range(len(packed)))
-                found = replace(found, offsets=unpacked_rows((log_partition, shown_group), offsets))
-            yield found
+                table = unpacked_rows(offsets, are_many=sum(map(len, portion)) > _PORTION) if packed else None
+                stretch, sums = self.stretches[log_partition], RecordSums(log_partition)
+                yield from PartitionRows(others, stretch, sums, table).groups()
 
     def _read(self, numbers: Batches) -> Batches:
         for number in numbers_of(numbers):
@@ -285,6 +284,20 @@ class FindingInput(NamedTuple):
             row: GroupRow = KINDS[kind](*fields)
             if row.group is not None and is_counted(row, self.retention_ms):
                 yield row
+
+
+def _portions(rows: Iterable[tuple[int | None, str, Any]]) -> Iterator[list[Any]]:
+    """Yield what `_read` has made of the groups of a log partition: of one, or of several that are small."""
+    portion, size = list[Any](), 0
+    for _, of_group in groupby(rows, itemgetter(1)):
+        content = [packed for *_, packed in of_group]
+        more = sum(map(len, content))
+        if portion and size + more > _PORTION:
+            yield portion
+            portion, size = [], 0
+        portion, size = portion + content, size + more
+    if portion:
+        yield portion
 
 
 def _kinds_apart(unpickled: Iterable[tuple[int, Any]]) -> tuple[list[GroupRow], deque[PackedRows]]:

@@ -64,7 +64,7 @@ def packed(rows: Sequence[OffsetHistoryRow], size: int) -> OffsetRows:
         for home, piece in packed_rows(table(rows[begin : begin + size]))
         if home == (LOG_PARTITION, GROUP)
     ]
-    return unpacked_rows((LOG_PARTITION, GROUP), pieces)
+    return OffsetRows(unpacked_rows(pieces, are_many=size > 1))
 
 
 @contextmanager
@@ -282,7 +282,7 @@ def test_columns_of_a_group_are_there_once() -> None:
         if group == GROUP
     ]
     before = pa.total_allocated_bytes()
-    found = unpacked_rows((LOG_PARTITION, GROUP), pieces[::-1])
+    found = OffsetRows(unpacked_rows(pieces[::-1], are_many=True))
     assert found.by_partition.moved_at and found.by_partition.run_lengths().any()
     assert (pa.total_allocated_bytes() - before) / len(offsets) < BYTES_A_ROW
     assert list(found) == offsets
