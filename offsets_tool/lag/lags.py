@@ -99,12 +99,12 @@ def _offset_lag(moments: _Moments, positions: Positions) -> dict[str, pa.Array]:
     committed = NullableNumbers(positions.offsets, positions.offsets >= 0)
     base, has_base = committed.where(positions.has_commit, earliest)
     base = np.where(has_base, base, 0)
-    beyond_end = NullableNumbers(base, ends.high.there & has_base).above(ends.high.numbers).numbers
+    beyond_end = NullableNumbers(base, ends.high.there).above(ends.high.numbers).numbers
     # Behind the last stable offset records of open transactions may be, which others read.
     is_inside = (beyond_end == 0) | lifetimes.is_last_stable
     lag_min = ends.low.above(base).only(has_base).numbers
     lag_max = ends.high.above(base).only(is_inside)
-    is_settled = has_base & lag_max.there & (lag_min == lag_max.numbers)
+    is_settled = lag_min == lag_max.numbers
     left, right = ends.left_method, ends.right_method
     has_index = (left == INDEX) | (right == INDEX)
     is_index_alone = (left <= INDEX) & (right <= INDEX) & ~ends.is_implied
