@@ -351,6 +351,12 @@ def indexed(*points: tuple[int, int, EndMethod]) -> Ends:
         (((100, 10, EndMethod.INDEX), (200, 10, EndMethod.SAMPLED)), 150, LagMethod.INDEX, LagConfidence.HIGH),
         (((100, 10, EndMethod.SAMPLED), (200, 10, EndMethod.INDEX)), 150, LagMethod.INDEX, LagConfidence.HIGH),
         (((100, 10, EndMethod.INDEX), (200, 30, EndMethod.INDEX)), 150, LagMethod.INTERPOLATED, LagConfidence.HIGH),
+        (
+            ((100, 10, EndMethod.INDEX), (200, 30, EndMethod.INDEX), (120, 25, EndMethod.COMMITTED)),
+            150,
+            LagMethod.INTERPOLATED,
+            LagConfidence.MEDIUM,
+        ),
         (((100, 10, EndMethod.INDEX), (200, 30, EndMethod.SAMPLED)), 150, LagMethod.INTERPOLATED, LagConfidence.MEDIUM),
         (((100, 10, EndMethod.SAMPLED), (200, 30, EndMethod.INDEX)), 150, LagMethod.INTERPOLATED, LagConfidence.MEDIUM),
     ],
