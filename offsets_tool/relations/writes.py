@@ -319,9 +319,12 @@ def group_named(read_key: KeyReader, key: bytes | None) -> str | None:
 
 
 def types_of(rows: pa.RecordBatch) -> Array:
-    """Return the record type of each row, by its column or the bytes with which its key begins; NONE without one."""
+    """Return the record type of each row, by its column or the bytes with which its key begins; NONE without one.
+
+    Control records have none: their keys are of another kind.
+    """
     types, none = numbers(rows.column("record_type"), NONE), ~are_there(rows.column("record_type"))
-    places = np.flatnonzero(none & are_there(rows.column("key")))
+    places = np.flatnonzero(none & are_there(rows.column("key")) & ~flags(rows.column("is_control")))
     keys = plain(rows.column("key").take(pa.array(places))).to_pylist()
     types = types.copy()
     types[places] = [_TYPE.unpack_from(key)[0] if len(key) >= _TYPE.size else NONE for key in keys]
