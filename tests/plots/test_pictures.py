@@ -110,7 +110,7 @@ def test_what_is_drawn_of_an_incident_is_what_its_rows_say(incident: str) -> Non
         )
         assert ("none went back" in offsets.sentence) is not bool(backs)
         cadence = data(pictures["commit-cadence"])
-        assert sum(each["v"] for each in cadence["total"]) == len(found.rows.commits)
+        assert sum(each["v"] for each in cadence["total"]) == len(found.rows.offsets.commits)
         spans = data(pictures["transactions"])["spans"] if "transactions" in pictures else []
         assert [each["o"] for each in spans] == [row.outcome for row in found.rows.transactions]
 
