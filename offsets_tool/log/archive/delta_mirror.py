@@ -371,10 +371,13 @@ class _Mirror:
         if listing is None or after.keys() < before.keys():
             self.forget_listing()
         else:
-            new = (name for name in changed if name in after and is_of_log(name))
-            listing += (
-                fs.FileInfo(f"{self._own}/{name}", fs.FileType.File, size=after[name].size) for name in new
-            )
+            for name in changed:
+                if name in after and is_of_log(name):
+                    self._seen[name] = facts = after[name]
+                    path = f"{self._own}/{name}"
+                    listing.append(
+                        fs.FileInfo(path, fs.FileType.File, size=facts.size, mtime_ns=facts.changed_ns)
+                    )
         commits = sorted(name for name in changed if is_commit(name) and name in after)
         for name in commits:
             if not put_new(self._own / name, (self._log / name).read_bytes()):
@@ -386,6 +389,7 @@ class _Mirror:
             if not commits:
                 raise
             self._forget(changed.difference(commits))
+            self.forget_listing()
 
     def _publish_others(self, names: Iterable[str], after: _Names) -> None:
         for name in names:
