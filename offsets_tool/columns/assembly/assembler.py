@@ -86,12 +86,14 @@ class EventColumns:
     def _picked(self, keys: KeyColumns, topic_ids: Array) -> Array:
         """Return the fields of each row: a line for each of KeyField and ValueField, int32."""
         columns = np.empty((ROW_FIELDS, self._rows + LINE_GAP), np.int32)
+        # Held here: compiled code gets their address alone.
+        layouts = self._layouts()
         pick_fields(
             address(self._chunk.records),
             self._rows,
             address(self._kind),
             address(keys.table),
-            address(self._layouts()),
+            address(layouts),
             address(topic_ids),
             address(columns),
             columns.shape[1],
