@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from offsets_tool.placement import (
     DEFAULT_PARTITIONS,
+    MOST_PARTITIONS,
     find_homes,
     homes_of_moved,
     infer_mostly,
@@ -55,6 +56,10 @@ def test_most_groups_prove_the_number_that_counting_all_of_them_for_each_number_
     }
     best = max(fits, key=lambda number: fits[number])
     assert infer_mostly(places, share, highest) == (best if fits[best] >= share * groups else None)
+
+
+def test_a_log_partition_beyond_all_numbers_fits_none() -> None:
+    assert infer_mostly([("group", MOST_PARTITIONS)], 0.5, MOST_PARTITIONS) is None
 
 
 @given(

@@ -5,11 +5,13 @@ Few groups lose offsets of few topics between commits, transactions and rebalanc
 
 from typing import NamedTuple
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from offsets_tool.as_of.as_of import AsOf
-from offsets_tool.events import Key, Value, encode_key, encode_value
+from offsets_tool.as_of.snapshot import Snapshot, replay_events
+from offsets_tool.events import Key, Value, decode, encode_key, encode_value
 from offsets_tool.records import RECORD_TYPES
 from offsets_tool.records.classic import GroupMetadataKey, GroupMetadataValue
 from offsets_tool.records.kinds import GROUP_METADATA
@@ -17,6 +19,7 @@ from offsets_tool.records.offsets import OffsetCommitKey
 from offsets_tool.relations.histories import replay_batches
 from offsets_tool.relations.replays import Start
 from offsets_tool.replay.rules import Rules
+from offsets_tool.replay.topic_names import TopicNames
 from offsets_tool.rows import LogRecord
 from tests.cases import TOPIC_ID, commit
 from tests.relations.test_histories import (
@@ -135,3 +138,16 @@ def test_removals_at_once_and_change_by_change(
     log: list[LogRecord], as_of: AsOf, rules: Rules | None, sizes: list[int]
 ) -> None:
     check(removals, log, as_of, rules, sizes)
+
+
+@pytest.mark.parametrize("is_control", [True, False])
+def test_a_control_record_proves_no_coordinator_whatever_its_key_begins_with(is_control: bool) -> None:
+    """A tombstone without a sequence proves the classic one; the same bytes in a control batch have no record type."""
+    key = encode_key(
+        Key(RECORD_TYPES[COMMIT_KEY_TYPE], OffsetCommitKey(group="orders", topic="t", partition=0))
+    )
+    log = [written(OWN_BATCH, 0, 0, 5, key, None, is_control=is_control)]
+    check(removals, log, AsOf(), Rules.CLASSIC, [1])
+    at_once = Snapshot(AsOf(), TopicNames(), Rules.CLASSIC)
+    replay_events((at_once,), 0, map(decode, log))
+    assert [partition.proved_classic for partition in at_once] == [not is_control]

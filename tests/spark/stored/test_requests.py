@@ -10,7 +10,10 @@ from click.testing import CliRunner
 
 from offsets_tool.cli import main as tool
 from offsets_tool.log.archive import delta_mirror
+from offsets_tool.log.archive.delta import open_delta
+from offsets_tool.log.storage import as_path
 from spark.cli import main
+from spark.lake import lease, log_checkpoints
 from tests.log.object_store import ObjectStore, object_store
 from tests.spark.stored.test_stored_lake import SEGMENTS
 
@@ -55,3 +58,14 @@ def test_a_command_asks_storage_for_each_thing_once(server: ObjectStore) -> None
         asked[name] = len(server.asked())
     print(asked)
     assert {name: asked[name] for name, _, _, most in COMMANDS if asked[name] > most} == {}
+
+
+def test_what_was_just_committed_is_known_when_the_history_is_wanted(server: ObjectStore) -> None:
+    """A listing that is made once goes on with what is published here, which has the times that the mirror gives it."""
+    table = as_path("s3://evidence/leased") / lease.LEASE
+    lease._create(table)
+    forget_logs()
+    with delta_mirror.logs_listed_once(table.parent, is_at_rest=True):
+        lease._put(table, open_delta(table), lease.Holding("mine", "job", "2026", "2026"))
+        log_checkpoints.clean_log(open_delta(table), table)
+        assert open_delta(table).version() == 1
